@@ -1,0 +1,69 @@
+"""Separating hyperplanes with proofs: from the perceptron to the kernel support vector machine.
+
+Names are imported when first used, so that ``import maxmargin`` costs next to nothing and the
+compiler is loaded only when something is fitted.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Public name → the module it lives in.
+_HOME = {
+    "Certificate": "certificate",
+    "Constant": "schedules",
+    "Harmonic": "schedules",
+    "HoKashyap": "estimators.linear",
+    "Hyperplane": "geometry",
+    "KernelPerceptron": "estimators.kernel",
+    "LMS": "estimators.linear",
+    "NotSeparableError": "certificate",
+    "Perceptron": "estimators.linear",
+    "Pocket": "estimators.linear",
+    "Pseudoinverse": "estimators.linear",
+    "Recorder": "solution",
+    "Relaxation": "estimators.linear",
+    "Separability": "gordan",
+    "Status": "solution",
+    "Step": "solution",
+    "certify": "certificate",
+    "separability": "gordan",
+}
+_MODULES = ("datasets", "kernels")
+
+__all__ = [*_HOME, *_MODULES, "__version__"]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from . import datasets as datasets
+    from . import kernels as kernels
+    from .certificate import Certificate as Certificate
+    from .certificate import NotSeparableError as NotSeparableError
+    from .certificate import certify as certify
+    from .estimators.kernel import KernelPerceptron as KernelPerceptron
+    from .estimators.linear import LMS as LMS
+    from .estimators.linear import HoKashyap as HoKashyap
+    from .estimators.linear import Perceptron as Perceptron
+    from .estimators.linear import Pocket as Pocket
+    from .estimators.linear import Pseudoinverse as Pseudoinverse
+    from .estimators.linear import Relaxation as Relaxation
+    from .geometry import Hyperplane as Hyperplane
+    from .schedules import Constant as Constant
+    from .schedules import Harmonic as Harmonic
+    from .gordan import Separability as Separability
+    from .gordan import separability as separability
+    from .solution import Recorder as Recorder
+    from .solution import Status as Status
+    from .solution import Step as Step
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name in _HOME:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,289 @@
+"""Proofs of what came out, recomputed in float64 by code that did not produce it.
+
+`certify` looks at the problem and at the bare numbers of the answer, never at a solver's state.
+A plane separates when the smallest margin exceeds what rounding could have made of it; a set is
+inseparable when u ≥ 0, Σu = 1, Zᵀu = 0 (Gordan's alternative) holds up to rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any, Protocol
+
+import numpy as np
+
+from .kernels import Precomputed
+from .problem import KernelSeparationProblem, LeastSquaresProblem, SeparationProblem
+from .samples import Floats, Samples, blocks_of
+from .solution import Solution
+
+ROUNDING = float(np.finfo(np.float64).eps)
+
+
+class Certificate(Protocol):
+    """What every certificate can do."""
+
+    @property
+    def violation(self) -> float:
+        """How far the claim is from holding, 0 where it holds exactly."""
+
+    def holds(self, tol: float = 1e-6) -> bool:
+        """Return whether the claim holds to ``tol``."""
+
+
+@dataclass(frozen=True)
+class SeparationCertificate:
+    """Whether a plane separates, or whether none can.
+
+    Parameters
+    ----------
+    n_samples, n_errors : int
+        Samples, and those with z·a ≤ 0.
+    margin : float
+        The smallest functional margin min z·a.
+    geometric_margin : float
+        The smallest distance min z·a/‖w‖, negative when a sample is on the wrong side.
+        Between two classes of a linear machine it is the distance to their common plane.
+    rounding : float
+        Bound on what float64 rounding may have added to ``margin``.
+    radius : float
+        R = max‖x‖.
+    augmented_margin : float
+        min z·a/‖a‖ with the bias as a coordinate: what the perceptron's mistake bound is made of.
+    augmented_radius : float
+        max‖z‖.
+    refutation : float or None
+        ‖Zᵀu‖∞ of the multipliers u offered as a proof of inseparability, relative to what its
+        terms sum to without signs; None when none were offered.
+    """
+
+    n_samples: int
+    n_errors: int
+    margin: float
+    geometric_margin: float
+    rounding: float
+    radius: float
+    augmented_margin: float
+    augmented_radius: float
+    refutation: float | None = None
+
+    @property
+    def separates(self) -> bool:
+        """Every sample lies strictly on its side, by more than rounding."""
+        return self.margin > self.rounding
+
+    @property
+    def refutes(self) -> bool:
+        """The multipliers prove that no plane separates."""
+        return self.refutation is not None and self.refutation <= refutation_limit(self.n_samples)
+
+    @property
+    def violation(self) -> float:
+        """0 with a proof either way, else how far the worst sample is on the wrong side."""
+        return 0.0 if self.separates or self.refutes else abs(self.geometric_margin)
+
+    @property
+    def mistake_bound(self) -> float:
+        """(max‖z‖/γ)² ≥ updates of the fixed-increment perceptron from zero; ∞ if not separating.
+
+        γ = min z·a/‖a‖ of this plane, any separating plane gives a bound (Novikoff, 1962). With
+        the R² bias convention it is at most (2R/γ)² in the terms of the plane's own margin.
+        """
+        if not self.separates:
+            return np.inf
+        return float((self.augmented_radius / self.augmented_margin) ** 2)
+
+    def holds(self, tol: float = 1e-6) -> bool:
+        """Return whether there is a proof either way: a separating plane or a refutation."""
+        return self.separates or self.refutes
+
+    def __str__(self) -> str:
+        if self.separates:
+            return (
+                f"separates all {self.n_samples} samples: smallest distance to the plane "
+                f"{self.geometric_margin:.6g}"
+            )
+        wrong = f"{self.n_errors} of {self.n_samples} samples not strictly on their side"
+        if self.refutes:
+            return f"no plane separates (Gordan multipliers, residual {self.refutation:.1e}); {wrong}"
+        return f"not separated, not refuted: {wrong}"
+
+
+@dataclass(frozen=True)
+class LeastSquaresCertificate(SeparationCertificate):
+    """Whether a minimises ‖Za − m‖² (+ ε‖a‖²), and whether it separates.
+
+    ``stationarity`` is the gradient ‖Zᵀ V(Za − m) + εa‖∞ relative to what its terms sum to
+    without signs; ``residual`` is the criterion's value.
+    """
+
+    stationarity: float = np.nan
+    residual: float = np.nan
+
+    @property
+    def violation(self) -> float:
+        """The relative gradient."""
+        return self.stationarity
+
+    def holds(self, tol: float = 1e-6) -> bool:
+        """Return whether the gradient vanishes to ``tol``."""
+        return bool(self.stationarity <= tol)
+
+    def __str__(self) -> str:
+        return (
+            f"least squares {self.residual:.6g}, relative gradient {self.stationarity:.1e}; "
+            + super().__str__()
+        )
+
+
+class NotSeparableError(ValueError):
+    """No plane separates the classes; ``proof`` says why."""
+
+    def __init__(self, message: str, proof: Any = None) -> None:
+        super().__init__(message)
+        self.proof = proof
+
+
+def refutation_limit(n_samples: int) -> float:
+    """Rounding alone gives a true refutation at most this relative residual."""
+    return 4.0 * ROUNDING * (1.0 + np.sqrt(n_samples))
+
+
+@singledispatch
+def certify(problem: Any, solution: Solution) -> Certificate:
+    """Recompute in float64 what ``solution`` proves about ``problem``.
+
+    Parameters
+    ----------
+    problem : SeparationProblem, LeastSquaresProblem or KernelSeparationProblem
+    solution : Solution
+
+    Returns
+    -------
+    Certificate
+        With ``holds(tol)``, ``violation`` and ``str()`` for people.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.problem import SeparationProblem
+    >>> from maxmargin.samples import SignedSamples
+    >>> from maxmargin.solution import Solution, Status
+    >>> Z = SignedSamples(np.array([[0.0], [2.0]]), np.array([-1.0, 1.0]))
+    >>> plane = Solution(w=np.array([[1.0]]), b=np.array([-1.0]), status=Status.CONVERGED)
+    >>> print(certify(SeparationProblem(Z), plane))
+    separates all 2 samples: smallest distance to the plane 1
+    """
+    raise TypeError(f"certify knows no {type(problem).__name__}.")
+
+
+@certify.register
+def _(problem: SeparationProblem, solution: Solution) -> SeparationCertificate:
+    return SeparationCertificate(**_separation_measures(problem, solution))
+
+
+@certify.register
+def _(problem: LeastSquaresProblem, solution: Solution) -> LeastSquaresCertificate:
+    Z, weights = problem.Z, problem.row_weights
+    a = Z.pack(solution.w, solution.b)
+    error = Z.dot(a) - problem.margins
+    gradient = Z.adjoint(weights * error) + problem.ridge * a
+    largest = np.sqrt(weights @ Z.squared_norms())
+    sizes = np.sqrt(weights @ error**2) + np.sqrt(weights @ problem.margins**2)
+    scale = float(largest * sizes + problem.ridge * np.linalg.norm(a))
+    return LeastSquaresCertificate(
+        **_separation_measures(problem, solution),
+        stationarity=float(np.abs(gradient).max() / max(scale, np.finfo(float).tiny)),
+        residual=float(weights @ error**2 + problem.ridge * (a @ a)),
+    )
+
+
+@certify.register
+def _(problem: KernelSeparationProblem, solution: Solution) -> SeparationCertificate:
+    assert solution.alpha is not None
+    coefficients = solution.alpha * problem.y
+    support = np.flatnonzero(coefficients)
+    n = problem.index.size
+    scores = np.zeros(n)
+    magnitude = np.zeros(n)
+    columns = problem.index[support]
+    for block in blocks_of(n, max(support.size, problem.X.shape[1])):
+        K = _float64_gram(problem, problem.index[block], columns)
+        scores[block] = K @ coefficients[support]
+        magnitude[block] = np.abs(K) @ np.abs(coefficients[support])
+    norm = np.sqrt(max(float(coefficients[support] @ scores[support]), 0.0))
+    b = float(solution.b[0])
+    margins = problem.y * (scores + b)
+    radius = float(np.sqrt(_kernel_diagonal(problem).max()))
+    return SeparationCertificate(
+        n_samples=n,
+        n_errors=int((margins <= 0).sum()),
+        margin=float(margins.min()),
+        geometric_margin=_ratio(margins.min(), norm),
+        rounding=float(4 * ROUNDING * (np.sqrt(support.size) + 1) * (magnitude.max() + abs(b))),
+        radius=radius,
+        augmented_margin=_ratio(margins.min(), np.hypot(norm, b / radius if radius else 0.0)),
+        augmented_radius=np.sqrt(2.0) * radius,
+    )
+
+
+def _separation_measures(problem: SeparationProblem, solution: Solution) -> dict[str, Any]:
+    Z = problem.Z
+    a = Z.pack(solution.w, solution.b)
+    margins = Z.dot(a)
+    lengths = np.sqrt(Z.squared_norms())
+    per_sample = Z.worst_of_each(margins)
+    largest = float(lengths.max())
+    u = solution.multipliers
+    return {
+        "n_samples": Z.n_samples,
+        "n_errors": int((per_sample <= 0).sum()),
+        "margin": float(margins.min()),
+        "geometric_margin": float((margins / _plane_norms(Z, solution.w)).min()),
+        # γ_n‖z‖‖a‖ bounds the error of an inner product (Higham, 2002, section 3.1).
+        "rounding": float((Z.X.shape[1] + 2) * ROUNDING * largest * Z.norm(a)),
+        "radius": float(np.sqrt(max(Z.squared_lengths.max() - Z.bias_step, 0.0))),
+        "augmented_margin": _ratio(margins.min(), Z.norm(a)),
+        "augmented_radius": largest,
+        "refutation": None if u is None else gordan_residual(Z, u),
+    }
+
+
+def _plane_norms(Z: Samples, w: Floats) -> Floats | float:
+    """‖w‖ that turns each row's functional margin into a distance; ∞ where there is no plane."""
+    if Z.n_vectors == 1:
+        norm = float(np.linalg.norm(w))
+        return norm if norm > 0 else np.inf
+    pairwise = np.linalg.norm(w[:, np.newaxis] - w[np.newaxis], axis=2)
+    norms = pairwise[Z.labels[:, np.newaxis], Z.rivals].ravel()  # type: ignore[attr-defined]
+    return np.where(norms > 0, norms, np.inf)
+
+
+def gordan_residual(Z: Samples, u: Floats) -> float:
+    """‖Zᵀu‖∞ relative to Σ u_i |z_ij|, or ∞ for u that is no convex combination."""
+    if u.min() < 0 or not np.isclose(u.sum(), 1.0):
+        return np.inf
+    support = np.flatnonzero(u)
+    residual = np.zeros(Z.shape[1])
+    scale = np.zeros(Z.shape[1])
+    for block in blocks_of(support.size, Z.shape[1]):
+        rows, share = Z.take(support[block]), u[support[block]]
+        residual += share @ rows
+        scale += share @ np.abs(rows)
+    return float((np.abs(residual) / np.where(scale > 0, scale, 1.0)).max())
+
+
+def _float64_gram(problem: KernelSeparationProblem, rows: Any, columns: Any) -> Floats:
+    X = problem.X
+    if isinstance(problem.kernel, Precomputed):
+        return np.asarray(X[np.ix_(rows, columns)], dtype=np.float64)
+    return problem.kernel(X[rows].astype(np.float64), X[columns].astype(np.float64))
+
+
+def _kernel_diagonal(problem: KernelSeparationProblem) -> Floats:
+    return problem.kernel.diagonal(problem.X)[problem.index]
+
+
+def _ratio(value: float, norm: float) -> float:
+    return float(value / norm) if norm > 0 else 0.0

@@ -1,0 +1,295 @@
+"""The one fit: validate, reduce to tasks, pose, solve, certify, publish.
+
+A subclass says which problem a task is (`_pose`), which solver answers it (`_answer`) and which
+attributes a list of solutions becomes (`_publish`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..certificate import Certificate, certify
+from ..multiclass import Reduction, Task, reduction_for
+from ..samples import Floats, Integers
+from ..solution import Callback, Progress, Solution, Status
+from . import validation
+from .callbacks import CallbackSupportMixin, Printer, sklearn_callbacks
+
+
+@dataclass(frozen=True)
+class Training:
+    """Checked data of one fit: X, class numbers and weights of all rows, rows that count."""
+
+    X: Any
+    y: Any
+    classes: NDArray[Any]
+    codes: Integers
+    weights: Floats
+    rng: np.random.RandomState
+
+    @cached_property
+    def rows(self) -> Integers:
+        """Rows of positive weight: the others are as if they were not there."""
+        return np.flatnonzero(self.weights > 0)
+
+
+class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+    """Common ground of all estimators.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    certificates_ : list of Certificate
+        One proof a task.
+    certificate_ : Certificate
+        The worst of them.
+    statuses_ : list of Status
+        Which rule ended each task; ``status_`` is that of the worst certificate.
+    n_iter_ : int
+        Passes or steps of the longest task.
+    n_updates_ : int
+        Corrections made in all tasks.
+    separates_ : bool
+        Every task's plane has all of its samples strictly on their side.
+    traces_ : list of Trace
+        Objective, errors and time a pass, one trace a task; ``trace_`` is the longest.
+    """
+
+    max_iter: int
+    multi_class: str
+    class_weight: Any
+    random_state: Any
+    callback: Callback | None
+    verbose: Any
+    warm_start: bool
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the plane, or the planes of many classes, and prove what came out.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            float32 and float64 are used as they are, without a copy.
+        y : array-like of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of at least 0; a sample of weight 0 is as if it were not there.
+
+        Returns
+        -------
+        self
+        """
+        resume = self.warm_start and hasattr(self, "classes_")
+        training = self._check_training(X, y, sample_weight, reset=True)
+        if resume and not np.array_equal(training.classes, self.classes_):
+            raise ValueError(
+                f"warm_start=True with other classes: {training.classes!r} after "
+                f"{self.classes_!r}. Use warm_start=False or the same labels."
+            )
+        self.classes_ = training.classes
+        tasks = self._tasks(training)
+        starts = self._restart(training.X, tasks) if resume else [None] * len(tasks)
+        self._begin(training)
+        try:
+            problems, solutions = self._solve_all(training, tasks, starts, int(self.max_iter))
+        finally:
+            self._end()
+        solutions = self._finish(training, solutions)
+        self._publish(training, tasks, problems, solutions)
+        self._warn_if_unfinished(training, tasks, solutions)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each row; on the plane itself the positive (second) class."""
+        scores = self._scores(X)
+        if len(self.classes_) == 2:
+            return self.classes_[(scores[:, 0] >= 0).astype(int)]
+        return self.classes_[self._reduction().confidences(scores, len(self.classes_)).argmax(1)]
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return g(x): shape (n,) for two classes, one confidence a class for more.
+
+        For "ovo" these are votes plus a fraction from the scores, as of scikit-learn's SVC.
+        """
+        scores = self._scores(X)
+        if len(self.classes_) == 2:
+            return scores[:, 0]
+        return self._reduction().confidences(scores, len(self.classes_))
+
+    @property
+    def certificate_(self) -> Certificate:
+        """The certificate of the task that is furthest from its claim."""
+        return self.certificates_[self._worst]
+
+    @property
+    def status_(self) -> Status:
+        """Which rule ended the task with the worst certificate."""
+        return self.statuses_[self._worst]
+
+    @property
+    def trace_(self) -> Any:
+        """The trace of the task that took the most iterations."""
+        return max(self.traces_, key=len)
+
+    @property
+    def _worst(self) -> int:
+        check_is_fitted(self)
+        return int(np.argmax([certificate.violation for certificate in self.certificates_]))
+
+    # What a subclass says ------------------------------------------------------------------
+
+    @abstractmethod
+    def _pose(self, training: Training, task: Task) -> Any:
+        """Return the problem of a task."""
+
+    @abstractmethod
+    def _answer(
+        self, problem: Any, start: Any, progress: Progress, training: Training, max_iter: int
+    ) -> Solution:
+        """Solve a problem, from ``start`` where it is not None."""
+
+    @abstractmethod
+    def _restart(self, X: Any, tasks: list[Task]) -> list[Any]:
+        """Return what the tasks of a warm start begin with."""
+
+    @abstractmethod
+    def _attributes(
+        self, training: Training, tasks: list[Task], solutions: list[Solution]
+    ) -> dict[str, Any]:
+        """Return the fitted attributes of these solutions, which may not yet be final."""
+
+    @abstractmethod
+    def _scores(self, X: Any) -> Floats:
+        """Return the scores of checked new data, (n, n_planes)."""
+
+    def _begin(self, training: Training) -> None:
+        """Prepare what all tasks of a fit share."""
+
+    def _end(self) -> None:
+        """Let go of what the tasks of a fit shared."""
+
+    def _finish(self, training: Training, solutions: list[Solution]) -> list[Solution]:
+        """Change solutions before they are certified."""
+        return solutions
+
+    # How it is done ------------------------------------------------------------------------
+
+    def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
+        X, y = validation.check_training_data(self, X, y, reset=reset)
+        weights = validation.check_sample_weight(sample_weight, X)
+        counts = weights > 0
+        classes, used = validation.encode_labels(y[counts])
+        validation.check_two_classes(classes)
+        codes = np.zeros(len(y), dtype=np.intp)
+        codes[counts] = used
+        weights = validation.times_class_weight(
+            weights, self.class_weight, classes, y[counts], codes
+        )
+        return Training(X, y, classes, codes, weights, check_random_state(self.random_state))
+
+    def _solve_all(
+        self, training: Training, tasks: list[Task], starts: list[Any], max_iter: int
+    ) -> tuple[list[Any], list[Solution]]:
+        listeners: list[Callback] = [self.callback] if self.callback is not None else []
+        if self.verbose:
+            listeners.append(Printer([task.name for task in tasks]))
+        bridge = sklearn_callbacks(self, training.X, training.y, len(tasks), max_iter)
+        problems: list[Any] = []
+        solutions: list[Solution] = []
+        for k, (task, start) in enumerate(zip(tasks, starts, strict=True)):
+            if bridge:
+                bridge.begin_task(task.name, self._so_far(training, tasks, list(solutions)))
+            progress = Progress([*listeners, bridge] if bridge else listeners, k)
+            problem = self._pose(training, task)
+            solutions.append(self._answer(problem, start, progress, training, max_iter))
+            problems.append(problem)
+            if bridge:
+                bridge.end_task()
+        if bridge:
+            bridge.end()
+        return problems, solutions
+
+    def _so_far(
+        self, training: Training, tasks: list[Task], done: list[Solution]
+    ) -> Callable[[Solution], dict[str, Any]]:
+        """Return solution ↦ attributes while the task after ``done`` is at work."""
+        known = tasks[: len(done) + 1]
+        return lambda now: self._attributes(training, known, [*done, now])
+
+    def _publish(
+        self,
+        training: Training,
+        tasks: list[Task],
+        problems: list[Any],
+        solutions: list[Solution],
+    ) -> None:
+        self.certificates_ = [certify(p, s) for p, s in zip(problems, solutions, strict=True)]
+        self.statuses_ = [solution.status for solution in solutions]
+        self.traces_ = [solution.trace for solution in solutions]
+        self.n_iter_ = max(solution.n_iter for solution in solutions)
+        self.n_updates_ = sum(solution.n_updates for solution in solutions)
+        self.separates_ = all(c.separates for c in self.certificates_)  # type: ignore[attr-defined]
+        for name, value in self._attributes(training, tasks, solutions).items():
+            setattr(self, name, value)
+
+    def _warn_if_unfinished(
+        self, training: Training, tasks: list[Task], solutions: list[Solution]
+    ) -> None:
+        unfinished = {Status.ITERATION_LIMIT, Status.DIVERGED}
+        left = [
+            (task.name, solution.status, certificate)
+            for task, solution, certificate in zip(
+                tasks, solutions, self.certificates_, strict=True
+            )
+            if solution.status in unfinished and not self._good_enough(certificate)
+        ]
+        if not left:
+            return
+        name, status, certificate = left[0]
+        ratio = validation.scale_ratio(training.X)
+        scaling = f"The widest feature spreads {ratio:.3g} times as far as the narrowest"
+        scaling += "; StandardScaler may help. " if ratio > 100 else ". "
+        warnings.warn(
+            f"{type(self).__name__}: {len(left)} of {len(tasks)} tasks unfinished; "
+            f"'{name}' ended at {status} (max_iter={self.max_iter}): {certificate}. "
+            f"{scaling}{self._remedy(status)}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+    def _good_enough(self, certificate: Any) -> bool:
+        return bool(certificate.separates)
+
+    def _remedy(self, status: Status) -> str:
+        if status is Status.DIVERGED:
+            return "Its steps grew without bound: use a smaller rate."
+        return (
+            "Raise max_iter, or ask maxmargin.separability(X, y) whether any plane separates."
+        )
+
+    def _reduction(self) -> Reduction:
+        return reduction_for(self.multi_class, len(self.classes_))
+
+    def _tasks(self, training: Training) -> list[Task]:
+        names = [str(name) for name in self.classes_]
+        return self._reduction().tasks(training.codes, training.rows, names)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}

@@ -1,0 +1,187 @@
+"""What the caller passed, checked: errors that name the argument, the value and the remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from ..samples import Floats, blocks_of
+
+# Largest |x| whose products with weights of its own size stay far from float64's overflow.
+LARGEST_VALUE = 1e145
+
+
+def check_training_data(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+    """Return X (float32 or float64, dense or canonical CSR, uncopied if it is so) and y."""
+    try:
+        X, y = validate_data(
+            estimator, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+    except ValueError as error:
+        raise _located(error, X) from None
+    check_classification_targets(y)
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    _refuse_overflow(X)
+    return X, y
+
+
+def check_new_data(estimator: Any, X: Any) -> Any:
+    """Return X for prediction, checked against the features of the fit."""
+    try:
+        X = validate_data(
+            estimator, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+    except ValueError as error:
+        raise _located(error, X) from None
+    return X
+
+
+def encode_labels(y: Any, classes: NDArray[Any] | None = None) -> tuple[NDArray[Any], Any]:
+    """Return the classes and the class number of every label."""
+    if classes is None:
+        return np.unique(y, return_inverse=True)
+    codes = np.searchsorted(classes, y)
+    strange = (codes == len(classes)) | (classes[np.minimum(codes, len(classes) - 1)] != y)
+    if strange.any():
+        raise ValueError(
+            f"y holds {np.unique(y[strange])!r}, which is not in classes={classes!r}: "
+            "pass every label to the first call of partial_fit."
+        )
+    return classes, codes
+
+
+def check_sample_weight(sample_weight: Any, X: Any) -> Floats:
+    """Return one weight a sample, of at least 0 and not all 0."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (weights < 0).any():
+        raise ValueError(
+            f"sample_weight holds {weights.min():g}: negative weights have no meaning here, "
+            "pass weights of at least 0."
+        )
+    if not weights.any():
+        raise ValueError("Sample weights are all zero: at least two samples must count.")
+    return weights
+
+
+def times_class_weight(
+    weights: Floats, class_weight: Any, classes: NDArray[Any], y: NDArray[Any], codes: NDArray[Any]
+) -> Floats:
+    """Return the sample weights times the weights of their classes."""
+    if class_weight is None:
+        return weights
+    of_class = compute_class_weight(class_weight, classes=classes, y=y)
+    if not (of_class > 0).all() or not np.isfinite(of_class).all():
+        raise ValueError(f"class_weight={class_weight!r}: every class needs a positive weight.")
+    return weights * of_class[codes]
+
+
+def check_two_classes(classes: NDArray[Any]) -> None:
+    """Refuse a single class."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"A separating plane needs samples of at least 2 classes with positive weight, "
+            f"got 1 class: {classes[0]!r}."
+        )
+
+
+def check_margins(margins: Any, n_samples: int) -> Floats:
+    """Return the margins m, one positive number a sample."""
+    m = np.asarray(margins, dtype=np.float64)
+    if m.shape != (n_samples,) or not np.isfinite(m).all() or not (m > 0).all():
+        raise ValueError(
+            f"margins of shape {m.shape}, smallest {m.min() if m.size else 'none'}: "
+            f"pass {n_samples} positive numbers, one a sample."
+        )
+    return m
+
+
+def check_precomputed(K: Any) -> None:
+    """Refuse a Gram matrix that is not square or not symmetric."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"Precomputed matrix must be square: X has shape {K.shape}, "
+            "pass K(x_i, x_j) of the training rows."
+        )
+    worst = largest = 0.0
+    for block in blocks_of(K.shape[0], K.shape[1]):
+        worst = max(worst, float(np.abs(K[block] - K[:, block].T).max()))
+        largest = max(largest, float(np.abs(K[block]).max()))
+    if worst > 1e-6 * largest:
+        raise ValueError(
+            f"Precomputed matrix is not symmetric: entries differ by up to {worst:.3g}. "
+            "Pass (K + K.T)/2 if that is rounding."
+        )
+
+
+def scale_ratio(X: Any) -> float:
+    """Largest over smallest spread of a feature: what bad scaling looks like."""
+    low = np.full(X.shape[1], np.inf)
+    high = -low
+    for block in blocks_of(X.shape[0], X.shape[1]):
+        rows = X[block].toarray() if sparse.issparse(X) else X[block]
+        np.minimum(low, rows.min(axis=0), out=low)
+        np.maximum(high, rows.max(axis=0), out=high)
+    spread = (high - low)[high > low]
+    return float(spread.max() / spread.min()) if spread.size else 1.0
+
+
+def constant_features(X: Any) -> tuple[NDArray[np.intp], Floats]:
+    """Return the columns of X that hold one value throughout, and those values."""
+    first = X[:1].toarray()[0] if sparse.issparse(X) else X[0]
+    if sparse.issparse(X):
+        stored = np.bincount(X.indices, minlength=X.shape[1])
+        equal = np.bincount(X.indices, weights=X.data == first[X.indices], minlength=X.shape[1])
+        columns = np.flatnonzero(np.where(stored < X.shape[0], (first == 0) & (equal == stored),
+                                          equal == stored))  # fmt: skip
+        return columns, first[columns].astype(np.float64)
+    columns = np.arange(X.shape[1])
+    for block in blocks_of(X.shape[0], X.shape[1]):
+        columns = columns[(X[block][:, columns] == first[columns]).all(axis=0)]
+        if not columns.size:
+            break
+    return columns, first[columns].astype(np.float64)
+
+
+def _refuse_overflow(X: Any) -> None:
+    values = X.data if sparse.issparse(X) else X
+    if values.size == 0:
+        return
+    if values.flags.forc:
+        flat = values.ravel(order="K")
+        with np.errstate(over="ignore"):
+            if np.isfinite(np.dot(flat, flat)):  # one pass of BLAS settles the usual case
+                return
+    largest = max(float(values.max()), -float(values.min()))
+    if largest > LARGEST_VALUE:
+        raise ValueError(
+            f"X holds values up to {largest:.3g}, whose products overflow float64: "
+            "rescale the features, for instance with sklearn.preprocessing.StandardScaler."
+        )
+
+
+def _located(error: ValueError, X: Any) -> ValueError:
+    """Add the place of the first NaN or infinity to scikit-learn's message."""
+    message = str(error)
+    if "NaN" not in message and "inf" not in message or "Input X" not in message:
+        return error
+    try:
+        values = X.tocoo() if sparse.issparse(X) else np.asarray(X, dtype=float)
+        bad = ~np.isfinite(values.data if sparse.issparse(X) else values)
+        if sparse.issparse(X):
+            row, column = int(values.row[bad][0]), int(values.col[bad][0])
+        else:
+            row, column = (int(k) for k in np.argwhere(bad)[0])
+    except (TypeError, ValueError, IndexError):
+        return error
+    names = getattr(X, "columns", None)
+    name = f"column {column}" if names is None else f"column {names[column]!r}"
+    head, _, tail = message.partition("\n")
+    return ValueError(f"{head} The first is in row {row}, {name}.\n{tail}".rstrip())

@@ -1,0 +1,354 @@
+"""The hyperplane g(x) = w·x + b: distances, feet of perpendiculars, intercepts and margins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+Rows: TypeAlias = ArrayLike | sp.spmatrix | sp.sparray
+
+_BLOCK = 1 << 18  # numbers held in float64 at a time: 2 MiB stay in cache
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Hyperplane:
+    """The plane g(x) = w·x + b = 0 and its positive side.
+
+    ``w = 0`` may be stored (an untrained model has it), but it is no hyperplane: every method
+    that divides by ‖w‖ refuses it.
+
+    Parameters
+    ----------
+    w : array-like of shape (d,)
+        Normal vector, kept as a read-only float64 copy.
+    b : float, default=0.0
+        Bias.
+
+    References
+    ----------
+    Duda, Hart, Stork, *Pattern Classification*, section 5.2.1.
+
+    Examples
+    --------
+    >>> plane = Hyperplane([3.0, 4.0], -5.0)
+    >>> print(plane.signed_distance([[3.0, 4.0], [0.0, 0.0]]))
+    [ 4. -1.]
+    """
+
+    w: FloatArray
+    b: float
+
+    def __init__(self, w: ArrayLike, b: float = 0.0) -> None:
+        object.__setattr__(self, "w", _normal_vector(w))
+        object.__setattr__(self, "b", _bias(b))
+
+    def decision(self, X: Rows) -> FloatArray:
+        """Return g(x) = w·x + b for every row.
+
+        See Duda, Hart, Stork, section 5.2.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n, d), or one row of shape (d,)
+
+        Returns
+        -------
+        ndarray of shape (n,), float64; for one row a scalar.
+
+        Examples
+        --------
+        >>> print(Hyperplane([1, -1], 2).decision([[0, 0], [0, 2]]))
+        [2. 0.]
+        """
+        return self._affine(X, self.w, self.b)
+
+    def signed_distance(self, X: Rows) -> FloatArray:
+        """Return g(x)/‖w‖: positive on the side w points to; shapes as in `decision`.
+
+        See Duda, Hart, Stork, section 5.2.1.
+
+        Examples
+        --------
+        >>> float(Hyperplane([0, 1e200], 1e200).signed_distance([7, 1]))
+        2.0
+        """
+        return self._affine(X, *self._unit())
+
+    def project(self, X: Rows) -> NDArray[Any]:
+        """Return the foot of the perpendicular, x − g(x)·w/‖w‖², of every row.
+
+        See Duda, Hart, Stork, section 5.2.1.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n, d), or one row of shape (d,)
+
+        Returns
+        -------
+        ndarray of the shape of X (dense for a sparse X); float32 for a float32 X, else float64.
+
+        Examples
+        --------
+        >>> print(Hyperplane([0, 2], -2).project([3, 5]))
+        [3. 1.]
+        """
+        unit, offset = self._unit()
+        distance = np.atleast_1d(self._affine(X, unit, offset))
+        rows, single = _as_rows(X, self.w.size)
+        feet = np.empty(rows.shape, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
+        for block, values in _blocks(rows):
+            dense = values.toarray() if _is_sparse(values) else values
+            feet[block] = dense - distance[block, None] * unit
+        return feet[0] if single else feet
+
+    def intercepts(self) -> FloatArray:
+        """Return where the plane cuts the axes, −b/w_j, and nan where w_j = 0.
+
+        See Duda, Hart, Stork, section 5.2.1.
+
+        Examples
+        --------
+        >>> print(Hyperplane([2, 0, -1], 4).intercepts())
+        [-2. nan  4.]
+        """
+        self._unit()
+        cut = np.full(self.w.shape, np.nan)
+        with np.errstate(over="ignore"):
+            np.divide(-self.b, self.w, out=cut, where=self.w != 0)
+        return cut + 0.0  # −0 becomes 0
+
+    def distance_to_origin(self) -> float:
+        """Return |b|/‖w‖.
+
+        See Duda, Hart, Stork, section 5.2.1.
+
+        Examples
+        --------
+        >>> Hyperplane([3, 4], 10).distance_to_origin()
+        2.0
+        """
+        return abs(self._unit()[1])
+
+    def normalized(self) -> Hyperplane:
+        """Return the same plane with ‖w‖ = 1, namely (w/‖w‖, b/‖w‖).
+
+        See Schölkopf, Smola, *Learning with Kernels*, section 7.1.
+
+        Examples
+        --------
+        >>> Hyperplane([0, 4], 2).normalized()
+        Hyperplane(w=array([0., 1.]), b=0.5)
+        """
+        return Hyperplane(*self._unit())
+
+    def margins(self, X: Rows, y: ArrayLike) -> FloatArray:
+        """Return the functional margins y·g(x).
+
+        See Schölkopf, Smola, section 7.2.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n, d), or one row of shape (d,)
+        y : array-like of shape (n,), or a scalar for one row; −1 or +1
+
+        Returns
+        -------
+        ndarray of shape (n,), or a scalar.
+
+        Examples
+        --------
+        >>> print(Hyperplane([-1/3, 1/5], 2/15).margins([[1, 10], [10, 4]], [1, -1]).round(12))
+        [1.8 2.4]
+        """
+        g = self.decision(X)
+        return _signs(y, np.shape(g)) * g
+
+    def geometric_margin(self, X: Rows, y: ArrayLike) -> float:
+        """Return the margin of a set, min_i y_i g(x_i)/‖w‖: positive iff the plane separates it.
+
+        See Schölkopf, Smola, section 7.2.
+
+        Examples
+        --------
+        >>> Hyperplane([2, 0]).geometric_margin([[3, 1], [-1, 0]], [1, -1])
+        1.0
+        """
+        distance = self.signed_distance(X)
+        if np.size(distance) == 0:
+            raise ValueError("X has no rows: the margin is a minimum over at least one sample.")
+        return float(np.min(_signs(y, np.shape(distance)) * distance))
+
+    def margin_width(self) -> float:
+        """Return 2/‖w‖, the width of the band |g(x)| ≤ 1 of a support vector machine.
+
+        See Schölkopf, Smola, section 7.2.
+
+        Examples
+        --------
+        >>> round(Hyperplane([-1/3, 1/5], 2/15).margin_width(), 9)
+        5.144957554
+        """
+        self._unit()
+        scale = float(np.abs(self.w).max())
+        return 2.0 / scale / float(np.linalg.norm(self.w / scale))
+
+    def mistake_bound(self, X: Rows, y: ArrayLike) -> float:
+        """Return Novikoff's bound (2R/γ)² on the updates of a perceptron with bias step η y R².
+
+        See Novikoff 1962; Cristianini, Shawe-Taylor, *Support Vector Machines*, theorem 2.3.
+
+        R = max ‖x‖ and γ is the geometric margin of this plane on (X, y); the bound is inf where
+        the plane does not separate. It holds for samples of both classes only: the proof needs
+        |b|/‖w‖ ≤ R, which a plane that separates two classes fulfils by itself.
+
+        Examples
+        --------
+        >>> Hyperplane([1, 0]).mistake_bound([[1, 0], [-2, 0]], [1, -1])
+        16.0
+        """
+        gamma = self.geometric_margin(X, y)
+        if np.unique(np.asarray(y)).size < 2:
+            raise ValueError(f"y holds only the label {np.ravel(y)[0]}: the bound needs both.")
+        if gamma <= 0:
+            return float("inf")
+        ratio = 2.0 * _largest_norm(_as_rows(X, self.w.size)[0]) / gamma
+        return ratio * ratio
+
+    def same_plane(self, other: Hyperplane, tol: float = 1e-12) -> bool:
+        """Say whether other is (c·w, c·b) with c > 0, comparing normalised planes within tol.
+
+        See Schölkopf, Smola, section 7.1.
+
+        Examples
+        --------
+        >>> Hyperplane([1, 2], 3).same_plane(Hyperplane([2, 4], 6))
+        True
+        """
+        if self.w.size != other.w.size:
+            return False
+        (u, p), (v, q) = self._unit(), other._unit()
+        close = abs(p - q) <= tol * max(1.0, abs(p), abs(q))
+        return bool(close and np.abs(u - v).max() <= tol)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Hyperplane):
+            return NotImplemented
+        return self.b == other.b and np.array_equal(self.w, other.w)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.w.tolist()), self.b))
+
+    def __reduce__(self) -> tuple[type[Hyperplane], tuple[FloatArray, float]]:
+        # Pickled arrays forget that they are read-only; the constructor restores it.
+        return Hyperplane, (self.w, self.b)
+
+    def _unit(self) -> tuple[FloatArray, float]:
+        """Return (w/‖w‖, b/‖w‖), scaled by max|w_j| first so that no square overflows."""
+        scale = float(np.abs(self.w).max())
+        if scale == 0:
+            raise ValueError("w = 0 is not a hyperplane: fit a model, or pass a w that is not 0.")
+        direction = self.w / scale
+        norm = float(np.linalg.norm(direction))
+        return direction / norm, self.b / scale / norm
+
+    def _affine(self, X: Rows, w: FloatArray, b: float) -> FloatArray:
+        rows, single = _as_rows(X, w.size)
+        g = np.empty(rows.shape[0])
+        with np.errstate(over="ignore", invalid="ignore"):
+            for block, values in _blocks(rows):
+                g[block] = values @ w
+            g += b
+        if not np.isfinite(g).all():
+            raise ValueError(_fault(rows, int(np.flatnonzero(~np.isfinite(g))[0])))
+        return g[0] if single else g
+
+
+def _is_sparse(X: Any) -> bool:
+    return bool(sp.issparse(X))
+
+
+def _normal_vector(w: ArrayLike) -> FloatArray:
+    given = np.asarray(w)
+    if given.ndim != 1 or given.size == 0:
+        raise ValueError(f"w has shape {given.shape}: pass a 1-D array of at least one number.")
+    if given.dtype.kind not in "biufO":
+        raise ValueError(f"w has dtype {given.dtype}: pass real numbers.")
+    copy = given.astype(np.float64)
+    if not np.isfinite(copy).all():
+        j = int(np.flatnonzero(~np.isfinite(copy))[0])
+        raise ValueError(f"w[{j}]={copy[j]} is not finite: pass finite weights.")
+    copy.flags.writeable = False
+    return copy
+
+
+def _bias(b: float) -> float:
+    if not isinstance(b, Real) or isinstance(b, bool) or not np.isfinite(float(b)):
+        raise ValueError(f"b={b!r} is not a finite number: pass a float.")
+    return float(b)
+
+
+def _as_rows(X: Any, n_features: int) -> tuple[Any, bool]:
+    """Return X as a 2-D array or CSR matrix, and whether it was one row of shape (d,)."""
+    rows: Any = X.tocsr() if _is_sparse(X) else np.asarray(X)
+    if rows.dtype.kind not in "biufO":
+        raise ValueError(f"X has dtype {rows.dtype}: pass real numbers.")
+    if rows.ndim not in (1, 2) or rows.shape[-1] != n_features:
+        raise ValueError(
+            f"X has shape {rows.shape}, {rows.shape[-1] if rows.ndim else 0} columns, but the "
+            f"plane has {n_features}: pass (n, {n_features}) or one row ({n_features},)."
+        )
+    if _is_sparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return (rows[None, :], True) if rows.ndim == 1 else (rows, False)
+
+
+def _blocks(rows: Any) -> Iterator[tuple[slice, Any]]:
+    """Yield (rows, values) with float64 values: dense in blocks, sparse at once."""
+    if _is_sparse(rows):
+        yield slice(None), rows.astype(np.float64, copy=False)
+        return
+    step = max(1, _BLOCK // rows.shape[1])
+    for start in range(0, rows.shape[0], step):
+        block = slice(start, start + step)
+        yield block, np.asarray(rows[block], dtype=np.float64)
+
+
+def _largest_norm(rows: Any) -> float:
+    largest = 0.0
+    for _, values in _blocks(rows):
+        entries = values.data if _is_sparse(values) else values
+        scale = float(np.abs(entries).max(initial=0.0))
+        if scale > 0:
+            scaled = values / scale
+            squares = scaled.multiply(scaled) if _is_sparse(values) else scaled * scaled
+            largest = max(largest, scale * float(np.sqrt(squares.sum(axis=1).max())))
+    return largest
+
+
+def _fault(rows: Any, i: int) -> str:
+    row = rows[[i]].toarray()[0] if _is_sparse(rows) else np.asarray(rows[i], dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(row))
+    if bad.size:
+        return f"X[{i}, {bad[0]}]={row[bad[0]]} is not finite: remove or impute it."
+    return f"w·x + b overflows float64 at row {i}: rescale the features or the plane."
+
+
+def _signs(y: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    labels = np.asarray(y)
+    if labels.shape != shape:
+        raise ValueError(f"y has shape {labels.shape}, X asks for {shape}: one label per row.")
+    if labels.dtype.kind not in "iuf" or not np.isin(labels, (-1, 1)).all():
+        found = ", ".join(repr(v) for v in np.unique(labels)[:5].tolist())
+        raise ValueError(
+            f"y must hold -1 and +1 only, got {found}: "
+            "encode it as np.where(y == positive_label, 1, -1)."
+        )
+    return labels.astype(np.float64)

@@ -1,0 +1,163 @@
+"""Is there a separating plane at all? A proof either way (Gordan's alternative).
+
+Either some plane has y g(x) > 0 for every sample, or some u ≥ 0, Σu = 1, has Σ u_i y_i (x_i, 1) = 0:
+a point common to the convex hulls of the two classes. Never both, never neither; what the
+arithmetic cannot tell apart is reported as undecided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_X_y
+
+from .certificate import SeparationCertificate, certify
+from .geometry import Hyperplane
+from .problem import SeparationProblem
+from .samples import Floats, SignedSamples
+from .schedules import Constant
+from .solution import Progress, Solution, Status
+
+# Samples × features above which a perceptron has a first look: often there is no need for more.
+LARGE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Separability:
+    """The verdict on two classes, with its proof.
+
+    Parameters
+    ----------
+    separable : bool or None
+        None is "undecided at this tolerance".
+    hyperplane : Hyperplane or None
+        A plane with y g(x) > 0 for every sample (positive for the second class).
+    margin : float
+        Its smallest distance to a sample; 0 when not separable, nan when undecided.
+    multipliers : ndarray of shape (n_samples,) or None
+        u ≥ 0 with Σu = 1 and Σ u_i y_i (x_i, 1) = 0.
+    common_point : ndarray of shape (n_features,) or None
+        Σ_{y=+1} 2u_i x_i = Σ_{y=−1} 2u_i x_i: it lies in the convex hulls of both classes.
+    certificate : SeparationCertificate
+        The independent check of the above.
+    tol : float
+        Smallest margin, in units of max‖x‖, that counts as one.
+    """
+
+    separable: bool | None
+    hyperplane: Hyperplane | None
+    margin: float
+    multipliers: Floats | None
+    common_point: Floats | None
+    certificate: SeparationCertificate
+    tol: float
+    maximum_margin: bool = False
+
+    def __str__(self) -> str:
+        n = self.certificate.n_samples
+        if self.separable:
+            which = "the maximum margin is" if self.maximum_margin else "a plane has margin"
+            return f"separable: {which} {self.margin:.6g} over {n} samples"
+        if self.separable is None:
+            return (
+                f"undecided at tolerance {self.tol:g}: if a plane separates these {n} samples, its "
+                "margin is too small to be told from rounding; rescale the features"
+            )
+        assert self.multipliers is not None
+        used = int(np.count_nonzero(self.multipliers))
+        return (
+            f"not separable: the convex hulls of the classes share a point, a combination of "
+            f"{used} of the {n} samples (residual {self.certificate.refutation:.1e})"
+        )
+
+
+def separability(
+    X: Any, y: Any, *, tol: float = 1e-12, maximum_margin: bool = False
+) -> Separability:
+    """Decide with a proof whether a plane separates two classes.
+
+    A perceptron has a first look at large data; then the linear program max t, y(w·x + b) ≥ t,
+    |w_j| ≤ 1 over as few rows as it takes (HiGHS). What comes out is checked by `certify`.
+
+    Parameters
+    ----------
+    X : array-like or CSR matrix of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+        Labels of two classes; the second in order is the positive one.
+    tol : float, default=1e-12
+        Margins of at most tol·max‖x‖ are not told from 0.
+    maximum_margin : bool, default=False
+        Return the plane of largest margin instead of any separating one.
+
+    Returns
+    -------
+    Separability
+
+    References
+    ----------
+    Gordan (1873); Mangasarian (1969), *Nonlinear Programming*, section 2.4.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_xor(return_X_y=True)
+    >>> report = mm.separability(X, y)
+    >>> print(report.separable, report.common_point)
+    False [0. 0.]
+    """
+    Z = _samples(X, y)
+    problem = SeparationProblem(Z)
+    solution = _search(problem)
+    certificate = certify(problem, solution)
+    limit = tol * certificate.radius
+    if certificate.separates and certificate.geometric_margin > limit:
+        return _separable(Z, solution, certificate, tol, maximum_margin)
+    if certificate.refutes and not certificate.separates:
+        return _refuted(Z, solution, certificate, tol)
+    return Separability(None, None, np.nan, None, None, certificate, tol)
+
+
+def _samples(X: Any, y: Any) -> SignedSamples:
+    X, y = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) != 2:
+        kinds = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
+        raise ValueError(f"separability is about 2 classes, got {kinds}: choose a pair of them.")
+    return SignedSamples(X, 2.0 * codes - 1.0)
+
+
+def _search(problem: SeparationProblem) -> Solution:
+    from .separation.linear_program import LinearProgram
+    from .separation.perceptron import OnlinePerceptron
+
+    Z = problem.Z
+    a = np.zeros(Z.shape[1])
+    if Z.shape[0] * Z.shape[1] > LARGE:
+        passes = max(20, 2 * Z.shape[1])  # programs of many columns are slow: look longer
+        looked = OnlinePerceptron(Constant(1.0), passes).solve(problem, a, Progress())
+        if looked.status is Status.CONVERGED:
+            return looked
+    return LinearProgram().solve(problem, a, Progress())
+
+
+def _separable(
+    Z: SignedSamples,
+    solution: Solution,
+    certificate: SeparationCertificate,
+    tol: float,
+    maximum_margin: bool,
+) -> Separability:
+    plane = Hyperplane(solution.w[0], float(solution.b[0])).normalized()
+    return Separability(True, plane, certificate.geometric_margin, None, None, certificate, tol)
+
+
+def _refuted(
+    Z: SignedSamples, solution: Solution, certificate: SeparationCertificate, tol: float
+) -> Separability:
+    u = solution.multipliers
+    assert u is not None
+    support = np.flatnonzero(u * (Z.labels > 0))
+    point = u[support] @ Z.augmented(support)[:, :-1] / u[support].sum()
+    return Separability(False, None, 0.0, u, point, certificate, tol)

@@ -1,0 +1,120 @@
+"""c classes as binary tasks, or as one joint task: labels → tasks → votes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .samples import Floats, Integers
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem to be solved: which rows, their labels, and what they are called.
+
+    Parameters
+    ----------
+    rows : ndarray of int of shape (n,)
+        Rows of X.
+    labels : ndarray of shape (n,)
+        −1.0 and +1.0, or class numbers (int) in a joint task.
+    name : str
+        For progress and reports, such as "apple against the rest".
+    n_vectors : int
+        Weight vectors wanted: 1, or the number of classes in a joint task.
+    """
+
+    rows: Integers
+    labels: NDArray[np.float64] | Integers
+    name: str
+    n_vectors: int = 1
+
+
+class Reduction(ABC):
+    """A way from c ≥ 2 class numbers to tasks, and from their scores back to classes."""
+
+    @abstractmethod
+    def tasks(self, codes: Integers, rows: Integers, names: list[str]) -> list[Task]:
+        """Return the tasks for class numbers ``codes`` (of all rows of X), on ``rows`` only."""
+
+    @abstractmethod
+    def confidences(self, scores: Floats, n_classes: int) -> Floats:
+        """Turn scores (n, n_planes) into confidences (n, n_classes); the largest one wins."""
+
+
+class Binary(Reduction):
+    """Two classes: one task, g ≥ 0 is the second class."""
+
+    def tasks(self, codes: Integers, rows: Integers, names: list[str]) -> list[Task]:
+        labels = 2.0 * codes[rows] - 1.0
+        return [Task(rows, labels, f"{names[1]} against {names[0]}")]
+
+    def confidences(self, scores: Floats, n_classes: int) -> Floats:
+        return np.column_stack([-scores[:, 0], scores[:, 0]])
+
+
+class OneVsRest(Reduction):
+    """A plane for each class against all others; the largest g wins."""
+
+    def tasks(self, codes: Integers, rows: Integers, names: list[str]) -> list[Task]:
+        return [
+            Task(rows, np.where(codes[rows] == k, 1.0, -1.0), f"{name} against the rest")
+            for k, name in enumerate(names)
+        ]
+
+    def confidences(self, scores: Floats, n_classes: int) -> Floats:
+        return scores
+
+
+class OneVsOne(Reduction):
+    """A plane for each pair of classes; the majority wins.
+
+    Equal votes are decided by the sum of the scores for each class, squashed to (−⅓, ⅓) so that
+    they never outweigh a vote (as scikit-learn's SVC does it). The first class of a pair is the
+    positive one.
+    """
+
+    def tasks(self, codes: Integers, rows: Integers, names: list[str]) -> list[Task]:
+        tasks = []
+        for i, j in combinations(range(len(names)), 2):
+            pair = rows[(codes[rows] == i) | (codes[rows] == j)]
+            labels = np.where(codes[pair] == i, 1.0, -1.0)
+            tasks.append(Task(pair, labels, f"{names[i]} against {names[j]}"))
+        return tasks
+
+    def confidences(self, scores: Floats, n_classes: int) -> Floats:
+        votes = np.zeros((scores.shape[0], n_classes))
+        sums = np.zeros_like(votes)
+        for k, (i, j) in enumerate(combinations(range(n_classes), 2)):
+            won = scores[:, k] >= 0
+            votes[won, i] += 1
+            votes[~won, j] += 1
+            sums[:, i] += scores[:, k]
+            sums[:, j] -= scores[:, k]
+        return votes + sums / (3 * (np.abs(sums) + 1))
+
+
+class Kesler(Reduction):
+    """A linear machine: one weight vector a class, found jointly; the largest score wins.
+
+    The planes between classes are differences of weight vectors, so every point of space has a
+    class, with no region undecided (Duda, Hart, Stork, sections 5.2.2 and 5.12).
+    """
+
+    def tasks(self, codes: Integers, rows: Integers, names: list[str]) -> list[Task]:
+        return [Task(rows, codes[rows], "linear machine", n_vectors=len(names))]
+
+    def confidences(self, scores: Floats, n_classes: int) -> Floats:
+        return scores
+
+
+REDUCTIONS: dict[str, type[Reduction]] = {"ovr": OneVsRest, "ovo": OneVsOne, "kesler": Kesler}
+
+
+def reduction_for(multi_class: str, n_classes: int) -> Reduction:
+    """Return the named reduction; two classes are one binary task under every name."""
+    return Binary() if n_classes == 2 else REDUCTIONS[multi_class]()

@@ -1,0 +1,93 @@
+"""Learning rates ρ(t) as functions of the number of the update, t = 1, 2, …"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from .samples import Floats
+
+
+class Schedule(Protocol):
+    """What the algorithms need of a schedule: a run of consecutive rates at once."""
+
+    def rates(self, first: int, count: int) -> Floats:
+        """Return ρ(first), …, ρ(first + count − 1)."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """ρ(t) = rate.
+
+    Examples
+    --------
+    >>> Constant(0.5)(7)
+    0.5
+    """
+
+    rate: float = 1.0
+
+    def __call__(self, t: float) -> float:
+        return self.rate
+
+    def rates(self, first: int, count: int) -> Floats:
+        """Return ``count`` times the rate."""
+        return _positive(np.full(count, float(self.rate)), self)
+
+
+@dataclass(frozen=True)
+class Harmonic:
+    """ρ(t) = c/(t + offset), so that Σρ = ∞ and Σρ² < ∞.
+
+    Examples
+    --------
+    >>> Harmonic(2.0, offset=3.0)(1)
+    0.5
+    """
+
+    c: float = 1.0
+    offset: float = 0.0
+
+    def __call__(self, t: float) -> float:
+        return self.c / (t + self.offset)
+
+    def rates(self, first: int, count: int) -> Floats:
+        """Return c/(first + offset), …"""
+        return _positive(self.c / (np.arange(first, first + count) + float(self.offset)), self)
+
+
+@dataclass(frozen=True)
+class Function:
+    """Any ρ(t) given as a Python callable; it must depend on t alone."""
+
+    function: Callable[[int], float]
+
+    def __call__(self, t: int) -> float:
+        return self.function(t)
+
+    def rates(self, first: int, count: int) -> Floats:
+        """Call the function for every t: it is the caller who chose a slow schedule."""
+        values = (self.function(t) for t in range(first, first + count))
+        return _positive(np.fromiter(values, dtype=float, count=count), self)
+
+
+def as_schedule(learning_rate: float | Schedule | Callable[[int], float]) -> Schedule:
+    """Return a number, a schedule or a callable as a schedule."""
+    if isinstance(learning_rate, (Constant, Harmonic, Function)):
+        return learning_rate
+    if callable(learning_rate):
+        return Function(learning_rate)
+    return Constant(float(learning_rate))  # type: ignore[arg-type]
+
+
+def _positive(rates: Floats, schedule: object) -> Floats:
+    bad = ~((rates > 0) & np.isfinite(rates))
+    if bad.any():
+        raise ValueError(
+            f"learning_rate={schedule!r} gives {rates[bad][0]}: "
+            "every rate ρ(t), t = 1, 2, …, must be positive and finite."
+        )
+    return rates

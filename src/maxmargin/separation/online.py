@@ -1,0 +1,266 @@
+"""Single-sample corrections: the compiled pass that perceptron, relaxation and LMS share.
+
+Visit the rows z of Z in turn. Where z·a ≤ τ m, correct a ← a + s z with the step
+
+    s = ρ(t) g            fixed increment (perceptron, τ = 0)
+    s = g (m − z·a)/‖z‖²  relaxation      (τ = 1 − tol)
+    s = ρ(t) g (m − z·a)  Widrow–Hoff     (τ = ∞: every sample corrects)
+
+where m is the sample's margin, g its gain (its weight, or its relaxation factor) and t the number
+of the update. Reference: Duda, Hart, Stork, *Pattern Classification*, sections 5.5, 5.6 and 5.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..problem import SeparationProblem
+from ..rows import compiled, row_add, row_dot, row_prefetch, row_square, rows_of
+from ..samples import Floats, Integers, KeslerSamples, Samples, row_length
+from ..schedules import Schedule
+from ..solution import Progress, Solution, Status
+
+# Multiply-adds in one call of a compiled kernel: some 10 ms, so that Ctrl-C is never far away.
+SLICE = 1 << 24
+# Rows that the memory is asked for ahead of their turn in a shuffled pass.
+AHEAD = 8
+
+
+class Law(NamedTuple):
+    """How long a correction is: proportional to m − z·a or fixed, divided by ‖z‖² or not."""
+
+    proportional: bool
+    normalised: bool
+
+
+FIXED_INCREMENT = Law(proportional=False, normalised=False)
+RELAXATION = Law(proportional=True, normalised=True)
+WIDROW_HOFF = Law(proportional=True, normalised=False)
+
+
+@dataclass(frozen=True)
+class OnlineRule:
+    """A law, its threshold factor τ, the gain of every sample and the schedule."""
+
+    law: Law
+    tau: float
+    gain: Floats
+    schedule: Schedule
+
+
+@dataclass
+class Pass:
+    """What one pass over the rows has seen so far."""
+
+    updates: int = 0
+    errors: int = 0
+    objective: float = 0.0
+    longest: float = 0.0
+
+
+def visiting_order(n_samples: int, rng: np.random.RandomState | None) -> Iterator[Integers]:
+    """Yield the order of rows for pass after pass: in turn, or shuffled anew by ``rng``."""
+    order = np.arange(n_samples)
+    while True:
+        yield order if rng is None else rng.permutation(n_samples)
+
+
+def corrections(
+    problem: SeparationProblem, a: Floats, rule: OnlineRule, order: Integers, t: int, at_most: int
+) -> Iterator[tuple[int, Pass]]:
+    """Run one pass in compiled slices of at most ``at_most`` updates each.
+
+    Changes ``a`` in place; yields after each slice the row of X last corrected and what the slice
+    saw, so that the caller can look at a between updates (``at_most=1``) or merely breathe.
+    """
+    Z = problem.Z
+    advance = _kernel_of(Z, problem, a, rule)
+    per_slice = max(1, SLICE // (row_length(Z.X) * Z.n_vectors))
+    position = 0
+    while position < order.size:
+        chunk = order[position : position + per_slice]
+        # A sample needs as many rates as it gives rows: it is never left half corrected.
+        count = min(max(at_most, Z.rows_per_sample), chunk.size * Z.rows_per_sample)
+        rates = rule.schedule.rates(t + 1, count)
+        visited, updates, errors, objective, longest, last = advance(chunk, rates)
+        position += visited
+        t += updates
+        yield int(last), Pass(updates, errors, objective, longest)
+
+
+def run_passes(
+    problem: SeparationProblem,
+    a: Floats,
+    rule: OnlineRule,
+    *,
+    max_iter: int,
+    rng: np.random.RandomState | None,
+    finished: Callable[[Pass], bool],
+    progress: Progress,
+    updates_before: int = 0,
+) -> Solution:
+    """Repeat passes until ``finished(pass)``, ``max_iter`` passes, or a callback says stop."""
+    show = partial(snapshot, problem.Z, a)
+    at_most = 1 if progress.watchers else problem.Z.shape[0]
+    t = updates_before
+    status = Status.ITERATION_LIMIT
+    orders = visiting_order(problem.Z.n_samples, rng)
+    best, lowest = a.copy(), np.inf
+    for _ in range(max_iter):
+        seen = Pass()
+        stop = False
+        for last, part in corrections(problem, a, rule, next(orders), t, at_most):
+            t += part.updates
+            seen.updates += part.updates
+            seen.errors += part.errors
+            seen.objective += part.objective
+            seen.longest = max(seen.longest, part.longest)
+            stop = part.updates > 0 and progress.update(part.objective, last, show)
+            if stop:
+                break
+        if not np.isfinite(a).all():
+            a[:] = best
+            status = Status.DIVERGED
+            break
+        if seen.objective < lowest:
+            best[:], lowest = a, seen.objective
+        stop |= progress.iteration(seen.objective, seen.errors, seen.longest, show)
+        if finished(seen) and not stop:
+            status = Status.CONVERGED
+            break
+        if stop:
+            status = Status.STOPPED
+            break
+    return snapshot(problem.Z, a, status, progress, n_updates=t)
+
+
+def snapshot(
+    Z: Samples,
+    a: Floats,
+    status: Status = Status.STOPPED,
+    progress: Progress | None = None,
+    **numbers: Any,
+) -> Solution:
+    """Return a copy of the current planes as a solution."""
+    w, b = Z.unpack(a)
+    if progress is None:
+        return Solution(w=w, b=b, status=status)
+    trace = progress.trace()
+    seconds = progress.seconds
+    return Solution(
+        w=w, b=b, status=status, n_iter=len(trace), seconds=seconds, trace=trace, **numbers
+    )
+
+
+def _kernel_of(
+    Z: Samples, problem: SeparationProblem, a: Floats, rule: OnlineRule
+) -> Callable[[Integers, Floats], tuple[int, int, int, float, float, int]]:
+    rows = rows_of(Z.X)
+    if isinstance(Z, KeslerSamples):
+        margins = problem.margins.reshape(Z.n_samples, -1)
+        vectors = a.reshape(Z.n_vectors, -1)
+
+        def kesler(order: Integers, rates: Floats) -> Any:
+            return kesler_pass(
+                rows, Z.index, Z.labels, Z.bias_step, vectors, order,
+                margins, rule.gain, rates, rule.tau, rule.law,
+            )  # fmt: skip
+
+        return kesler
+
+    def signed(order: Integers, rates: Floats) -> Any:
+        return signed_pass(
+            rows, Z.index, Z.labels, Z.bias_step, a, order,
+            problem.margins, rule.gain, rates, rule.tau, rule.law,
+        )  # fmt: skip
+
+    return signed
+
+
+@compiled
+def signed_pass(rows, index, y, bias_step, a, order, margins, gain, rates, tau, law):
+    """Correct the plane a = (w, b) on the rows of ``order``, until the rates are used up."""
+    w = a[:-1]
+    objective = longest = 0.0
+    visited = updates = errors = 0
+    last = -1
+    while visited < order.size and updates < rates.size:
+        if visited + AHEAD < order.size:
+            row_prefetch(rows, index[order[visited + AHEAD]])
+        r = order[visited]
+        i = index[r]
+        visited += 1
+        margin = y[r] * (row_dot(rows, i, w) + a[-1])
+        if margin <= 0.0:
+            errors += 1
+        if margin <= tau * margins[r]:
+            step = rates[updates] * gain[r]
+            updates += 1
+            last = i
+            if law.proportional:
+                error = margins[r] - margin
+                length = row_square(rows, i) + bias_step
+                scale = 1.0 / length if law.normalised and length > 0.0 else 1.0
+                step *= error * scale
+                objective += 0.5 * error * error * scale
+                longest = max(longest, abs(step) * np.sqrt(length))
+            else:
+                objective -= margin
+            row_add(rows, i, w, step * y[r])
+            a[-1] += step * y[r] * bias_step
+    return visited, updates, errors, objective, longest, last
+
+
+@compiled
+def kesler_pass(rows, index, labels, bias_step, a, order, margins, gain, rates, tau, law):
+    """Correct the linear machine a (n_classes, d + 1) on each sample against each rival class.
+
+    The scores of a sample are computed once and moved along with the corrections it causes.
+    """
+    n_classes = a.shape[0]
+    scores = np.empty(n_classes)
+    objective = longest = 0.0
+    visited = updates = errors = 0
+    last = -1
+    while visited < order.size and updates + n_classes - 1 <= rates.size:
+        if visited + AHEAD < order.size:
+            row_prefetch(rows, index[order[visited + AHEAD]])
+        r = order[visited]
+        i = index[r]
+        own = labels[r]
+        visited += 1
+        for j in range(n_classes):
+            scores[j] = row_dot(rows, i, a[j][:-1]) + a[j, -1]
+        length = row_square(rows, i) + bias_step
+        wrong = False
+        for j in range(n_classes):
+            if j == own:
+                continue
+            margin = scores[own] - scores[j]
+            wrong |= margin <= 0.0
+            target = margins[r, j - (j > own)]
+            if margin <= tau * target:
+                step = rates[updates] * gain[r]
+                updates += 1
+                last = i
+                if law.proportional:
+                    error = target - margin
+                    scale = 0.5 / length if law.normalised and length > 0.0 else 1.0
+                    step *= error * scale
+                    objective += 0.5 * error * error * scale
+                    longest = max(longest, abs(step) * np.sqrt(2.0 * length))
+                else:
+                    objective -= margin
+                row_add(rows, i, a[own][:-1], step)
+                row_add(rows, i, a[j][:-1], -step)
+                a[own, -1] += step * bias_step
+                a[j, -1] -= step * bias_step
+                scores[own] += step * length
+                scores[j] -= step * length
+        errors += wrong
+    return visited, updates, errors, objective, longest, last

@@ -1,0 +1,216 @@
+"""What came out, and how it went: Solution, Status, Step, Trace, and the one hook of progress."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .geometry import Hyperplane
+from .samples import Floats
+
+
+class Status(StrEnum):
+    """Which rule ended a solver."""
+
+    CONVERGED = "converged"
+    ITERATION_LIMIT = "iteration limit"
+    TIME_LIMIT = "time limit"
+    PATIENCE = "patience ran out"
+    STOPPED = "stopped by a callback"
+    INSEPARABLE = "proved inseparable"
+    DIVERGED = "diverged"
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where a solver stands: handed to callbacks between the slices of its work.
+
+    Parameters
+    ----------
+    iteration : int
+        Passes over the data (or steps of a batch rule) so far, from 1.
+    objective : float
+        The criterion that the algorithm descends.
+    errors : int
+        Samples found on the wrong side, as the pass went.
+    violation : float
+        How far the worst condition is from holding; 0 at a solution.
+    seconds : float
+        Since the solver started.
+    task : int
+        Which of the binary tasks of a many-class fit.
+    sample : int or None
+        Row of X being corrected, when the callback asked for every update.
+    """
+
+    iteration: int
+    objective: float
+    errors: int
+    violation: float
+    seconds: float
+    task: int = 0
+    sample: int | None = None
+    snapshot: Callable[[], Solution] = field(repr=False, compare=False, kw_only=True)
+
+    def planes(self) -> tuple[Floats, Floats]:
+        """Return copies of the current w (n_vectors, d) and b (n_vectors,)."""
+        solution = self.snapshot()
+        return solution.w, solution.b
+
+    def plane(self) -> Hyperplane:
+        """Return the current plane of a two-class task."""
+        w, b = self.planes()
+        if len(w) != 1:
+            raise ValueError(f"{len(w)} weight vectors, not one plane: use planes().")
+        return Hyperplane(w[0], float(b[0]))
+
+    def alpha(self) -> Floats | None:
+        """Return a copy of the current α of a dual algorithm, None of a primal one."""
+        return self.snapshot().alpha
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Objective, errors, violation and time after every iteration, as arrays of one length."""
+
+    iteration: NDArray[np.int64]
+    objective: Floats
+    errors: NDArray[np.int64]
+    violation: Floats
+    seconds: Floats
+
+    def __len__(self) -> int:
+        return self.iteration.size
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The answer of a solver, in the space of X.
+
+    Parameters
+    ----------
+    w : ndarray of shape (n_vectors, n_features)
+        One weight vector for two classes, one a class for a linear machine; empty for a kernel.
+    b : ndarray of shape (n_vectors,)
+    status : Status
+        Which rule ended the solver.
+    alpha : ndarray of shape (n,), optional
+        Dual variables of a dual algorithm.
+    multipliers : ndarray of shape (n_rows of Z,), optional
+        u ≥ 0 with Zᵀu = 0: the proof that no plane separates (Gordan's alternative).
+    margins : ndarray of shape (n_rows of Z,), optional
+        m of an algorithm that chooses its margins too.
+    """
+
+    w: Floats
+    b: Floats
+    status: Status
+    n_iter: int = 0
+    n_updates: int = 0
+    seconds: float = 0.0
+    alpha: Floats | None = None
+    multipliers: Floats | None = None
+    margins: Floats | None = None
+    trace: Trace | None = field(default=None, repr=False)
+
+
+Callback = Callable[[Step], Any]
+
+
+class Progress:
+    """Clock, trace and callbacks of one solver run: the single hook that everyone listens to.
+
+    Parameters
+    ----------
+    callbacks : sequence of callables
+        Each is given a `Step`; a true answer stops the solver, which then returns what it has.
+        A callback with a true attribute ``every_update`` is called after every correction of the
+        online rules as well.
+    task : int, default=0
+        Which task of a many-class fit this is.
+    """
+
+    def __init__(self, callbacks: Sequence[Callback] = (), task: int = 0) -> None:
+        self.callbacks = list(callbacks)
+        self.watchers = [c for c in callbacks if getattr(c, "every_update", False)]
+        self.task = task
+        self.started = time.perf_counter()
+        self.history: list[tuple[int, float, int, float, float]] = []
+
+    @property
+    def seconds(self) -> float:
+        """Time since the solver started."""
+        return time.perf_counter() - self.started
+
+    def iteration(
+        self,
+        objective: float,
+        errors: int,
+        violation: float,
+        snapshot: Callable[[], Solution],
+    ) -> bool:
+        """Record the end of an iteration; return whether a callback wants to stop."""
+        number = len(self.history) + 1
+        record = (number, float(objective), int(errors), float(violation), self.seconds)
+        self.history.append(record)
+        return self._tell(self.callbacks, Step(*record, self.task, snapshot=snapshot))
+
+    def update(self, objective: float, sample: int, snapshot: Callable[[], Solution]) -> bool:
+        """Tell those who asked about every update; return whether one wants to stop."""
+        number = len(self.history) + 1
+        step = Step(
+            number, objective, 1, np.nan, self.seconds, self.task, sample, snapshot=snapshot
+        )
+        return self._tell(self.watchers, step)
+
+    def trace(self) -> Trace:
+        """Return the recorded iterations as arrays."""
+        columns = list(zip(*self.history, strict=True)) or [()] * 5
+        iteration, errors = (np.array(columns[k], dtype=np.int64) for k in (0, 2))
+        objective, violation, seconds = (np.array(columns[k], dtype=float) for k in (1, 3, 4))
+        return Trace(iteration, objective, errors, violation, seconds)
+
+    @staticmethod
+    def _tell(callbacks: Sequence[Callback], step: Step) -> bool:
+        # Everyone hears of the step, also after one of them has asked to stop.
+        return any([bool(callback(step)) for callback in callbacks])
+
+
+class Recorder:
+    """A callback that keeps the steps of a fit, with the planes or α they went through.
+
+    Parameters
+    ----------
+    every_update : bool, default=False
+        Keep every correction of an online rule, not only the end of every pass.
+
+    Attributes
+    ----------
+    steps : list of Step
+        Each hands out the plane or α of its own time.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> recorder = mm.Recorder(every_update=True)
+    >>> X, y = mm.datasets.load_and(return_X_y=True)
+    >>> model = mm.Perceptron(callback=recorder).fit(X, y)
+    >>> sum(step.sample is not None for step in recorder.steps) == model.n_updates_
+    True
+    """
+
+    def __init__(self, *, every_update: bool = False) -> None:
+        self.every_update = every_update
+        self.steps: list[Step] = []
+
+    def __call__(self, step: Step) -> None:
+        # The solver works on after this call: what it shows now has to be kept now.
+        self.steps.append(replace(step, snapshot=partial(copy, step.snapshot())))

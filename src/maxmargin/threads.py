@@ -1,0 +1,61 @@
+"""Work shared between the cores: a small pool a call, BLAS held to one thread meanwhile.
+
+Pools are made when needed and not kept, so that forked children, threads and Dask workers are safe.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from joblib import cpu_count
+from threadpoolctl import threadpool_limits
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+_lock = threading.Lock()
+_users = 0
+_limits: Any = None
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Hold BLAS to one thread; the last of several concurrent users restores what was."""
+    global _users, _limits
+    with _lock:
+        _users += 1
+        if _users == 1:
+            _limits = threadpool_limits(limits=1, user_api="blas")
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                _limits.restore_original_limits()
+
+
+def in_parallel(
+    work: Callable[[Part, threading.Event], Result], parts: Sequence[Part]
+) -> list[Result]:
+    """Return ``[work(part, stop) for part in parts]``, computed on all cores.
+
+    ``work`` should release the GIL and return early once ``stop`` is set: that is how Ctrl-C in
+    the main thread ends the others.
+    """
+    stop = threading.Event()
+    with single_threaded_blas(), ThreadPoolExecutor(max_workers=n_threads()) as pool:
+        try:
+            return list(pool.map(lambda part: work(part, stop), parts))
+        except BaseException:
+            stop.set()
+            raise
+
+
+def n_threads() -> int:
+    """Cores this process may use."""
+    return int(cpu_count())
