@@ -32,7 +32,7 @@ _HOME = {
 }
 _MODULES = ("datasets", "kernels")
 
-__all__ = [*_HOME, *_MODULES, "__version__"]  # noqa: PLE0604
+__all__ = [*_HOME, *_MODULES, "__version__"]
 
 if TYPE_CHECKING:
     from . import datasets as datasets
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from .estimators.linear import Pseudoinverse as Pseudoinverse
     from .estimators.linear import Relaxation as Relaxation
     from .geometry import Hyperplane as Hyperplane
-    from .schedules import Constant as Constant
-    from .schedules import Harmonic as Harmonic
     from .gordan import Separability as Separability
     from .gordan import separability as separability
+    from .schedules import Constant as Constant
+    from .schedules import Harmonic as Harmonic
     from .solution import Recorder as Recorder
     from .solution import Status as Status
     from .solution import Step as Step

@@ -106,7 +106,9 @@ class SeparationCertificate:
             )
         wrong = f"{self.n_errors} of {self.n_samples} samples not strictly on their side"
         if self.refutes:
-            return f"no plane separates (Gordan multipliers, residual {self.refutation:.1e}); {wrong}"
+            return (
+                f"no plane separates (Gordan multipliers, residual {self.refutation:.1e}); {wrong}"
+            )
         return f"not separated, not refuted: {wrong}"
 
 
@@ -151,7 +153,7 @@ def refutation_limit(n_samples: int) -> float:
 
 
 @singledispatch
-def certify(problem: Any, solution: Solution) -> Certificate:
+def certify(problem: Any, solution: Solution) -> Any:
     """Recompute in float64 what ``solution`` proves about ``problem``.
 
     Parameters
@@ -271,14 +273,18 @@ def gordan_residual(Z: Samples, u: Floats) -> float:
         rows, share = Z.take(support[block]), u[support[block]]
         residual += share @ rows
         scale += share @ np.abs(rows)
-    return float((np.abs(residual) / np.where(scale > 0, scale, 1.0)).max())
+    # One scale a feature, whichever class's weight vector it belongs to.
+    scale = scale.reshape(Z.n_vectors, -1).max(axis=0)
+    worst = np.abs(residual).reshape(Z.n_vectors, -1).max(axis=0)
+    return float((worst / np.where(scale > 0, scale, 1.0)).max())
 
 
 def _float64_gram(problem: KernelSeparationProblem, rows: Any, columns: Any) -> Floats:
     X = problem.X
     if isinstance(problem.kernel, Precomputed):
         return np.asarray(X[np.ix_(rows, columns)], dtype=np.float64)
-    return problem.kernel(X[rows].astype(np.float64), X[columns].astype(np.float64))
+    K: Floats = problem.kernel(X[rows].astype(np.float64), X[columns].astype(np.float64))
+    return K
 
 
 def _kernel_diagonal(problem: KernelSeparationProblem) -> Floats:

@@ -1,8 +1,8 @@
 """Is there a separating plane at all? A proof either way (Gordan's alternative).
 
-Either some plane has y g(x) > 0 for every sample, or some u ≥ 0, Σu = 1, has Σ u_i y_i (x_i, 1) = 0:
-a point common to the convex hulls of the two classes. Never both, never neither; what the
-arithmetic cannot tell apart is reported as undecided.
+Either some plane has y g(x) > 0 for every sample, or some u ≥ 0, Σu = 1, has
+Σ u_i y_i (x_i, 1) = 0: a point common to the convex hulls of the two classes. Never both, never
+neither; what the arithmetic cannot tell apart is reported as undecided.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ class Task:
     """
 
     rows: Integers
-    labels: NDArray[np.float64] | Integers
+    labels: NDArray[Any]
     name: str
     n_vectors: int = 1
 

@@ -5,7 +5,7 @@ A solver answers a problem with a `Solution`; `certify` checks the answer from t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,8 @@ class SeparationProblem:
     """
 
     Z: Samples
-    margins: Floats = field(default=None)  # type: ignore[assignment]
-    weights: Floats = field(default=None)  # type: ignore[assignment]
+    margins: Any = None
+    weights: Any = None
 
     def __post_init__(self) -> None:
         if self.margins is None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.intp]
 
 # Numbers in one block of rows: small enough to stay in a core's cache, large enough for BLAS.

@@ -181,7 +181,8 @@ class Progress:
     @staticmethod
     def _tell(callbacks: Sequence[Callback], step: Step) -> bool:
         # Everyone hears of the step, also after one of them has asked to stop.
-        return any([bool(callback(step)) for callback in callbacks])
+        answers = [bool(callback(step)) for callback in callbacks]
+        return any(answers)
 
 
 class Recorder:

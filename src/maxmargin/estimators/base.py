@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..certificate import Certificate, certify
@@ -30,12 +30,13 @@ from .callbacks import CallbackSupportMixin, Printer, sklearn_callbacks
 
 @dataclass(frozen=True)
 class Training:
-    """Checked data of one fit: X, class numbers and weights of all rows, rows that count."""
+    """Checked data of one fit: X, class numbers of all rows, weights without and with class_weight."""
 
     X: Any
     y: Any
     classes: NDArray[Any]
     codes: Integers
+    sample_weights: Floats
     weights: Floats
     rng: np.random.RandomState
 
@@ -67,6 +68,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         Objective, errors and time a pass, one trace a task; ``trace_`` is the longest.
     """
 
+    classes_: NDArray[Any]
     max_iter: int
     multi_class: str
     class_weight: Any
@@ -142,7 +144,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     @property
     def trace_(self) -> Any:
         """The trace of the task that took the most iterations."""
-        return max(self.traces_, key=len)
+        return max((trace for trace in self.traces_ if trace is not None), key=len)
 
     @property
     def _worst(self) -> int:
@@ -188,17 +190,20 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     # How it is done ------------------------------------------------------------------------
 
     def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
-        X, y = validation.check_training_data(self, X, y, reset=reset)
+        X, y = validation.check_training_data(
+            self, X, y, reset=reset, accept_sparse=get_tags(self).input_tags.sparse
+        )
         weights = validation.check_sample_weight(sample_weight, X)
         counts = weights > 0
         classes, used = validation.encode_labels(y[counts])
         validation.check_two_classes(classes)
         codes = np.zeros(len(y), dtype=np.intp)
         codes[counts] = used
-        weights = validation.times_class_weight(
+        weighted = validation.times_class_weight(
             weights, self.class_weight, classes, y[counts], codes
         )
-        return Training(X, y, classes, codes, weights, check_random_state(self.random_state))
+        rng = check_random_state(self.random_state)
+        return Training(X, y, classes, codes, weights, weighted, rng)
 
     def _solve_all(
         self, training: Training, tasks: list[Task], starts: list[Any], max_iter: int
@@ -276,9 +281,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     def _remedy(self, status: Status) -> str:
         if status is Status.DIVERGED:
             return "Its steps grew without bound: use a smaller rate."
-        return (
-            "Raise max_iter, or ask maxmargin.separability(X, y) whether any plane separates."
-        )
+        return "Raise max_iter, or ask maxmargin.separability(X, y) whether any plane separates."
 
     def _reduction(self) -> Reduction:
         return reduction_for(self.multi_class, len(self.classes_))

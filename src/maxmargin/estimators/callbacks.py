@@ -7,6 +7,8 @@ from typing import Any
 
 from ..solution import Step
 
+__all__ = ["CallbackSupportMixin", "Printer", "sklearn_callbacks"]
+
 try:
     from sklearn.callback import CallbackSupportMixin
 except ImportError:  # scikit-learn before 1.9 has no callbacks

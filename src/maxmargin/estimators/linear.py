@@ -25,7 +25,13 @@ from .base import CertifiedClassifier, Training
 
 LearningRate = float | Schedule | Callable[[int], float]
 
-RATE: list[Any] = [Interval(Real, 0, None, closed="neither"), Constant, Harmonic, Function, callable]
+RATE: list[Any] = [
+    Interval(Real, 0, None, closed="neither"),
+    Constant,
+    Harmonic,
+    Function,
+    callable,
+]
 TOL = [Interval(Real, 0, None, closed="left")]
 
 
@@ -212,9 +218,11 @@ class OnlineClassifier(LinearClassifier):
             raise ValueError(
                 "class_weight='balanced' needs all samples at once: pass a dict, or sample_weight."
             )
-        weights = validation.times_class_weight(weights, self.class_weight, self.classes_, y, codes)
+        weighted = validation.times_class_weight(
+            weights, self.class_weight, self.classes_, y, codes
+        )
         rng = check_random_state(self.random_state)
-        return Training(X, y, self.classes_, codes, weights, rng)
+        return Training(X, y, self.classes_, codes, weights, weighted, rng)
 
     def _pass_once(
         self, training: Training, tasks: list[Task], starts: list[Any], planes: list[Start]
@@ -287,8 +295,9 @@ class Perceptron(OnlineClassifier):
 
     Notes
     -----
-    A weight multiplies the correction of its sample. For "batch" weight 2 is the same as the row
-    given twice; for "single" it is not: a row given twice is visited, and perhaps corrected, twice.
+    For "batch" a weight multiplies the correction of its sample, and weight 2 is the same as the row
+    given twice. For "single" a weight v is v visits in a row: after the one that puts the sample
+    right the others do nothing, so that it is not the same as the row given v times here and there.
 
     References
     ----------
@@ -374,7 +383,7 @@ class Pocket(LinearClassifier):
 
     Notes
     -----
-    A weight multiplies the correction of its sample and what it counts. There is no
+    A weight v is v visits in a row, and v in the count. There is no
     ``partial_fit``: a pocket filled on other samples says nothing about these.
 
     References
@@ -457,8 +466,10 @@ class Relaxation(OnlineClassifier):
 
     Notes
     -----
-    A weight v makes the single-sample factor min(vβ, max(β, 1)), so that it stays in (0, 2); in a
-    batch it multiplies the sample's step, and weight 2 is the same as the row given twice.
+    For "single" a weight v is v visits in a row: the factor 1 − (1 − β)^v for β < 1, β otherwise.
+    In a batch it multiplies the sample's step, and weight 2 is the same as the row given twice.
+    Where the sums of a batch overshoot (the criterion grows beyond its value at a = 0), steps go β
+    times as far as the least criterion along them from then on.
 
     References
     ----------
@@ -537,8 +548,9 @@ class LMS(OnlineClassifier):
     ----------
     learning_rate : float, Constant, Harmonic, callable or None, default=None
         ρ(k). None takes a safe one from the data: single-sample n/((n + k − 1) max‖x'‖²), which
-        decays; batch 1/λ_max(ZᵀZ). A constant of 2/trace(R) or more, R = mean x'x'ᵀ, cannot
-        converge and gets a warning that names the bound.
+        decays; batch 1/λ_max(ZᵀZ); both with R² = max‖x‖² times as much for the bias, so that it
+        keeps up with features of any scale. A constant of 2/trace(R) or more, R = mean x'x'ᵀ,
+        cannot converge and gets a warning that names the bound.
     update : {"single", "batch"}, default="single"
     tol : float, default=1e-3
         θ: stop when every step of a pass is shorter.
@@ -602,6 +614,11 @@ class LMS(OnlineClassifier):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    @property
+    def bias(self) -> str:
+        """The convention for b: plain for a rate given, Novikoff's for one chosen here."""
+        return "radius" if self.learning_rate is None else "plain"
 
     def _solver(self, max_iter: int, rng: Any, updates_before: int) -> Any:
         from ..separation.lms import BatchLMS, OnlineLMS
@@ -692,8 +709,8 @@ class Pseudoinverse(LinearClassifier):
         if self.margins is None:
             return None
         if isinstance(self.margins, str):
-            # Counts of class and all, in the weights: m_i = n/n_class.
-            weights = training.weights[task.rows]
+            # m_i = n/n_class, a sample of weight 2 counting twice; class_weight is no count.
+            weights = training.sample_weights[task.rows]
             _, member = np.unique(task.labels, return_inverse=True)
             m = weights.sum() / np.bincount(member, weights=weights)[member]
         else:

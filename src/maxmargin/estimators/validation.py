@@ -17,12 +17,15 @@ from ..samples import Floats, blocks_of
 LARGEST_VALUE = 1e145
 
 
-def check_training_data(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+def check_training_data(
+    estimator: Any, X: Any, y: Any, *, reset: bool, accept_sparse: bool = True
+) -> tuple[Any, Any]:
     """Return X (float32 or float64, dense or canonical CSR, uncopied if it is so) and y."""
     try:
         X, y = validate_data(
-            estimator, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+            estimator, X, y, reset=reset, accept_sparse="csr" if accept_sparse else False,
+            dtype=[np.float64, np.float32],
+        )  # fmt: skip
     except ValueError as error:
         raise _located(error, X) from None
     check_classification_targets(y)
@@ -170,7 +173,7 @@ def _refuse_overflow(X: Any) -> None:
 def _located(error: ValueError, X: Any) -> ValueError:
     """Add the place of the first NaN or infinity to scikit-learn's message."""
     message = str(error)
-    if "NaN" not in message and "inf" not in message or "Input X" not in message:
+    if ("NaN" not in message and "inf" not in message) or "Input X" not in message:
         return error
     try:
         values = X.tocoo() if sparse.issparse(X) else np.asarray(X, dtype=float)

@@ -1,4 +1,4 @@
-"""The perceptron in dual form (Aizerman, Braverman, Rozonoer, 1964; Cristianini, Shawe-Taylor, 2.1).
+"""The perceptron in dual form (Aizerman et al., 1964; Cristianini, Shawe-Taylor, section 2.1).
 
 α_m counts the mistakes on sample m; the plane is Σ α_m y_m φ(x_m), never formed.
 """
@@ -15,7 +15,7 @@ from ..problem import KernelSeparationProblem
 from ..rows import compiled
 from ..samples import Floats, Integers
 from ..solution import Progress, Solution, Status
-from .online import visiting_order
+from .online import visiting_order, visits_needed
 
 # Samples whose mutual kernel values are looked at together.
 BLOCK = 1024
@@ -33,12 +33,12 @@ class GramMatrix(Protocol):
 
 @dataclass(frozen=True)
 class DualPerceptron:
-    """y_m (Σ_l α_l y_l K(x_l, x_m) + b) ≤ 0 ⇒ α_m += v_m, b += v_m y_m bias_step.
+    """y_m (Σ_l α_l y_l K(x_l, x_m) + b) ≤ 0 ⇒ α_m += 1, b += y_m bias_step.
 
     ``bias_step`` is ηR² with R² = max K(x, x) in Novikoff's convention. The decision values of all
     samples are kept; a block of samples is passed in compiled code on its own Gram block, and the
     others learn of its mistakes afterwards by one product K[:, mistakes] (αy).
-    Ends after a pass without a mistake.
+    A weight v stands for v visits in a row. Ends after a pass without a mistake.
     """
 
     gram: GramMatrix
@@ -53,7 +53,9 @@ class DualPerceptron:
         y = problem.y
         bias = np.array([b])
         support = np.flatnonzero(alpha)
-        decision = self.gram.dot(support, (alpha * y)[support]) if support.size else np.zeros(y.size)
+        decision = (
+            self.gram.dot(support, (alpha * y)[support]) if support.size else np.zeros(y.size)
+        )
         show = partial(_snapshot, alpha, bias)
         status, updates = Status.ITERATION_LIMIT, 0
         orders = visiting_order(y.size, self.rng)
@@ -128,8 +130,11 @@ def dual_pass(K, decision, y, gain, alpha, bias, bias_step, position, at_most):
             mistakes += 1
             objective -= margin
             last = m
-            alpha[m] += gain[m]
-            bias[0] += gain[m] * y[m] * bias_step
+            step = gain[m]
+            if step > 1.0:
+                step = min(step, visits_needed(margin, 1.0, K[m, m] + bias_step))
+            alpha[m] += step
+            bias[0] += step * y[m] * bias_step
             for j in range(y.size):
-                decision[j] += gain[m] * y[m] * K[m, j]
+                decision[j] += step * y[m] * K[m, j]
     return position, mistakes, objective, last

@@ -99,7 +99,9 @@ class _Frame:
     @classmethod
     def of(cls, Z: Samples) -> _Frame:
         low, high = _column_range(Z)
-        centre = (low + high) / 2 if Z.bias_step and not sparse.issparse(Z.X) else np.zeros_like(low)
+        centre = (
+            (low + high) / 2 if Z.bias_step and not sparse.issparse(Z.X) else np.zeros_like(low)
+        )
         scale = np.maximum(high - centre, centre - low)
         return cls(centre, np.where(scale > 0, scale, 1.0))
 
@@ -120,8 +122,8 @@ def _column_range(Z: Samples) -> tuple[Floats, Floats]:
     low = np.full(Z.X.shape[1], np.inf)
     high = np.full(Z.X.shape[1], -np.inf)
     for block in blocks_of(Z.n_samples, Z.X.shape[1]):
-        rows: Any = Z.X[Z.index[block]]
-        if sparse.issparse(rows):
+        rows = Z.X[Z.index[block]]
+        if sparse.issparse(Z.X):
             rows = sparse.vstack([rows.min(axis=0), rows.max(axis=0)]).toarray()
         np.minimum(low, rows.min(axis=0), out=low)
         np.maximum(high, rows.max(axis=0), out=high)

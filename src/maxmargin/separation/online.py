@@ -7,7 +7,8 @@ Visit the rows z of Z in turn. Where z·a ≤ τ m, correct a ← a + s z with t
     s = ρ(t) g (m − z·a)  Widrow–Hoff     (τ = ∞: every sample corrects)
 
 where m is the sample's margin, g its gain (its weight, or its relaxation factor) and t the number
-of the update. Reference: Duda, Hart, Stork, *Pattern Classification*, sections 5.5, 5.6 and 5.8.
+of the update. A gain above 1 of the fixed increment stands for that many visits in a row, which
+stop correcting once the sample is right. Reference: Duda, Hart, Stork, *Pattern Classification*, sections 5.5, 5.6 and 5.8.
 """
 
 from __future__ import annotations
@@ -183,6 +184,12 @@ def _kernel_of(
 
 
 @compiled
+def visits_needed(margin, rate, length):
+    """The step of as many fixed increments as turn a margin ≤ 0 positive."""
+    return rate * (np.floor(-margin / (rate * length)) + 1.0) if length > 0.0 else rate
+
+
+@compiled
 def signed_pass(rows, index, y, bias_step, a, order, margins, gain, rates, tau, law):
     """Correct the plane a = (w, b) on the rows of ``order``, until the rates are used up."""
     w = a[:-1]
@@ -211,6 +218,9 @@ def signed_pass(rows, index, y, bias_step, a, order, margins, gain, rates, tau, 
                 longest = max(longest, abs(step) * np.sqrt(length))
             else:
                 objective -= margin
+                if gain[r] > 1.0:
+                    length = row_square(rows, i) + bias_step
+                    step = min(step, visits_needed(margin, rates[updates - 1], length))
             row_add(rows, i, w, step * y[r])
             a[-1] += step * y[r] * bias_step
     return visited, updates, errors, objective, longest, last
@@ -256,6 +266,9 @@ def kesler_pass(rows, index, labels, bias_step, a, order, margins, gain, rates, 
                     longest = max(longest, abs(step) * np.sqrt(2.0 * length))
                 else:
                     objective -= margin
+                    if gain[r] > 1.0:
+                        needed = visits_needed(margin, rates[updates - 1], 2.0 * length)
+                        step = min(step, needed)
                 row_add(rows, i, a[own][:-1], step)
                 row_add(rows, i, a[j][:-1], -step)
                 a[own, -1] += step * bias_step

@@ -19,7 +19,7 @@ from .online import FIXED_INCREMENT, OnlineRule, Pass, run_passes
 
 @dataclass(frozen=True)
 class OnlinePerceptron:
-    """Visit the rows in turn: z·a ≤ 0 ⇒ a ← a + ρ(t) v z, v the sample's weight.
+    """Visit the rows in turn: z·a ≤ 0 ⇒ a ← a + ρ(t) z; a weight v is v visits in a row.
 
     Ends after a pass without a mistake. With a constant rate and separable data it always does,
     after at most (max‖z‖/γ)² mistakes from zero, γ the largest min z·a/‖a‖.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from threading import Event
 from typing import Any
 
@@ -133,7 +134,7 @@ def _triangle(Z: Samples, chosen: Integers, targets: Floats, weights: Floats) ->
     if chosen.size <= width:
         return _weighted_block(Z, chosen, targets, weights, slice(0, chosen.size))
     bounds = np.linspace(0, chosen.size, n_threads() + 1).astype(int)
-    parts = [slice(lo, hi) for lo, hi in zip(bounds[:-1], bounds[1:], strict=True) if lo < hi]
+    parts = [slice(lo, hi) for lo, hi in pairwise(bounds) if lo < hi]
     work = partial(_triangle_of_part, Z, chosen, targets, weights)
     triangles = in_parallel(work, parts)
     return _upper(np.asfortranarray(np.vstack(triangles))) if len(parts) > 1 else triangles[0]

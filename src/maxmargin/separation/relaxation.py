@@ -16,18 +16,14 @@ from ..solution import Progress, Solution
 from .batch import Correction, run_batch
 from .online import RELAXATION, OnlineRule, run_passes
 
-# A criterion this many times its value at a = 0 is on its way to infinity.
-RUNAWAY = 100.0
-
 
 @dataclass(frozen=True)
 class OnlineRelaxation:
     """Visit the rows in turn: z·a ≤ m ⇒ a ← a + β (m − z·a)/‖z‖² z, 0 < β < 2.
 
     β = 1 moves exactly onto z·a = m. A row within ``tol`` of its margin, z·a > (1 − tol) m, is
-    left alone: the sequence of the textbook (tol = 0) reaches m in the limit only. A weight v
-    makes the factor min(vβ, max(β, 1)): for β ≥ 1 a whole weight does what that many visits in a
-    row would, and no weight can make the factor leave (0, 2).
+    left alone: the sequence of the textbook (tol = 0) reaches m in the limit only. A weight v is v
+    visits in a row: the factor 1 − (1 − β)^v for β < 1; for β ≥ 1 the first visit does it all.
     """
 
     relaxation: float
@@ -38,7 +34,7 @@ class OnlineRelaxation:
 
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
         """Correct ``a`` in place and return the plane it ends at."""
-        beta = np.minimum(self.relaxation * problem.weights, max(self.relaxation, 1.0))
+        beta = _factor(self.relaxation, problem.weights)
         rule = OnlineRule(RELAXATION, 1.0 - self.tol, beta, Constant(1.0))
         return run_passes(
             problem, a, rule, max_iter=self.max_iter, rng=self.rng,
@@ -47,13 +43,20 @@ class OnlineRelaxation:
         )  # fmt: skip
 
 
+def _factor(beta: float, visits: Floats) -> Floats:
+    """The relaxation factor of ``visits`` corrections in a row by β."""
+    if beta < 1.0:
+        return 1.0 - (1.0 - beta) ** visits
+    return beta * np.minimum(visits, 1.0)
+
+
 @dataclass(frozen=True)
 class BatchRelaxation:
     """Sum the steps of all violators: a ← a + β Σ v (m − z·a)/‖z‖² z.
 
     The sum of many steps may overshoot, and on data that no plane separates even grow without
-    bound. When the criterion exceeds `RUNAWAY` times its value at a = 0 the sum is halved, from
-    then on and each time again: the criterion is convex, so that it comes to rest.
+    bound. Once the criterion has grown beyond its value at a = 0, steps go β times as far as the
+    least criterion along them instead, which never ascends.
     """
 
     relaxation: float
@@ -62,18 +65,33 @@ class BatchRelaxation:
 
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
         """Correct ``a`` in place and return the plane it ends at."""
-        lengths = problem.Z.squared_norms()
+        Z, m = problem.Z, problem.margins
+        lengths = Z.squared_norms()
         gain = problem.row_weights / np.where(lengths > 0, lengths, 1.0)
-        limit = RUNAWAY * 0.5 * float(gain @ problem.margins**2)
-        beta = self.relaxation
+        highest = 0.5 * float(gain @ m**2)
+        runaway = False
 
         def correct(margins: Floats, t: int) -> Correction:
-            nonlocal beta
-            short = margins <= (1.0 - self.tol) * problem.margins
-            error = np.where(short, problem.margins - margins, 0.0)
-            objective = 0.5 * float(gain @ error**2)
-            if objective > limit:
-                beta /= 2.0
-            return Correction(beta * gain * error, objective, not short.any())
+            nonlocal runaway
+            short = margins <= (1.0 - self.tol) * m
+            u = gain * np.where(short, m - margins, 0.0)
+            objective = 0.5 * float(u @ (m - margins))
+            runaway |= objective > highest
+            factor = _line_minimum(m - margins, Z.dot(Z.adjoint(u)), gain) if runaway else 1.0
+            return Correction(self.relaxation * factor * u, objective, not short.any())
 
         return run_batch(problem, a, correct, max_iter=self.max_iter, progress=progress)
+
+
+def _line_minimum(error: Floats, slope: Floats, gain: Floats) -> float:
+    """Minimise Σ gain (error − θ slope)₊² over θ by Newton's method on its piecewise parabola."""
+    theta = 0.0
+    for _ in range(20):
+        active = error > theta * slope
+        curvature = float(gain[active] @ slope[active] ** 2)
+        if curvature == 0.0:
+            break
+        before, theta = theta, float(gain[active] @ (slope * error)[active]) / curvature
+        if abs(theta - before) <= 1e-3 * theta:
+            break
+    return theta

@@ -1,0 +1,118 @@
+"""What every kernel is: a comparable, hashable value that can be evaluated, added, multiplied."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .products import Floats, Rows, as_rows, finite, products, squared_norms
+
+
+class Kernel(ABC):
+    """K(x, z) = φ(x)·φ(z), a formula of (⟨x,z⟩, ‖x‖², ‖z‖²) unless it says otherwise.
+
+    ``K1 + K2``, ``K1 * K2`` and ``2 * K1`` are kernels too (Schölkopf, Smola, section 13.1).
+    A new one is a frozen dataclass with `from_products`.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import RBF, Linear
+    >>> 0.5 * Linear() + RBF(sigma=1.0)
+    0.5 * Linear() + RBF(gamma=0.5)
+    """
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether `from_products` defines this kernel."""
+        return True
+
+    @property
+    def shift_invariant(self) -> bool:
+        """Whether K(x − c, z − c) = K(x, z), so that rows may be centred for accuracy."""
+        return False
+
+    @abstractmethod
+    def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
+        """Return K from inner products, in the dtype and the memory of ``dot``.
+
+        Parameters
+        ----------
+        dot : ndarray of shape (..., n, m)
+            ⟨x,z⟩; given away by the caller, and overwritten.
+        x_sq, z_sq : ndarray of shape (..., n) and (..., m)
+            ‖x‖² and ‖z‖². Passing the diagonal of ``dot`` where X = Z makes that of an RBF
+            exactly 1.
+        """
+
+    def __call__(self, X: Rows, Z: Rows | None = None) -> Floats:
+        """Return the Gram block K(x_i, z_j): float32 where X and Z both are, else float64.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n, d)
+        Z : array-like or sparse of shape (m, d), optional
+            X itself by default.
+
+        Examples
+        --------
+        >>> from maxmargin.kernels import Linear
+        >>> print(Linear()([[1, 2], [3, 4]]))
+        [[ 5. 11.]
+         [11. 25.]]
+        """
+        rows = as_rows(X)
+        others = rows if Z is None else as_rows(Z, "Z")
+        with np.errstate(over="ignore", invalid="ignore"):
+            return finite(self._gram(rows, others), repr(self))
+
+    def diagonal(self, X: Rows) -> NDArray[np.float64]:
+        """Return K(x_i, x_i) for every row, shape (n,), in float64.
+
+        Examples
+        --------
+        >>> from maxmargin.kernels import Polynomial
+        >>> print(Polynomial(2).diagonal([[1, 1], [0, 3]]))
+        [ 4. 81.]
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            return finite(self._diagonal(as_rows(X)), repr(self)).astype(np.float64)
+
+    def _gram(self, X: Any, Z: Any) -> Floats:
+        return self.from_products(*products(X, Z, self.shift_invariant))
+
+    def _diagonal(self, X: Any) -> Floats:
+        squares = squared_norms(X)[:, None]  # n Gram matrices of one row each
+        return self.from_products(squares[:, :, None].copy(), squares, squares).reshape(-1)
+
+    def __add__(self, other: Kernel) -> Kernel:
+        from .composition import Sum
+
+        return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        from .composition import Product, Scaled
+
+        if isinstance(other, Kernel):
+            return Product((self, other))
+        return Scaled(other, self) if isinstance(other, Real) else NotImplemented
+
+    __rmul__ = __mul__
+
+
+def real(name: str, value: object) -> float:
+    """Return the parameter ``name`` as a finite float."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise ValueError(f"{name}={value!r} is not a finite number: pass a float.")
+    return float(value)
+
+
+def positive(name: str, value: object) -> float:
+    """Return the parameter ``name`` as a finite float > 0."""
+    if (number := real(name, value)) <= 0:
+        raise ValueError(f"{name}={value!r} is not positive: pass a number > 0.")
+    return number

@@ -1,0 +1,200 @@
+"""Kernels that are a formula of inner products: linear, polynomial, Gaussian, sigmoid."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from numbers import Integral
+
+import numpy as np
+
+from .base import Kernel, positive, real
+from .products import Floats, Rows, as_rows, blocks, dense, finite
+
+_LARGEST_MAP = 10_000_000  # numbers in an explicit feature map
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """K(x, z) = ⟨x, z⟩ (Schölkopf, Smola, section 2.1).
+
+    Examples
+    --------
+    >>> float(Linear()([[1, 2]], [[3, 4]])[0, 0])
+    11.0
+    """
+
+    def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
+        return dot
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """K(x, z) = (γ⟨x, z⟩ + r)^p, p ≥ 1, γ > 0 (Schölkopf, Smola, sections 2.1 and 2.3).
+
+    r = 0 is the homogeneous kernel, r = 1 the textbook's; with r < 0 it is in general not
+    positive semidefinite.
+
+    Examples
+    --------
+    >>> float(Polynomial(2, coef0=1.0)([[1, 2]], [[3, 4]])[0, 0])
+    144.0
+    """
+
+    degree: int = 3
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        p = self.degree
+        if isinstance(p, bool) or not isinstance(p, Integral) or p < 1:
+            raise ValueError(f"degree={p!r} is no power: pass an int of at least 1.")
+        object.__setattr__(self, "degree", int(p))
+        object.__setattr__(self, "gamma", positive("gamma", self.gamma))
+        object.__setattr__(self, "coef0", real("coef0", self.coef0))
+
+    def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
+        dot *= self.gamma
+        dot += self.coef0
+        for block in blocks(dot.shape[0], math.prod(dot.shape[1:])):
+            _raise_to(dot[block], self.degree)
+        return dot
+
+    def monomials(self, d: int) -> list[tuple[int, ...]]:
+        """Return the exponents (k_1, …, k_d) of the coordinates of `feature_map`, in its order.
+
+        Order: total degree, then largest exponent, both ascending, then x₁ before x₂ before ….
+        There are C(d+p, p) of them, and C(d+p−1, p), all of degree p, where coef0 = 0.
+
+        Examples
+        --------
+        >>> Polynomial(2, coef0=1.0).monomials(2)
+        [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2)]
+        """
+        return [tuple(map(indices.count, range(d))) for indices in self._indices(d, n_rows=1)]
+
+    def feature_map(self, X: Rows) -> Floats:
+        """Return φ(X) of shape (n, len(monomials(d))) with ⟨φ(x), φ(z)⟩ = K(x, z).
+
+        The coordinate of x₁^k₁…x_d^k_d is √(p!/(k₀!k₁!…k_d!) γ^(p−k₀) r^k₀) x₁^k₁…x_d^k_d with
+        k₀ = p − Σk_j.
+
+        Examples
+        --------
+        >>> print(Polynomial(2, coef0=1.0).feature_map([[1, 3]]).round(4))
+        [[1.     1.4142 4.2426 4.2426 1.     9.    ]]
+        """
+        if self.coef0 < 0:
+            raise ValueError(f"coef0={self.coef0} < 0 has no real feature map: pass coef0 >= 0.")
+        rows = as_rows(X)
+        n, d = rows.shape
+        # (γ⟨x,z⟩ + r)^p is the homogeneous kernel of the rows (√γ x, √r); index d is the √r.
+        table = [i + (d,) * (self.degree - len(i)) for i in self._indices(d, n)]
+        constant = np.full((n, 1), math.sqrt(self.coef0), dtype=rows.dtype)
+        augmented = np.hstack([dense(rows) * math.sqrt(self.gamma), constant])
+        phi = np.empty((n, len(table)), dtype=rows.dtype)
+        phi[:] = [_root_multinomial(indices) for indices in table]
+        with np.errstate(over="ignore", invalid="ignore"):
+            for column in np.array(table, dtype=np.intp).T:
+                phi *= augmented[:, column]
+        return finite(phi, f"the feature map of {self!r}")
+
+    def _indices(self, d: int, n_rows: int) -> list[tuple[int, ...]]:
+        """Monomials as sorted variable indices: x₀x₀x₁ is (0, 0, 1)."""
+        p = self.degree
+        size = (math.comb(d + p, p) if self.coef0 else math.comb(d + p - 1, p)) * max(n_rows, d, p)
+        if size > _LARGEST_MAP:
+            raise ValueError(
+                f"the feature map of {self!r} on {n_rows} rows of {d} features takes {size} "
+                f"numbers, more than {_LARGEST_MAP}: use the kernel itself or a lower degree."
+            )
+        return [
+            indices
+            for k in range(0 if self.coef0 else p, p + 1)
+            for indices in sorted(combinations_with_replacement(range(d), k), key=_largest_exponent)
+        ]
+
+
+@dataclass(frozen=True, init=False)
+class RBF(Kernel):
+    """K(x, z) = exp(−γ‖x − z‖²), γ = 1/2σ² (Schölkopf, Smola, section 2.3).
+
+    Exactly one of γ > 0 and σ > 0 is given; both can be read.
+
+    Examples
+    --------
+    >>> RBF(sigma=2.0), RBF(gamma=0.125).sigma
+    (RBF(gamma=0.125), 2.0)
+    """
+
+    gamma: float
+
+    def __init__(self, gamma: float | None = None, sigma: float | None = None) -> None:
+        if (gamma is None) == (sigma is None):
+            raise ValueError(f"gamma={gamma!r}, sigma={sigma!r}: pass exactly one of the two.")
+        if sigma is not None:
+            width = positive("sigma", sigma)
+            gamma = 0.5 / width / width
+        object.__setattr__(self, "gamma", positive("gamma", gamma))
+
+    @property
+    def sigma(self) -> float:
+        """σ = 1/√(2γ)."""
+        return math.sqrt(0.5 / self.gamma)
+
+    @property
+    def shift_invariant(self) -> bool:
+        return True
+
+    def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
+        # −½‖x − z‖² = ⟨x,z⟩ − ½‖x‖² − ½‖z‖²: exactly 0 where the three products are equal.
+        dot -= (0.5 * x_sq).astype(dot.dtype)[..., :, None]
+        dot -= (0.5 * z_sq).astype(dot.dtype)[..., None, :]
+        np.minimum(dot, 0.0, out=dot)
+        dot *= 2.0 * self.gamma
+        return np.exp(dot, out=dot)
+
+
+@dataclass(frozen=True)
+class Sigmoid(Kernel):
+    """K(x, z) = tanh(γ⟨x, z⟩ + r), γ > 0: the neural network kernel (Schölkopf, Smola, section 2.3).
+
+    Not positive semidefinite in general.
+
+    Examples
+    --------
+    >>> float(Sigmoid()([[0.0, 0.0]])[0, 0])
+    0.0
+    """
+
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", positive("gamma", self.gamma))
+        object.__setattr__(self, "coef0", real("coef0", self.coef0))
+
+    def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
+        dot *= self.gamma
+        dot += self.coef0
+        return np.tanh(dot, out=dot)
+
+
+def _raise_to(values: Floats, p: int) -> None:
+    """Do values ← values^p by squaring: several times faster than pow."""
+    base = values.copy()
+    for bit in bin(p)[3:]:
+        values *= values
+        if bit == "1":
+            values *= base
+
+
+def _largest_exponent(indices: tuple[int, ...]) -> int:
+    return max(Counter(indices).values(), default=0)
+
+
+def _root_multinomial(indices: tuple[int, ...]) -> float:
+    repeats = math.prod(map(math.factorial, Counter(indices).values()))
+    return math.sqrt(math.factorial(len(indices)) // repeats)

@@ -1,0 +1,83 @@
+"""Kernels that are no formula of inner products: precomputed values and any callable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .base import Kernel
+from .products import Floats, as_rows, dense
+
+
+class _Opaque(Kernel):
+    @property
+    def elementwise(self) -> bool:
+        return False
+
+    def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
+        raise TypeError(f"{self!r} is no function of inner products: call it on the rows instead.")
+
+
+@dataclass(frozen=True)
+class Precomputed(_Opaque):
+    """X already holds K(x_i, z_j) against the training rows z_j: calling it returns X itself.
+
+    Examples
+    --------
+    >>> print(Precomputed()([[2.0, 1.0], [1.0, 2.0]]))
+    [[2. 1.]
+     [1. 2.]]
+    """
+
+    def _gram(self, X: Any, Z: Any) -> Floats:
+        if X.shape[1] != Z.shape[0]:
+            raise ValueError(
+                f"X has shape {X.shape} for {Z.shape[0]} training rows: pass kernel values of "
+                "shape (n_samples, n_training_rows), square where X holds the training rows."
+            )
+        return dense(X)
+
+    def _diagonal(self, X: Any) -> Floats:
+        return self._gram(X, X).diagonal()
+
+
+@dataclass(frozen=True, repr=False)
+class Custom(_Opaque):
+    """K(X, Z) from any callable f(X, Z) → array of shape (n, m), whose result is checked.
+
+    f receives two 2-D arrays (CSR where the data are).
+
+    Examples
+    --------
+    >>> print(Custom(lambda X, Z: X @ Z.T)([[1.0, 2.0]], [[3.0, 4.0]]))
+    [[11.]]
+    """
+
+    function: Callable[[Any, Any], Any]
+
+    def __post_init__(self) -> None:
+        if not callable(self.function) or isinstance(self.function, type):
+            raise ValueError(f"kernel={self.function!r} is none: pass a Kernel or f(X, Z).")
+
+    def __repr__(self) -> str:
+        return f"Custom({getattr(self.function, '__qualname__', repr(self.function))})"
+
+    def _gram(self, X: Any, Z: Any) -> Floats:
+        value = self.function(X, Z)
+        expected = (X.shape[0], Z.shape[0])
+        if np.shape(value) != expected:
+            raise ValueError(
+                f"{self!r} returned shape {np.shape(value)} for X of shape {X.shape} and Z of "
+                f"shape {Z.shape}: return {expected}."
+            )
+        return dense(as_rows(value, repr(self)))
+
+    def _diagonal(self, X: Any) -> Floats:
+        values = np.empty(X.shape[0])
+        for start in range(0, X.shape[0], 64):
+            rows = X[start : start + 64]
+            values[start : start + 64] = self._gram(rows, rows).diagonal()
+        return values

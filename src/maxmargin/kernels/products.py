@@ -1,0 +1,128 @@
+"""Rows of samples, dense or sparse, and their inner products: all a kernel sees of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+Rows: TypeAlias = ArrayLike | sp.spmatrix | sp.sparray
+
+_BLOCK = 1 << 18  # numbers worked on at a time, so that temporaries stay in cache
+
+
+def as_rows(X: Any, name: str = "X") -> Any:
+    """Return X as a float32 or float64 2-D array or CSR matrix without duplicate entries."""
+    rows: Any = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    if rows.ndim != 2:
+        raise ValueError(
+            f"{name} has shape {rows.shape}: pass two dimensions; one row is x.reshape(1, -1)."
+        )
+    if rows.dtype.kind not in "biufO":
+        raise ValueError(f"{name} has dtype {rows.dtype}: pass real numbers.")
+    if rows.dtype not in (np.float32, np.float64):
+        rows = rows.astype(np.float64)
+    if sp.issparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()  # the caller's stays as it is
+        rows.sum_duplicates()
+    return rows
+
+
+def dense(rows: Any) -> Floats:
+    """Return rows as an array."""
+    return rows.toarray() if sp.issparse(rows) else rows
+
+
+def blocks(n_rows: int, row_length: int) -> Iterator[slice]:
+    """Yield slices of consecutive rows, small enough for temporaries of their size."""
+    step = max(1, _BLOCK // max(1, row_length))
+    for first in range(0, n_rows, step):
+        yield slice(first, first + step)
+
+
+def squared_norms(X: Rows) -> NDArray[np.float64]:
+    """Return ‖x_i‖² for every row, shape (n,), summed in float64 without a float64 copy of X.
+
+    Examples
+    --------
+    >>> print(squared_norms([[3, 4], [1, 0]]))
+    [25.  1.]
+    """
+    rows = as_rows(X)
+    return _refuse_overflow(_squares(rows), rows, "X")
+
+
+def products(X: Any, Z: Any, centre: bool) -> tuple[Floats, Floats, Floats]:
+    """Return ⟨x,z⟩ of shape (n, m), ‖x‖² of shape (n,) and ‖z‖² of shape (m,).
+
+    ``centre`` allows the rows, where both are dense, to be moved to a better origin first.
+    """
+    if X.shape[1] != Z.shape[1]:
+        raise ValueError(f"X has {X.shape[1]} columns, Z has {Z.shape[1]}: pass as many.")
+    A, B = _centred(X, Z) if centre and not (sp.issparse(X) or sp.issparse(Z)) else (X, Z)
+    dot = _inner_products(A, B)
+    if A is B:  # the very numbers on the diagonal, so that ‖x − x‖² is exactly 0
+        squares = _refuse_overflow(dot.diagonal().copy(), X, "X")
+        return dot, squares, squares
+    x_sq, z_sq = (_squares(rows).astype(dot.dtype, copy=False) for rows in (A, B))
+    return dot, _refuse_overflow(x_sq, X, "X"), _refuse_overflow(z_sq, Z, "Z")
+
+
+def finite(values: Floats, name: str) -> Floats:
+    """Return values where all are finite."""
+    # Extremes need no temporary of the size of a Gram matrix, and NaN is one.
+    if np.isfinite(values.min(initial=0.0)) and np.isfinite(values.max(initial=0.0)):
+        return values
+    at = [int(i) for i in np.unravel_index(np.isfinite(values).argmin(), values.shape)]
+    raise ValueError(
+        f"{name} is {values[tuple(at)]} at {at} in {values.dtype}: pass finite numbers, or "
+        "rescale the features so that it does not overflow."
+    )
+
+
+def _inner_products(X: Any, Z: Any) -> Floats:
+    if not (sp.issparse(X) and sp.issparse(Z)):
+        return np.asarray(X @ Z.T)
+    dot = np.empty((X.shape[0], Z.shape[0]), dtype=np.result_type(X.dtype, Z.dtype))
+    for block in blocks(*dot.shape):  # a full sparse product would hold three times dot
+        dot[block] = (X[block] @ Z.T).toarray()
+    return dot
+
+
+def _centred(X: Any, Z: Any) -> tuple[Any, Any]:
+    """Subtract from X and Z the mean of those columns of Z whose mean exceeds their spread.
+
+    There ‖x‖² + ‖z‖² − 2⟨x,z⟩ would cancel; elsewhere the mean may be that of an outlier.
+    """
+    n = max(Z.shape[0], 1)
+    mean = Z.sum(axis=0, dtype=np.float64) / n
+    power = np.einsum("ij,ij->j", Z, Z, dtype=np.float64) / n
+    centre = np.where(2.0 * mean**2 > power, mean, 0.0).astype(np.result_type(X, Z))
+    if not centre.any():
+        return X, Z
+    moved = Z - centre
+    return (moved if X is Z else X - centre), moved
+
+
+def _squares(rows: Any) -> NDArray[np.float64]:
+    if not sp.issparse(rows):
+        return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    squares = np.empty(rows.shape[0])
+    for block in blocks(rows.shape[0], rows.nnz // max(1, rows.shape[0])):
+        squares[block] = rows[block].astype(np.float64).power(2).sum(axis=1).reshape(-1)
+    return squares
+
+
+def _refuse_overflow(squares: NDArray[Any], rows: Any, name: str) -> NDArray[Any]:
+    """Return ‖x_i‖² if finite: then, by Cauchy-Schwarz, so are all inner products."""
+    if np.isfinite(squares).all():
+        return squares
+    i = int(np.isfinite(squares).argmin())
+    row = dense(rows[[i]])[0]
+    for j in np.flatnonzero(~np.isfinite(row)):
+        raise ValueError(f"{name}[{i}, {j}]={row[j]} is not finite: impute or remove it.")
+    raise ValueError(f"‖x‖² of {name}[{i}] overflows {squares.dtype}: rescale the features.")

@@ -1,0 +1,92 @@
+"""scikit-learn's names of kernels, and of their γ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from .base import Kernel
+from .elementwise import RBF, Linear, Polynomial, Sigmoid
+from .opaque import Custom, Precomputed
+from .products import Rows, as_rows, blocks
+
+KERNELS: dict[str, type[Kernel]] = {
+    "linear": Linear,
+    "poly": Polynomial,
+    "rbf": RBF,
+    "sigmoid": Sigmoid,
+    "precomputed": Precomputed,
+}
+
+
+def resolve(
+    kernel: str | Kernel | Callable[[Any, Any], Any],
+    *,
+    gamma: float | Literal["scale", "auto"] = "scale",
+    sigma: float | None = None,
+    degree: int = 3,
+    coef0: float = 0.0,
+    X: Rows | None = None,
+) -> Kernel:
+    """Turn scikit-learn's spelling of a kernel into a `Kernel`.
+
+    γ = 1/(d·Var X) for "scale" (1 where the variance is 0), 1/d for "auto", both of which need X,
+    else the number given; σ replaces it for "rbf". As in scikit-learn, parameters that the named
+    kernel lacks are not used. A `Kernel` is returned as it is, any other callable as `Custom`.
+
+    Examples
+    --------
+    >>> resolve("rbf", gamma="auto", X=[[0.0, 1.0]])
+    RBF(gamma=0.5)
+    """
+    if sigma is not None:
+        if kernel != "rbf":
+            raise ValueError(f'sigma={sigma!r} is for kernel="rbf" only: leave it out.')
+        return RBF(None if isinstance(gamma, str) else gamma, sigma)
+    if isinstance(kernel, Kernel):
+        return kernel
+    if not isinstance(kernel, str):
+        return Custom(kernel)
+    if kernel not in KERNELS:
+        known = ", ".join(map(repr, KERNELS))
+        raise ValueError(f"kernel={kernel!r} is unknown: pass {known}, a Kernel or a callable.")
+    build: Callable[..., Kernel] = KERNELS[kernel]
+    wanted = {field.name for field in fields(KERNELS[kernel])}
+    options: dict[str, Any] = {"degree": degree, "coef0": coef0}
+    if "gamma" in wanted:
+        options["gamma"] = _gamma(gamma, X) if isinstance(gamma, str) else gamma
+    return build(**{name: value for name, value in options.items() if name in wanted})
+
+
+def _gamma(rule: str, X: Rows | None) -> float:
+    if rule not in ("scale", "auto"):
+        raise ValueError(f'gamma={rule!r} is unknown: pass "scale", "auto" or a number > 0.')
+    if X is None:
+        raise ValueError(f"gamma={rule!r} depends on the data: pass X, or a number as gamma.")
+    rows = as_rows(X)
+    n, d = rows.shape
+    if n * d == 0:
+        raise ValueError(f"X has shape {rows.shape}: gamma={rule!r} needs at least one number.")
+    if rule == "auto":
+        return 1.0 / d
+    variance = _variance(rows)
+    if not math.isfinite(variance):
+        raise ValueError(f'Var X={variance} gives no gamma="scale": remove NaN or rescale X.')
+    return 1.0 / (d * variance) if variance else 1.0
+
+
+def _variance(rows: Any) -> float:
+    """Variance of all entries, the zeros of a sparse X included, summed in float64 by blocks."""
+    stored = rows.data[:, None] if sp.issparse(rows) else rows
+    size = rows.shape[0] * rows.shape[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = stored.sum(dtype=np.float64) / size
+        total = (size - stored.size) * mean**2
+        for block in blocks(*stored.shape):
+            total += np.square(stored[block].astype(np.float64) - mean).sum()
+    return float(total / size)
