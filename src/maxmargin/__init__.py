@@ -14,16 +14,16 @@ _HOME = {
     "Certificate": "certificate",
     "Constant": "schedules",
     "Harmonic": "schedules",
-    "HoKashyap": "estimators.linear",
+    "HoKashyap": "estimators.least_squares",
     "Hyperplane": "geometry",
     "KernelPerceptron": "estimators.kernel",
-    "LMS": "estimators.linear",
+    "LMS": "estimators.online",
     "NotSeparableError": "certificate",
-    "Perceptron": "estimators.linear",
-    "Pocket": "estimators.linear",
-    "Pseudoinverse": "estimators.linear",
+    "Perceptron": "estimators.online",
+    "Pocket": "estimators.online",
+    "Pseudoinverse": "estimators.least_squares",
     "Recorder": "solution",
-    "Relaxation": "estimators.linear",
+    "Relaxation": "estimators.online",
     "Separability": "gordan",
     "Status": "solution",
     "Step": "solution",
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from .certificate import NotSeparableError as NotSeparableError
     from .certificate import certify as certify
     from .estimators.kernel import KernelPerceptron as KernelPerceptron
-    from .estimators.linear import LMS as LMS
-    from .estimators.linear import HoKashyap as HoKashyap
-    from .estimators.linear import Perceptron as Perceptron
-    from .estimators.linear import Pocket as Pocket
-    from .estimators.linear import Pseudoinverse as Pseudoinverse
-    from .estimators.linear import Relaxation as Relaxation
+    from .estimators.least_squares import HoKashyap as HoKashyap
+    from .estimators.least_squares import Pseudoinverse as Pseudoinverse
+    from .estimators.online import LMS as LMS
+    from .estimators.online import Perceptron as Perceptron
+    from .estimators.online import Pocket as Pocket
+    from .estimators.online import Relaxation as Relaxation
     from .geometry import Hyperplane as Hyperplane
     from .gordan import Separability as Separability
     from .gordan import separability as separability

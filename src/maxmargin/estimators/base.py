@@ -30,7 +30,7 @@ from .callbacks import CallbackSupportMixin, Printer, sklearn_callbacks
 
 @dataclass(frozen=True)
 class Training:
-    """Checked data of one fit: X, class numbers of all rows, weights without and with class_weight."""
+    """Checked data of one fit: class numbers and weights (with those of classes) of all rows."""
 
     X: Any
     y: Any

@@ -176,12 +176,12 @@ def _located(error: ValueError, X: Any) -> ValueError:
     if ("NaN" not in message and "inf" not in message) or "Input X" not in message:
         return error
     try:
-        values = X.tocoo() if sparse.issparse(X) else np.asarray(X, dtype=float)
-        bad = ~np.isfinite(values.data if sparse.issparse(X) else values)
         if sparse.issparse(X):
-            row, column = int(values.row[bad][0]), int(values.col[bad][0])
+            entries = X.tocoo()
+            first = np.flatnonzero(~np.isfinite(entries.data))[0]
+            row, column = int(entries.row[first]), int(entries.col[first])
         else:
-            row, column = (int(k) for k in np.argwhere(bad)[0])
+            row, column = map(int, np.argwhere(~np.isfinite(np.asarray(X, dtype=float)))[0])
     except (TypeError, ValueError, IndexError):
         return error
     names = getattr(X, "columns", None)

@@ -8,7 +8,8 @@ Visit the rows z of Z in turn. Where z·a ≤ τ m, correct a ← a + s z with t
 
 where m is the sample's margin, g its gain (its weight, or its relaxation factor) and t the number
 of the update. A gain above 1 of the fixed increment stands for that many visits in a row, which
-stop correcting once the sample is right. Reference: Duda, Hart, Stork, *Pattern Classification*, sections 5.5, 5.6 and 5.8.
+stop correcting once the sample is right.
+Reference: Duda, Hart, Stork, *Pattern Classification*, sections 5.5, 5.6 and 5.8.
 """
 
 from __future__ import annotations
