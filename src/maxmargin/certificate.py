@@ -13,9 +13,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .kernels import Precomputed
-from .problem import KernelSeparationProblem, LeastSquaresProblem, SeparationProblem
-from .samples import Floats, Samples, blocks_of
+from .kernels import Kernel, Precomputed
+from .problem import (
+    KernelSeparationProblem,
+    LeastSquaresProblem,
+    MarginProblem,
+    SeparationProblem,
+)
+from .samples import Floats, Integers, Samples, blocks_of
 from .solution import Solution
 
 ROUNDING = float(np.finfo(np.float64).eps)
@@ -139,6 +144,43 @@ class LeastSquaresCertificate(SeparationCertificate):
         )
 
 
+@dataclass(frozen=True)
+class MarginCertificate:
+    """How far a support vector machine is from its optimum.
+
+    Parameters
+    ----------
+    primal, dual : float
+        P(w, b) and D(α), with P ≥ D for every feasible answer and P = D at the optimum.
+    gap, relative_gap : float
+        P − D, and that relative to P.
+    violation : float
+        The worst violation of the KKT conditions at b.
+    balance : float
+        \\|yᵀα\\| before it was repaired.
+    box : float
+        How far α was outside of 0 ≤ α ≤ u before it was clipped.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    violation: float
+    balance: float
+    box: float
+
+    def holds(self, tol: float = 1e-6) -> bool:
+        """Return whether the KKT conditions hold to ``tol`` and α is feasible to ``tol``."""
+        return max(self.violation, self.balance, self.box) <= tol
+
+    def __str__(self) -> str:
+        return (
+            f"optimal to a relative gap of {self.relative_gap:.1e}: primal {self.primal:.8g}, dual "
+            f"{self.dual:.8g}, worst KKT violation {self.violation:.1e}"
+        )
+
+
 class NotSeparableError(ValueError):
     """No plane separates the classes; ``proof`` says why."""
 
@@ -158,7 +200,7 @@ def certify(problem: Any, solution: Solution) -> Any:
 
     Parameters
     ----------
-    problem : SeparationProblem, LeastSquaresProblem or KernelSeparationProblem
+    problem : SeparationProblem, LeastSquaresProblem, KernelSeparationProblem or MarginProblem
     solution : Solution
 
     Returns
@@ -204,30 +246,65 @@ def _(problem: LeastSquaresProblem, solution: Solution) -> LeastSquaresCertifica
 @certify.register
 def _(problem: KernelSeparationProblem, solution: Solution) -> SeparationCertificate:
     assert solution.alpha is not None
-    coefficients = solution.alpha * problem.y
-    support = np.flatnonzero(coefficients)
-    n = problem.index.size
-    scores = np.zeros(n)
-    magnitude = np.zeros(n)
-    columns = problem.index[support]
-    for block in blocks_of(n, max(support.size, problem.X.shape[1])):
-        K = _float64_gram(problem, problem.index[block], columns)
-        scores[block] = K @ coefficients[support]
-        magnitude[block] = np.abs(K) @ np.abs(coefficients[support])
-    norm = np.sqrt(max(float(coefficients[support] @ scores[support]), 0.0))
     b = float(solution.b[0])
+    scores, magnitude = _kernel_scores(problem, solution.alpha * problem.y)
+    norm = np.sqrt(max(float((solution.alpha * problem.y) @ scores), 0.0))
     margins = problem.y * (scores + b)
-    radius = float(np.sqrt(_kernel_diagonal(problem).max()))
+    radius = float(np.sqrt(problem.kernel.diagonal(problem.X)[problem.index].max()))
+    n_terms = int(np.count_nonzero(solution.alpha)) + 1
     return SeparationCertificate(
-        n_samples=n,
+        n_samples=problem.index.size,
         n_errors=int((margins <= 0).sum()),
         margin=float(margins.min()),
         geometric_margin=_ratio(margins.min(), norm),
-        rounding=float(4 * ROUNDING * (np.sqrt(support.size) + 1) * (magnitude.max() + abs(b))),
+        rounding=4 * ROUNDING * np.sqrt(n_terms) * (magnitude + abs(b)),
         radius=radius,
         augmented_margin=_ratio(margins.min(), np.hypot(norm, b / radius if radius else 0.0)),
         augmented_radius=np.sqrt(2.0) * radius,
     )
+
+
+@certify.register
+def _(problem: MarginProblem, solution: Solution) -> MarginCertificate:
+    assert solution.alpha is not None
+    alpha = np.clip(solution.alpha, 0.0, problem.upper)
+    box = float(np.abs(alpha - solution.alpha).max())
+    balance = abs(float(problem.y @ alpha))
+    below, above = alpha < problem.upper, alpha > 0.0
+    alpha = _balanced(alpha, problem.y)
+    scores, _ = _kernel_scores(problem, alpha * problem.y)
+    margins = problem.y * (scores + float(solution.b[0]))
+    square = float((alpha * problem.y) @ scores)
+    dual = float(alpha.sum()) - 0.5 * square - 0.5 * float(problem.ridge @ alpha**2)
+    primal = _primal(problem, square, margins)
+    # ∂/∂α_i of the dual with b as the multiplier of yᵀα = 0.
+    slope = margins + problem.ridge * alpha - 1.0
+    violation = max(
+        float(np.max(-slope[below], initial=0.0)),
+        float(np.max(slope[above], initial=0.0)),
+    )
+    gap = primal - dual
+    relative = gap / max(abs(primal), np.finfo(float).tiny)
+    return MarginCertificate(primal, dual, gap, relative, violation, balance, box)
+
+
+def _primal(problem: MarginProblem, square: float, margins: Floats) -> float:
+    """P(w, b); for the hard margin that of the plane scaled up until every y g(x) ≥ 1."""
+    slack = np.maximum(1.0 - margins, 0.0)
+    if np.isfinite(problem.upper).all():
+        return 0.5 * square + float(problem.upper @ slack)
+    if problem.ridge.any():
+        return 0.5 * square + float((0.5 / problem.ridge) @ slack**2)
+    smallest = float(margins.min())
+    return 0.5 * square / min(smallest, 1.0) ** 2 if smallest > 0 else np.inf
+
+
+def _balanced(alpha: Floats, y: Floats) -> Floats:
+    """Shrink the heavier class of α until yᵀα = 0: it stays in its box."""
+    sums = alpha[y > 0].sum(), alpha[y < 0].sum()
+    target = min(sums)
+    factors = [target / total if total > 0 else 0.0 for total in sums]
+    return np.where(y > 0, factors[0], factors[1]) * alpha
 
 
 def _separation_measures(problem: SeparationProblem, solution: Solution) -> dict[str, Any]:
@@ -279,16 +356,39 @@ def gordan_residual(Z: Samples, u: Floats) -> float:
     return float((worst / np.where(scale > 0, scale, 1.0)).max())
 
 
-def _float64_gram(problem: KernelSeparationProblem, rows: Any, columns: Any) -> Floats:
-    X = problem.X
-    if isinstance(problem.kernel, Precomputed):
+def _kernel_scores(
+    problem: KernelSeparationProblem | MarginProblem, coefficients: Floats
+) -> tuple[Floats, float]:
+    """Return Σ_l c_l K(x_l, x_m) for every m, and the largest Σ_l |c_l K(x_l, x_m)|, in float64."""
+    support = np.flatnonzero(coefficients)
+    columns = problem.index[support]
+    scores = np.zeros(problem.index.size)
+    largest = 0.0
+    for block in blocks_of(scores.size, max(support.size, problem.X.shape[1])):
+        K = _float64_gram(problem.kernel, problem.X, problem.index[block], columns)
+        scores[block] = K @ coefficients[support]
+        largest = max(largest, float((np.abs(K) @ np.abs(coefficients[support])).max()))
+    return scores, largest
+
+
+def _float64_gram(kernel: Kernel, X: Any, rows: Integers, columns: Integers) -> Floats:
+    if isinstance(kernel, Precomputed):
         return np.asarray(X[np.ix_(rows, columns)], dtype=np.float64)
-    K: Floats = problem.kernel(X[rows].astype(np.float64), X[columns].astype(np.float64))
-    return K
+    return kernel(X[rows].astype(np.float64), X[columns].astype(np.float64))
 
 
-def _kernel_diagonal(problem: KernelSeparationProblem) -> Floats:
-    return problem.kernel.diagonal(problem.X)[problem.index]
+def margin_bound(Z: Samples, alpha: Floats | None) -> float:
+    """Return half the distance of two points in the hulls of two classes: no margin exceeds it.
+
+    The points are the combinations of each class with weights proportional to ``alpha`` ≥ 0.
+    """
+    if alpha is None or alpha.min() < 0:
+        return np.inf
+    shares = np.where(Z.labels > 0, alpha, 0.0), np.where(Z.labels < 0, alpha, 0.0)
+    if not (shares[0].any() and shares[1].any()):
+        return np.inf
+    u = shares[0] / shares[0].sum() + shares[1] / shares[1].sum()
+    return 0.5 * float(np.linalg.norm(Z.adjoint(u)[:-1]))
 
 
 def _ratio(value: float, norm: float) -> float:

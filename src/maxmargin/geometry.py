@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,19 +21,15 @@ _BLOCK = 1 << 18  # numbers held in float64 at a time: 2 MiB stay in cache
 class Hyperplane:
     """The plane g(x) = w·x + b = 0 and its positive side.
 
-    ``w = 0`` may be stored (an untrained model has it), but it is no hyperplane: every method
-    that divides by ‖w‖ refuses it.
-
-    Parameters
-    ----------
-    w : array-like of shape (d,)
-        Normal vector, kept as a read-only float64 copy.
-    b : float, default=0.0
-        Bias.
+    w has shape (d,) and is kept as a read-only float64 copy. ``w = 0`` may be stored (an untrained
+    model has it), but it is no hyperplane: every method that divides by ‖w‖ refuses it.
+    X is array-like or sparse of shape (n, d), or one row of shape (d,), for which numbers come
+    back instead of arrays of shape (n,). y holds −1 and +1.
 
     References
     ----------
-    Duda, Hart, Stork, *Pattern Classification*, section 5.2.1.
+    Duda, Hart, Stork, *Pattern Classification*, section 5.2.1; for margins Schölkopf, Smola,
+    *Learning with Kernels*, sections 7.1 and 7.2.
 
     Examples
     --------
@@ -46,36 +42,26 @@ class Hyperplane:
     b: float
 
     def __init__(self, w: ArrayLike, b: float = 0.0) -> None:
-        object.__setattr__(self, "w", _normal_vector(w))
-        object.__setattr__(self, "b", _bias(b))
+        normal = np.array(w, dtype=np.float64)
+        if normal.ndim != 1 or normal.size == 0:
+            raise ValueError(f"w has shape {normal.shape}: pass a 1-D array, one number a feature.")
+        if not (np.isfinite(normal).all() and math.isfinite(b)):
+            raise ValueError(f"w={normal}, b={b} are not all finite: pass finite numbers.")
+        normal.flags.writeable = False
+        object.__setattr__(self, "w", normal)
+        object.__setattr__(self, "b", float(b))
 
     def decision(self, X: Rows) -> FloatArray:
-        """Return g(x) = w·x + b for every row.
+        """Return g(x) = w·x + b for every row, in float64.
 
-        See Duda, Hart, Stork, section 5.2.
-
-        Parameters
-        ----------
-        X : array-like or sparse of shape (n, d), or one row of shape (d,)
-
-        Returns
-        -------
-        ndarray of shape (n,), float64; for one row a scalar.
-
-        Examples
-        --------
         >>> print(Hyperplane([1, -1], 2).decision([[0, 0], [0, 2]]))
         [2. 0.]
         """
         return self._affine(X, self.w, self.b)
 
     def signed_distance(self, X: Rows) -> FloatArray:
-        """Return g(x)/‖w‖: positive on the side w points to; shapes as in `decision`.
+        """Return g(x)/‖w‖ for every row: positive on the side w points to.
 
-        See Duda, Hart, Stork, section 5.2.1.
-
-        Examples
-        --------
         >>> float(Hyperplane([0, 1e200], 1e200).signed_distance([7, 1]))
         2.0
         """
@@ -84,37 +70,23 @@ class Hyperplane:
     def project(self, X: Rows) -> NDArray[Any]:
         """Return the foot of the perpendicular, x − g(x)·w/‖w‖², of every row.
 
-        See Duda, Hart, Stork, section 5.2.1.
+        The feet are dense, in the shape of X; float32 for a float32 X, else float64.
 
-        Parameters
-        ----------
-        X : array-like or sparse of shape (n, d), or one row of shape (d,)
-
-        Returns
-        -------
-        ndarray of the shape of X (dense for a sparse X); float32 for a float32 X, else float64.
-
-        Examples
-        --------
         >>> print(Hyperplane([0, 2], -2).project([3, 5]))
         [3. 1.]
         """
         unit, offset = self._unit()
         distance = np.atleast_1d(self._affine(X, unit, offset))
-        rows, single = _as_rows(X, self.w.size)
+        rows, single = _as_rows(X, unit.size)
         feet = np.empty(rows.shape, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
         for block, values in _blocks(rows):
-            dense = values.toarray() if _is_sparse(values) else values
-            feet[block] = dense - distance[block, None] * unit
+            x = values.toarray() if sp.issparse(values) else values
+            feet[block] = x - distance[block, None] * unit
         return feet[0] if single else feet
 
     def intercepts(self) -> FloatArray:
         """Return where the plane cuts the axes, −b/w_j, and nan where w_j = 0.
 
-        See Duda, Hart, Stork, section 5.2.1.
-
-        Examples
-        --------
         >>> print(Hyperplane([2, 0, -1], 4).intercepts())
         [-2. nan  4.]
         """
@@ -127,10 +99,6 @@ class Hyperplane:
     def distance_to_origin(self) -> float:
         """Return |b|/‖w‖.
 
-        See Duda, Hart, Stork, section 5.2.1.
-
-        Examples
-        --------
         >>> Hyperplane([3, 4], 10).distance_to_origin()
         2.0
         """
@@ -139,10 +107,6 @@ class Hyperplane:
     def normalized(self) -> Hyperplane:
         """Return the same plane with ‖w‖ = 1, namely (w/‖w‖, b/‖w‖).
 
-        See Schölkopf, Smola, *Learning with Kernels*, section 7.1.
-
-        Examples
-        --------
         >>> Hyperplane([0, 4], 2).normalized()
         Hyperplane(w=array([0., 1.]), b=0.5)
         """
@@ -151,19 +115,6 @@ class Hyperplane:
     def margins(self, X: Rows, y: ArrayLike) -> FloatArray:
         """Return the functional margins y·g(x).
 
-        See Schölkopf, Smola, section 7.2.
-
-        Parameters
-        ----------
-        X : array-like or sparse of shape (n, d), or one row of shape (d,)
-        y : array-like of shape (n,), or a scalar for one row; −1 or +1
-
-        Returns
-        -------
-        ndarray of shape (n,), or a scalar.
-
-        Examples
-        --------
         >>> print(Hyperplane([-1/3, 1/5], 2/15).margins([[1, 10], [10, 4]], [1, -1]).round(12))
         [1.8 2.4]
         """
@@ -173,43 +124,30 @@ class Hyperplane:
     def geometric_margin(self, X: Rows, y: ArrayLike) -> float:
         """Return the margin of a set, min_i y_i g(x_i)/‖w‖: positive iff the plane separates it.
 
-        See Schölkopf, Smola, section 7.2.
-
-        Examples
-        --------
         >>> Hyperplane([2, 0]).geometric_margin([[3, 1], [-1, 0]], [1, -1])
         1.0
         """
         distance = self.signed_distance(X)
-        if np.size(distance) == 0:
-            raise ValueError("X has no rows: the margin is a minimum over at least one sample.")
         return float(np.min(_signs(y, np.shape(distance)) * distance))
 
     def margin_width(self) -> float:
         """Return 2/‖w‖, the width of the band |g(x)| ≤ 1 of a support vector machine.
 
-        See Schölkopf, Smola, section 7.2.
-
-        Examples
-        --------
         >>> round(Hyperplane([-1/3, 1/5], 2/15).margin_width(), 9)
         5.144957554
         """
-        self._unit()
-        scale = float(np.abs(self.w).max())
-        return 2.0 / scale / float(np.linalg.norm(self.w / scale))
+        unit, _ = self._unit()
+        # max|w_j|/‖w‖ over max|w_j|: no square that overflows.
+        return 2.0 * float(np.abs(unit).max()) / float(np.abs(self.w).max())
 
     def mistake_bound(self, X: Rows, y: ArrayLike) -> float:
         """Return Novikoff's bound (2R/γ)² on the updates of a perceptron with bias step η y R².
 
-        See Novikoff 1962; Cristianini, Shawe-Taylor, *Support Vector Machines*, theorem 2.3.
-
         R = max ‖x‖ and γ is the geometric margin of this plane on (X, y); the bound is inf where
         the plane does not separate. It holds for samples of both classes only: the proof needs
-        |b|/‖w‖ ≤ R, which a plane that separates two classes fulfils by itself.
+        |b|/‖w‖ ≤ R, which a plane that separates two classes fulfils by itself. (Novikoff 1962;
+        Cristianini, Shawe-Taylor, *Support Vector Machines*, theorem 2.3.)
 
-        Examples
-        --------
         >>> Hyperplane([1, 0]).mistake_bound([[1, 0], [-2, 0]], [1, -1])
         16.0
         """
@@ -217,17 +155,13 @@ class Hyperplane:
         if np.unique(np.asarray(y)).size < 2:
             raise ValueError(f"y holds only the label {np.ravel(y)[0]}: the bound needs both.")
         if gamma <= 0:
-            return float("inf")
+            return math.inf
         ratio = 2.0 * _largest_norm(_as_rows(X, self.w.size)[0]) / gamma
         return ratio * ratio
 
     def same_plane(self, other: Hyperplane, tol: float = 1e-12) -> bool:
         """Say whether other is (c·w, c·b) with c > 0, comparing normalised planes within tol.
 
-        See Schölkopf, Smola, section 7.1.
-
-        Examples
-        --------
         >>> Hyperplane([1, 2], 3).same_plane(Hyperplane([2, 4], 6))
         True
         """
@@ -238,16 +172,11 @@ class Hyperplane:
         return bool(close and np.abs(u - v).max() <= tol)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Hyperplane):
-            return NotImplemented
-        return self.b == other.b and np.array_equal(self.w, other.w)
+        same = isinstance(other, Hyperplane) and self.b == other.b
+        return same and np.array_equal(self.w, other.w)
 
     def __hash__(self) -> int:
-        return hash((tuple(self.w.tolist()), self.b))
-
-    def __reduce__(self) -> tuple[type[Hyperplane], tuple[FloatArray, float]]:
-        # Pickled arrays forget that they are read-only; the constructor restores it.
-        return Hyperplane, (self.w, self.b)
+        return hash((*self.w.tolist(), self.b))
 
     def _unit(self) -> tuple[FloatArray, float]:
         """Return (w/‖w‖, b/‖w‖), scaled by max|w_j| first so that no square overflows."""
@@ -263,81 +192,47 @@ class Hyperplane:
         g = np.empty(rows.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
             for block, values in _blocks(rows):
-                g[block] = values @ w
-            g += b
+                g[block] = values @ w + b
         if not np.isfinite(g).all():
-            raise ValueError(_fault(rows, int(np.flatnonzero(~np.isfinite(g))[0])))
+            raise ValueError(_fault(rows, int(np.isfinite(g).argmin())))
         return g[0] if single else g
 
 
-def _is_sparse(X: Any) -> bool:
-    return bool(sp.issparse(X))
-
-
-def _normal_vector(w: ArrayLike) -> FloatArray:
-    given = np.asarray(w)
-    if given.ndim != 1 or given.size == 0:
-        raise ValueError(f"w has shape {given.shape}: pass a 1-D array of at least one number.")
-    if given.dtype.kind not in "biufO":
-        raise ValueError(f"w has dtype {given.dtype}: pass real numbers.")
-    copy = given.astype(np.float64)
-    if not np.isfinite(copy).all():
-        j = int(np.flatnonzero(~np.isfinite(copy))[0])
-        raise ValueError(f"w[{j}]={copy[j]} is not finite: pass finite weights.")
-    copy.flags.writeable = False
-    return copy
-
-
-def _bias(b: float) -> float:
-    if not isinstance(b, Real) or isinstance(b, bool) or not np.isfinite(float(b)):
-        raise ValueError(f"b={b!r} is not a finite number: pass a float.")
-    return float(b)
-
-
-def _as_rows(X: Any, n_features: int) -> tuple[Any, bool]:
-    """Return X as a 2-D array or CSR matrix, and whether it was one row of shape (d,)."""
-    rows: Any = X.tocsr() if _is_sparse(X) else np.asarray(X)
+def _as_rows(X: Any, d: int) -> tuple[Any, bool]:
+    """Return X as a 2-D array or CSR array, and whether it was one row of shape (d,)."""
+    rows: Any = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
     if rows.dtype.kind not in "biufO":
         raise ValueError(f"X has dtype {rows.dtype}: pass real numbers.")
-    if rows.ndim not in (1, 2) or rows.shape[-1] != n_features:
-        raise ValueError(
-            f"X has shape {rows.shape}, {rows.shape[-1] if rows.ndim else 0} columns, but the "
-            f"plane has {n_features}: pass (n, {n_features}) or one row ({n_features},)."
-        )
-    if _is_sparse(rows) and not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
+    if rows.ndim not in (1, 2) or rows.shape[-1] != d:
+        raise ValueError(f"X has shape {rows.shape}: pass (n, {d}) or one row ({d},), as w has.")
     return (rows[None, :], True) if rows.ndim == 1 else (rows, False)
 
 
 def _blocks(rows: Any) -> Iterator[tuple[slice, Any]]:
-    """Yield (rows, values) with float64 values: dense in blocks, sparse at once."""
-    if _is_sparse(rows):
-        yield slice(None), rows.astype(np.float64, copy=False)
-        return
-    step = max(1, _BLOCK // rows.shape[1])
+    """Yield slices of rows and their values in float64, never all of them at once."""
+    stored = rows.nnz if sp.issparse(rows) else rows.size
+    step = max(1, _BLOCK * rows.shape[0] // max(1, stored))
     for start in range(0, rows.shape[0], step):
         block = slice(start, start + step)
-        yield block, np.asarray(rows[block], dtype=np.float64)
+        yield block, rows[block].astype(np.float64, copy=False)
 
 
 def _largest_norm(rows: Any) -> float:
     largest = 0.0
     for _, values in _blocks(rows):
-        entries = values.data if _is_sparse(values) else values
-        scale = float(np.abs(entries).max(initial=0.0))
-        if scale > 0:
-            scaled = values / scale
-            squares = scaled.multiply(scaled) if _is_sparse(values) else scaled * scaled
-            largest = max(largest, scale * float(np.sqrt(squares.sum(axis=1).max())))
+        if sp.issparse(values):
+            values = values.copy()  # the caller's stays as it is
+            values.sum_duplicates()
+        scale = float(abs(values).max()) or 1.0  # so that no square overflows
+        longest = ((values / scale) ** 2).sum(axis=1).max()
+        largest = max(largest, scale * math.sqrt(longest))
     return largest
 
 
 def _fault(rows: Any, i: int) -> str:
-    row = rows[[i]].toarray()[0] if _is_sparse(rows) else np.asarray(rows[i], dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(row))
-    if bad.size:
-        return f"X[{i}, {bad[0]}]={row[bad[0]]} is not finite: remove or impute it."
+    row = rows[[i]].toarray()[0] if sp.issparse(rows) else rows[i].astype(np.float64)
+    for j in np.flatnonzero(~np.isfinite(row)):
+        return f"X[{i}, {j}]={row[j]} is not finite: remove or impute it."
     return f"w·x + b overflows float64 at row {i}: rescale the features or the plane."
 
 
@@ -346,9 +241,8 @@ def _signs(y: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     if labels.shape != shape:
         raise ValueError(f"y has shape {labels.shape}, X asks for {shape}: one label per row.")
     if labels.dtype.kind not in "iuf" or not np.isin(labels, (-1, 1)).all():
-        found = ", ".join(repr(v) for v in np.unique(labels)[:5].tolist())
+        found = np.unique(labels)[:5].tolist()
         raise ValueError(
-            f"y must hold -1 and +1 only, got {found}: "
-            "encode it as np.where(y == positive_label, 1, -1)."
+            f"y holds {found}, not -1 and +1 only: pass np.where(y == positive_label, 1, -1)."
         )
     return labels.astype(np.float64)

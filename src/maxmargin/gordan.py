@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_X_y
 
-from .certificate import SeparationCertificate, certify
+from .certificate import SeparationCertificate, certify, margin_bound
 from .geometry import Hyperplane
 from .problem import SeparationProblem
 from .samples import Floats, SignedSamples
@@ -44,6 +44,9 @@ class Separability:
         The independent check of the above.
     tol : float
         Smallest margin, in units of max‖x‖, that counts as one.
+    margin_bound : float
+        What no plane's margin exceeds, where the maximum margin was asked for: half the distance
+        of two points in the convex hulls of the classes.
     """
 
     separable: bool | None
@@ -53,13 +56,14 @@ class Separability:
     common_point: Floats | None
     certificate: SeparationCertificate
     tol: float
-    maximum_margin: bool = False
+    margin_bound: float = np.inf
 
     def __str__(self) -> str:
         n = self.certificate.n_samples
         if self.separable:
-            which = "the maximum margin is" if self.maximum_margin else "a plane has margin"
-            return f"separable: {which} {self.margin:.6g} over {n} samples"
+            text = f"separable: a plane has margin {self.margin:.6g} over {n} samples"
+            known = np.isfinite(self.margin_bound)
+            return f"{text}, none has more than {self.margin_bound:.6g}" if known else text
         if self.separable is None:
             return (
                 f"undecided at tolerance {self.tol:g}: if a plane separates these {n} samples, its "
@@ -89,7 +93,8 @@ def separability(
     tol : float, default=1e-12
         Margins of at most tol·max‖x‖ are not told from 0.
     maximum_margin : bool, default=False
-        Return the plane of largest margin instead of any separating one.
+        Return the plane of largest margin, scaled so that min y g(x) = 1, instead of any
+        separating one (of unit ‖w‖), and the bound that shows that no margin is larger.
 
     Returns
     -------
@@ -113,7 +118,7 @@ def separability(
     certificate = certify(problem, solution)
     limit = tol * certificate.radius
     if certificate.separates and certificate.geometric_margin > limit:
-        return _separable(Z, solution, certificate, tol, maximum_margin)
+        return _separable(problem, solution, certificate, tol, maximum_margin)
     if certificate.refutes and not certificate.separates:
         return _refuted(Z, solution, certificate, tol)
     return Separability(None, None, np.nan, None, None, certificate, tol)
@@ -143,14 +148,25 @@ def _search(problem: SeparationProblem) -> Solution:
 
 
 def _separable(
-    Z: SignedSamples,
+    problem: SeparationProblem,
     solution: Solution,
     certificate: SeparationCertificate,
     tol: float,
     maximum_margin: bool,
 ) -> Separability:
-    plane = Hyperplane(solution.w[0], float(solution.b[0])).normalized()
-    return Separability(True, plane, certificate.geometric_margin, None, None, certificate, tol)
+    from .margin.nearest_points import NearestPoints
+
+    bound = np.inf
+    if maximum_margin:
+        widest = NearestPoints().solve(problem, Progress())
+        checked = certify(problem, widest)
+        if checked.geometric_margin > (1.0 - 1e-9) * certificate.geometric_margin:
+            solution, certificate = widest, checked
+        bound = margin_bound(problem.Z, widest.alpha)
+    plane = Hyperplane(solution.w[0], float(solution.b[0]))
+    margin = certificate.geometric_margin
+    plane = plane if maximum_margin else plane.normalized()
+    return Separability(True, plane, margin, None, None, certificate, tol, bound)
 
 
 def _refuted(

@@ -76,3 +76,52 @@ class KernelSeparationProblem:
     y: Floats
     index: Integers
     weights: Floats
+
+
+@dataclass(frozen=True)
+class MarginProblem:
+    """The support vector machine, in its dual form for every norm of the slack.
+
+        min ½αᵀ(Q + D)α − 1ᵀα   subject to   0 ≤ α ≤ u,  yᵀα = 0,   Q = yyᵀ∘K
+
+    is the dual of min ½‖w‖² + Σ C_i ξ_i (hinge: u = C, D = 0), of min ½‖w‖² + Σ C_i ξ_i² (squared
+    hinge: u = ∞, D = diag 1/(2C_i)) and of the hard margin (u = ∞, D = 0). Weights of samples and
+    classes are just C_i. Reference: Cristianini, Shawe-Taylor (2000), chapter 6.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array or CSR matrix of shape (n_samples, n_features), or a precomputed Gram matrix
+    y : ndarray of shape (n,)
+        Labels −1 and +1 of the rows named by ``index``.
+    index : ndarray of int of shape (n,)
+    upper : ndarray of shape (n,)
+        u.
+    ridge : ndarray of shape (n,)
+        The diagonal of D.
+    """
+
+    kernel: Kernel
+    X: Any
+    y: Floats
+    index: Integers
+    upper: Floats
+    ridge: Floats
+
+    @classmethod
+    def hard(cls, kernel: Kernel, X: Any, y: Floats) -> MarginProblem:
+        """C = ∞: every sample on its side with y g(x) ≥ 1."""
+        n = len(y)
+        return cls(kernel, X, y, np.arange(n), np.full(n, np.inf), np.zeros(n))
+
+    @classmethod
+    def hinge(cls, kernel: Kernel, X: Any, y: Floats, C: Floats | float) -> MarginProblem:
+        """Norm-1 slack of cost C, a number or one a sample."""
+        n = len(y)
+        return cls(kernel, X, y, np.arange(n), np.broadcast_to(C, n) * 1.0, np.zeros(n))
+
+    @classmethod
+    def squared_hinge(cls, kernel: Kernel, X: Any, y: Floats, C: Floats | float) -> MarginProblem:
+        """Norm-2 slack of cost C, a number or one a sample."""
+        n = len(y)
+        return cls(kernel, X, y, np.arange(n), np.full(n, np.inf), 0.5 / np.broadcast_to(C, n))

@@ -12,19 +12,6 @@ from .products import squared_norms
 from .registry import KERNELS, resolve
 
 __all__ = [
-    "KERNELS",
-    "RBF",
-    "Custom",
-    "Kernel",
-    "Linear",
-    "MercerReport",
-    "Polynomial",
-    "Precomputed",
-    "Product",
-    "Scaled",
-    "Sigmoid",
-    "Sum",
-    "mercer",
-    "resolve",
-    "squared_norms",
-]
+    "KERNELS", "RBF", "Custom", "Kernel", "Linear", "MercerReport", "Polynomial", "Precomputed",
+    "Product", "Scaled", "Sigmoid", "Sum", "mercer", "resolve", "squared_norms",
+]  # fmt: skip

@@ -17,13 +17,12 @@ class Kernel(ABC):
     """K(x, z) = φ(x)·φ(z), a formula of (⟨x,z⟩, ‖x‖², ‖z‖²) unless it says otherwise.
 
     ``K1 + K2``, ``K1 * K2`` and ``2 * K1`` are kernels too (Schölkopf, Smola, section 13.1).
-    A new one is a frozen dataclass with `from_products`.
+    A new kernel is a frozen dataclass with `from_products`.
 
-    Examples
-    --------
-    >>> from maxmargin.kernels import RBF, Linear
-    >>> 0.5 * Linear() + RBF(sigma=1.0)
-    0.5 * Linear() + RBF(gamma=0.5)
+    >>> from maxmargin.kernels import Polynomial
+    >>> print(Polynomial(2)([[1, 2], [3, 4]]))
+    [[ 25. 121.]
+     [121. 625.]]
     """
 
     @property
@@ -45,25 +44,13 @@ class Kernel(ABC):
         dot : ndarray of shape (..., n, m)
             ⟨x,z⟩; given away by the caller, and overwritten.
         x_sq, z_sq : ndarray of shape (..., n) and (..., m)
-            ‖x‖² and ‖z‖². Passing the diagonal of ``dot`` where X = Z makes that of an RBF
-            exactly 1.
+            ‖x‖² and ‖z‖². Where X = Z, the diagonal of ``dot`` makes that of an RBF exactly 1.
         """
 
     def __call__(self, X: Rows, Z: Rows | None = None) -> Floats:
-        """Return the Gram block K(x_i, z_j): float32 where X and Z both are, else float64.
+        """Return the Gram block K(x_i, z_j), Z = X by default.
 
-        Parameters
-        ----------
-        X : array-like or sparse of shape (n, d)
-        Z : array-like or sparse of shape (m, d), optional
-            X itself by default.
-
-        Examples
-        --------
-        >>> from maxmargin.kernels import Linear
-        >>> print(Linear()([[1, 2], [3, 4]]))
-        [[ 5. 11.]
-         [11. 25.]]
+        X of shape (n, d) and Z of shape (m, d) give (n, m), float32 where both are, else float64.
         """
         rows = as_rows(X)
         others = rows if Z is None else as_rows(Z, "Z")
@@ -71,14 +58,7 @@ class Kernel(ABC):
             return finite(self._gram(rows, others), repr(self))
 
     def diagonal(self, X: Rows) -> NDArray[np.float64]:
-        """Return K(x_i, x_i) for every row, shape (n,), in float64.
-
-        Examples
-        --------
-        >>> from maxmargin.kernels import Polynomial
-        >>> print(Polynomial(2).diagonal([[1, 1], [0, 3]]))
-        [ 4. 81.]
-        """
+        """Return K(x_i, x_i) for every row, shape (n,), in float64."""
         with np.errstate(over="ignore", invalid="ignore"):
             return finite(self._diagonal(as_rows(X)), repr(self)).astype(np.float64)
 
@@ -86,7 +66,7 @@ class Kernel(ABC):
         return self.from_products(*products(X, Z, self.shift_invariant))
 
     def _diagonal(self, X: Any) -> Floats:
-        squares = squared_norms(X)[:, None]  # n Gram matrices of one row each
+        squares = squared_norms(X)[:, None]  # of n Gram matrices of one row each
         return self.from_products(squares[:, :, None].copy(), squares, squares).reshape(-1)
 
     def __add__(self, other: Kernel) -> Kernel:

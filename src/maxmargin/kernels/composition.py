@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,12 +33,10 @@ class _Composition(Kernel):
         return all(part.shift_invariant for part in self.parts)
 
     def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
-        # Only blocks, not dot, are copied for the parts.
-        for block in blocks(dot.shape[0], math.prod(dot.shape[1:])):
+        for block in blocks(dot.shape[0], math.prod(dot.shape[1:])):  # copied for each part
             x, z = x_sq[block], z_sq if dot.ndim == 2 else z_sq[block]
-            dot[block] = self._join(
-                part.from_products(dot[block].copy(), x, z) for part in self.parts
-            )
+            values = (part.from_products(dot[block].copy(), x, z) for part in self.parts)
+            dot[block] = self._join(values)
         return dot
 
     def _gram(self, X: Any, Z: Any) -> Floats:
@@ -53,58 +51,49 @@ class _Composition(Kernel):
 @dataclass(frozen=True, repr=False)
 class _Several(_Composition):
     parts: tuple[Kernel, ...]
+    operation: ClassVar[np.ufunc]
+    symbol: ClassVar[str]
 
-    def __post_init__(self) -> None:
-        kind = type(self)  # (a + b) + c and a + (b + c) are the same sum of three
-        flat = (part.parts if isinstance(part, kind) else (part,) for part in self.parts)
-        object.__setattr__(self, "parts", sum(flat, ()))
+    def _join(self, values: Iterator[Floats]) -> Floats:
+        return reduce(self.operation, values)
+
+    def __repr__(self) -> str:
+        return self.symbol.join(map(_operand, self.parts))
 
 
 @dataclass(frozen=True, repr=False)
 class Sum(_Several):
     """K(x, z) = Σ_k K_k(x, z).
 
-    Examples
-    --------
     >>> from maxmargin.kernels import RBF, Linear
     >>> Linear() + RBF(1.0) == Sum((Linear(), RBF(1.0)))
     True
     """
 
-    def _join(self, values: Iterator[Floats]) -> Floats:
-        return reduce(np.add, values)
-
-    def __repr__(self) -> str:
-        return " + ".join(map(repr, self.parts))
+    operation = np.add
+    symbol = " + "
 
 
 @dataclass(frozen=True, repr=False)
 class Product(_Several):
     """K(x, z) = Π_k K_k(x, z).
 
-    Examples
-    --------
     >>> from maxmargin.kernels import RBF, Linear
     >>> Linear() * RBF(1.0)
     Linear() * RBF(gamma=1.0)
     """
 
-    def _join(self, values: Iterator[Floats]) -> Floats:
-        return reduce(np.multiply, values)
-
-    def __repr__(self) -> str:
-        return " * ".join(map(_as_factor, self.parts))
+    operation = np.multiply
+    symbol = " * "
 
 
 @dataclass(frozen=True, repr=False)
 class Scaled(_Composition):
     """c·K(x, z) with c > 0.
 
-    Examples
-    --------
     >>> from maxmargin.kernels import Linear
-    >>> float((3 * Linear())([[2.0]])[0, 0])
-    12.0
+    >>> print((3 * Linear())([[2.0]]))
+    [[12.]]
     """
 
     factor: float
@@ -118,8 +107,8 @@ class Scaled(_Composition):
         return self.factor * next(values)
 
     def __repr__(self) -> str:
-        return f"{self.factor!r} * {_as_factor(self.kernel)}"
+        return f"{self.factor!r} * {_operand(self.kernel)}"
 
 
-def _as_factor(kernel: Kernel) -> str:
+def _operand(kernel: Kernel) -> str:
     return f"({kernel!r})" if isinstance(kernel, _Composition) else repr(kernel)

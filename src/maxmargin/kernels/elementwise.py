@@ -20,10 +20,8 @@ _LARGEST_MAP = 10_000_000  # numbers in an explicit feature map
 class Linear(Kernel):
     """K(x, z) = ⟨x, z⟩ (Schölkopf, Smola, section 2.1).
 
-    Examples
-    --------
-    >>> float(Linear()([[1, 2]], [[3, 4]])[0, 0])
-    11.0
+    >>> print(Linear()([[1, 2]], [[3, 4]]))
+    [[11.]]
     """
 
     def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
@@ -37,10 +35,8 @@ class Polynomial(Kernel):
     r = 0 is the homogeneous kernel, r = 1 the textbook's; with r < 0 it is in general not
     positive semidefinite.
 
-    Examples
-    --------
-    >>> float(Polynomial(2, coef0=1.0)([[1, 2]], [[3, 4]])[0, 0])
-    144.0
+    >>> print(Polynomial(2, coef0=1.0)([[1, 2]], [[3, 4]]))
+    [[144.]]
     """
 
     degree: int = 3
@@ -62,56 +58,41 @@ class Polynomial(Kernel):
             _raise_to(dot[block], self.degree)
         return dot
 
-    def monomials(self, d: int) -> list[tuple[int, ...]]:
-        """Return the exponents (k_1, …, k_d) of the coordinates of `feature_map`, in its order.
-
-        Order: total degree, then largest exponent, both ascending, then x₁ before x₂ before ….
-        There are C(d+p, p) of them, and C(d+p−1, p), all of degree p, where coef0 = 0.
-
-        Examples
-        --------
-        >>> Polynomial(2, coef0=1.0).monomials(2)
-        [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2)]
-        """
-        return [tuple(map(indices.count, range(d))) for indices in self._indices(d, n_rows=1)]
-
     def feature_map(self, X: Rows) -> Floats:
-        """Return φ(X) of shape (n, len(monomials(d))) with ⟨φ(x), φ(z)⟩ = K(x, z).
+        """Return φ(X) with ⟨φ(x), φ(z)⟩ = K(x, z), of shape (n, C(d+p, p)).
 
         The coordinate of x₁^k₁…x_d^k_d is √(p!/(k₀!k₁!…k_d!) γ^(p−k₀) r^k₀) x₁^k₁…x_d^k_d with
-        k₀ = p − Σk_j.
+        k₀ = p − Σk_j. They come by total degree, then largest exponent, then x₁ before x₂. Where
+        r = 0 only the C(d+p−1, p) of degree p are left.
 
-        Examples
-        --------
         >>> print(Polynomial(2, coef0=1.0).feature_map([[1, 3]]).round(4))
         [[1.     1.4142 4.2426 4.2426 1.     9.    ]]
         """
         if self.coef0 < 0:
             raise ValueError(f"coef0={self.coef0} < 0 has no real feature map: pass coef0 >= 0.")
         rows = as_rows(X)
-        n, d = rows.shape
-        # (γ⟨x,z⟩ + r)^p is the homogeneous kernel of the rows (√γ x, √r); index d is the √r.
-        table = [i + (d,) * (self.degree - len(i)) for i in self._indices(d, n)]
-        constant = np.full((n, 1), math.sqrt(self.coef0), dtype=rows.dtype)
+        # (γ⟨x,z⟩ + r)^p is the homogeneous kernel of the rows (√γ x, √r).
+        constant = np.full((rows.shape[0], 1), math.sqrt(self.coef0), dtype=rows.dtype)
+        table = self._monomials(*rows.shape)
         augmented = np.hstack([dense(rows) * math.sqrt(self.gamma), constant])
-        phi = np.empty((n, len(table)), dtype=rows.dtype)
+        phi = np.empty((rows.shape[0], len(table)), dtype=rows.dtype)
         phi[:] = [_root_multinomial(indices) for indices in table]
         with np.errstate(over="ignore", invalid="ignore"):
             for column in np.array(table, dtype=np.intp).T:
                 phi *= augmented[:, column]
         return finite(phi, f"the feature map of {self!r}")
 
-    def _indices(self, d: int, n_rows: int) -> list[tuple[int, ...]]:
-        """Monomials as sorted variable indices: x₀x₀x₁ is (0, 0, 1)."""
+    def _monomials(self, n: int, d: int) -> list[tuple[int, ...]]:
+        """Each coordinate as p sorted indices into (x, √r): x₀x₀x₁r is (0, 0, 1, d)."""
         p = self.degree
-        size = (math.comb(d + p, p) if self.coef0 else math.comb(d + p - 1, p)) * max(n_rows, d, p)
+        size = n * (math.comb(d + p, p) if self.coef0 else math.comb(d + p - 1, p))
         if size > _LARGEST_MAP:
             raise ValueError(
-                f"the feature map of {self!r} on {n_rows} rows of {d} features takes {size} "
-                f"numbers, more than {_LARGEST_MAP}: use the kernel itself or a lower degree."
+                f"the feature map of {self!r} on {n} rows of {d} features takes {size} numbers, "
+                f"more than {_LARGEST_MAP}: use the kernel itself or a lower degree."
             )
         return [
-            indices
+            indices + (d,) * (p - k)
             for k in range(0 if self.coef0 else p, p + 1)
             for indices in sorted(combinations_with_replacement(range(d), k), key=_largest_exponent)
         ]
@@ -123,8 +104,6 @@ class RBF(Kernel):
 
     Exactly one of γ > 0 and σ > 0 is given; both can be read.
 
-    Examples
-    --------
     >>> RBF(sigma=2.0), RBF(gamma=0.125).sigma
     (RBF(gamma=0.125), 2.0)
     """
@@ -159,14 +138,12 @@ class RBF(Kernel):
 
 @dataclass(frozen=True)
 class Sigmoid(Kernel):
-    """K(x, z) = tanh(γ⟨x, z⟩ + r), γ > 0: the neural network kernel (Schölkopf, Smola, section 2.3).
+    """K(x, z) = tanh(γ⟨x, z⟩ + r), γ > 0: the neural network's (Schölkopf, Smola, section 2.3).
 
     Not positive semidefinite in general.
 
-    Examples
-    --------
-    >>> float(Sigmoid()([[0.0, 0.0]])[0, 0])
-    0.0
+    >>> print(Sigmoid()([[0.0, 0.0]]))
+    [[0.]]
     """
 
     gamma: float = 1.0

@@ -25,8 +25,6 @@ class _Opaque(Kernel):
 class Precomputed(_Opaque):
     """X already holds K(x_i, z_j) against the training rows z_j: calling it returns X itself.
 
-    Examples
-    --------
     >>> print(Precomputed()([[2.0, 1.0], [1.0, 2.0]]))
     [[2. 1.]
      [1. 2.]]
@@ -50,8 +48,6 @@ class Custom(_Opaque):
 
     f receives two 2-D arrays (CSR where the data are).
 
-    Examples
-    --------
     >>> print(Custom(lambda X, Z: X @ Z.T)([[1.0, 2.0]], [[3.0, 4.0]]))
     [[11.]]
     """
@@ -69,15 +65,12 @@ class Custom(_Opaque):
         value = self.function(X, Z)
         expected = (X.shape[0], Z.shape[0])
         if np.shape(value) != expected:
-            raise ValueError(
-                f"{self!r} returned shape {np.shape(value)} for X of shape {X.shape} and Z of "
-                f"shape {Z.shape}: return {expected}."
-            )
+            raise ValueError(f"{self!r} returned shape {np.shape(value)}: return {expected}.")
         return dense(as_rows(value, repr(self)))
 
     def _diagonal(self, X: Any) -> Floats:
         values = np.empty(X.shape[0])
-        for start in range(0, X.shape[0], 64):
+        for start in range(0, X.shape[0], 64):  # small blocks, of which only the diagonal is kept
             rows = X[start : start + 64]
             values[start : start + 64] = self._gram(rows, rows).diagonal()
         return values

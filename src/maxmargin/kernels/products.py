@@ -19,9 +19,7 @@ def as_rows(X: Any, name: str = "X") -> Any:
     """Return X as a float32 or float64 2-D array or CSR matrix without duplicate entries."""
     rows: Any = X.tocsr() if sp.issparse(X) else np.asarray(X)
     if rows.ndim != 2:
-        raise ValueError(
-            f"{name} has shape {rows.shape}: pass two dimensions; one row is x.reshape(1, -1)."
-        )
+        raise ValueError(f"{name} has shape {rows.shape}: for one row pass x.reshape(1, -1).")
     if rows.dtype.kind not in "biufO":
         raise ValueError(f"{name} has dtype {rows.dtype}: pass real numbers.")
     if rows.dtype not in (np.float32, np.float64):
@@ -33,7 +31,6 @@ def as_rows(X: Any, name: str = "X") -> Any:
 
 
 def dense(rows: Any) -> Floats:
-    """Return rows as an array."""
     return rows.toarray() if sp.issparse(rows) else rows
 
 
@@ -47,8 +44,6 @@ def blocks(n_rows: int, row_length: int) -> Iterator[slice]:
 def squared_norms(X: Rows) -> NDArray[np.float64]:
     """Return ‖x_i‖² for every row, shape (n,), summed in float64 without a float64 copy of X.
 
-    Examples
-    --------
     >>> print(squared_norms([[3, 4], [1, 0]]))
     [25.  1.]
     """
@@ -57,10 +52,7 @@ def squared_norms(X: Rows) -> NDArray[np.float64]:
 
 
 def products(X: Any, Z: Any, centre: bool) -> tuple[Floats, Floats, Floats]:
-    """Return ⟨x,z⟩ of shape (n, m), ‖x‖² of shape (n,) and ‖z‖² of shape (m,).
-
-    ``centre`` allows the rows, where both are dense, to be moved to a better origin first.
-    """
+    """Return ⟨x,z⟩ of shape (n, m), ‖x‖² and ‖z‖²; dense rows about a better origin on request."""
     if X.shape[1] != Z.shape[1]:
         raise ValueError(f"X has {X.shape[1]} columns, Z has {Z.shape[1]}: pass as many.")
     A, B = _centred(X, Z) if centre and not (sp.issparse(X) or sp.issparse(Z)) else (X, Z)
@@ -79,8 +71,8 @@ def finite(values: Floats, name: str) -> Floats:
         return values
     at = [int(i) for i in np.unravel_index(np.isfinite(values).argmin(), values.shape)]
     raise ValueError(
-        f"{name} is {values[tuple(at)]} at {at} in {values.dtype}: pass finite numbers, or "
-        "rescale the features so that it does not overflow."
+        f"{name} is {values[tuple(at)]} at {at} in {values.dtype}: pass finite values, or rescale "
+        "the features where they overflow."
     )
 
 

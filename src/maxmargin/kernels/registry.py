@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import fields
+from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from .elementwise import RBF, Linear, Polynomial, Sigmoid
 from .opaque import Custom, Precomputed
 from .products import Rows, as_rows, blocks
 
-KERNELS: dict[str, type[Kernel]] = {
+KERNELS: dict[str, Callable[..., Kernel]] = {
     "linear": Linear,
     "poly": Polynomial,
     "rbf": RBF,
@@ -39,8 +39,6 @@ def resolve(
     else the number given; σ replaces it for "rbf". As in scikit-learn, parameters that the named
     kernel lacks are not used. A `Kernel` is returned as it is, any other callable as `Custom`.
 
-    Examples
-    --------
     >>> resolve("rbf", gamma="auto", X=[[0.0, 1.0]])
     RBF(gamma=0.5)
     """
@@ -55,12 +53,12 @@ def resolve(
     if kernel not in KERNELS:
         known = ", ".join(map(repr, KERNELS))
         raise ValueError(f"kernel={kernel!r} is unknown: pass {known}, a Kernel or a callable.")
-    build: Callable[..., Kernel] = KERNELS[kernel]
-    wanted = {field.name for field in fields(KERNELS[kernel])}
-    options: dict[str, Any] = {"degree": degree, "coef0": coef0}
-    if "gamma" in wanted:
-        options["gamma"] = _gamma(gamma, X) if isinstance(gamma, str) else gamma
-    return build(**{name: value for name, value in options.items() if name in wanted})
+    takes = signature(KERNELS[kernel]).parameters
+    options: dict[str, Any] = {"gamma": gamma, "degree": degree, "coef0": coef0}
+    options = {name: value for name, value in options.items() if name in takes}
+    if isinstance(options.get("gamma"), str):
+        options["gamma"] = _gamma(options["gamma"], X)
+    return KERNELS[kernel](**options)
 
 
 def _gamma(rule: str, X: Rows | None) -> float:
@@ -69,15 +67,12 @@ def _gamma(rule: str, X: Rows | None) -> float:
     if X is None:
         raise ValueError(f"gamma={rule!r} depends on the data: pass X, or a number as gamma.")
     rows = as_rows(X)
-    n, d = rows.shape
-    if n * d == 0:
+    if 0 in rows.shape:
         raise ValueError(f"X has shape {rows.shape}: gamma={rule!r} needs at least one number.")
-    if rule == "auto":
-        return 1.0 / d
-    variance = _variance(rows)
+    variance = _variance(rows) if rule == "scale" else 1.0
     if not math.isfinite(variance):
         raise ValueError(f'Var X={variance} gives no gamma="scale": remove NaN or rescale X.')
-    return 1.0 / (d * variance) if variance else 1.0
+    return 1.0 / (rows.shape[1] * variance) if variance else 1.0
 
 
 def _variance(rows: Any) -> float:

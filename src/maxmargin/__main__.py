@@ -1,0 +1,6 @@
+"""``python -m maxmargin`` is the command line."""
+
+from .cli import main
+
+if __name__ == "__main__":
+    main(prog_name="maxmargin")

@@ -1,0 +1,1 @@
+"""One maximum-margin solver a file."""
