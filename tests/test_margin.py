@@ -57,8 +57,8 @@ def test_hinge_certificate_agrees_with_libsvm(C):
     alpha[svc.support_] = np.abs(svc.dual_coef_[0])
     problem = MarginProblem.hinge(RBF(gamma=0.5), X, y, C)
     certificate = mm.certify(problem, answer(alpha, svc.intercept_[0]))
-    assert certificate.holds(1e-8)
-    assert -1e-10 < certificate.relative_gap < 1e-8
+    assert certificate.holds(1e-5)  # LIBSVM keeps its kernel values in float32
+    assert -1e-12 < certificate.relative_gap < 1e-6
     early = mm.certify(problem, answer(0.5 * alpha, svc.intercept_[0]))
     assert early.relative_gap > 1e-3
     assert not early.holds(1e-3)
