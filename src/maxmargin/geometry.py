@@ -172,8 +172,9 @@ class Hyperplane:
         return bool(close and np.abs(u - v).max() <= tol)
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Hyperplane) and self.b == other.b
-        return same and np.array_equal(self.w, other.w)
+        if not isinstance(other, Hyperplane):
+            return NotImplemented
+        return self.b == other.b and np.array_equal(self.w, other.w)
 
     def __hash__(self) -> int:
         return hash((*self.w.tolist(), self.b))

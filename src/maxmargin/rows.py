@@ -8,6 +8,7 @@ compiled, so every kernel is written once. They are also plain Python functions,
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import event
 from numba.extending import intrinsic, overload
 from numba.np import arrayobj
 from scipy import sparse
@@ -26,6 +28,26 @@ REORDER = {"reassoc", "contract", "nsz"}
 
 Rows = tuple[Any, ...]
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _CompilationNotice(event.Listener):
+    """Say once a process why a first fit takes seconds."""
+
+    given = False
+
+    def on_start(self, event):
+        module = event.data["dispatcher"].py_func.__module__
+        if not _CompilationNotice.given and module.startswith("maxmargin."):
+            _CompilationNotice.given = True
+            logging.getLogger("maxmargin").warning(
+                "maxmargin: compiling (once; cached on disk where possible)"
+            )
+
+    def on_end(self, event):
+        pass
+
+
+event.register("numba:compile", _CompilationNotice())
 
 
 def compiled(function: F) -> F:

@@ -39,12 +39,9 @@ class Kernel(ABC):
     def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
         """Return K from inner products, in the dtype and the memory of ``dot``.
 
-        Parameters
-        ----------
-        dot : ndarray of shape (..., n, m)
-            ⟨x,z⟩; given away by the caller, and overwritten.
-        x_sq, z_sq : ndarray of shape (..., n) and (..., m)
-            ‖x‖² and ‖z‖². Where X = Z, the diagonal of ``dot`` makes that of an RBF exactly 1.
+        ``dot``, the ⟨x,z⟩ of shape (..., n, m), is given away by the caller. ``x_sq`` and ``z_sq``
+        are ‖x‖² and ‖z‖² of shapes (..., n) and (..., m); where X = Z, passing the diagonal of
+        ``dot`` makes that of an RBF exactly 1.
         """
 
     def __call__(self, X: Rows, Z: Rows | None = None) -> Floats:

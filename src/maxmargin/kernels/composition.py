@@ -1,4 +1,9 @@
-"""Sums, products and positive multiples of kernels (Schölkopf, Smola, section 13.1)."""
+"""Sums, products and positive multiples of kernels (Schölkopf, Smola, section 13.1).
+
+>>> from maxmargin.kernels import RBF, Linear
+>>> Linear() + 2 * RBF(1.0) == Sum((Linear(), Scaled(2.0, RBF(1.0))))
+True
+"""
 
 from __future__ import annotations
 
@@ -63,12 +68,7 @@ class _Several(_Composition):
 
 @dataclass(frozen=True, repr=False)
 class Sum(_Several):
-    """K(x, z) = Σ_k K_k(x, z).
-
-    >>> from maxmargin.kernels import RBF, Linear
-    >>> Linear() + RBF(1.0) == Sum((Linear(), RBF(1.0)))
-    True
-    """
+    """K(x, z) = Σ_k K_k(x, z)."""
 
     operation = np.add
     symbol = " + "
@@ -76,12 +76,7 @@ class Sum(_Several):
 
 @dataclass(frozen=True, repr=False)
 class Product(_Several):
-    """K(x, z) = Π_k K_k(x, z).
-
-    >>> from maxmargin.kernels import RBF, Linear
-    >>> Linear() * RBF(1.0)
-    Linear() * RBF(gamma=1.0)
-    """
+    """K(x, z) = Π_k K_k(x, z)."""
 
     operation = np.multiply
     symbol = " * "
@@ -89,12 +84,7 @@ class Product(_Several):
 
 @dataclass(frozen=True, repr=False)
 class Scaled(_Composition):
-    """c·K(x, z) with c > 0.
-
-    >>> from maxmargin.kernels import Linear
-    >>> print((3 * Linear())([[2.0]]))
-    [[12.]]
-    """
+    """c·K(x, z) with c > 0."""
 
     factor: float
     kernel: Kernel

@@ -1,0 +1,293 @@
+"""Race contestants on the same data: each in a fresh process, timed after a warm-up fit.
+
+A contestant is a function of a benchmark module. Called with its options it returns ``fit``, and
+``fit(X, y)`` returns a model: what it imports and prepares is outside the clock, what ``fit`` does
+is inside. A judge, ``judge(model, X, y)``, then states facts about the model, the same for all.
+
+Run as a program, this module is the fresh process of one contestant:
+
+    python race.py '{"module": "separating", "contestant": "perceptron", ...}'
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Fit = Callable[[Any, Any], Any]
+
+# Rows of the data that the warm-up fit sees.
+WARM_UP = 512
+# ru_maxrss is in kilobytes on Linux, in bytes on macOS.
+RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+PACKAGES = ("maxmargin", "numpy", "scipy", "scikit-learn", "numba")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one contestant did: seconds of every repetition, extra memory in bytes, facts."""
+
+    seconds: list[float]
+    extra_memory: int
+    data_memory: int
+    facts: dict[str, Any]
+
+    @property
+    def best(self) -> float:
+        """The shortest time: noise of the machine only ever adds."""
+        return min(self.seconds)
+
+    @property
+    def memory(self) -> float:
+        """Peak of data and fit together, as a multiple of the data."""
+        return 1.0 + self.extra_memory / self.data_memory
+
+
+@dataclass
+class Row:
+    """One line of a table: times, their ratios to ours (above 1: we are faster), the verdict."""
+
+    contestant: str
+    a_pass: float | None = None
+    pass_ratio: float | None = None
+    fit: float | None = None
+    fit_ratio: float | None = None
+    memory: float | None = None
+    verdict: str = ""
+    note: str = ""
+
+
+@dataclass
+class Table:
+    """The rows of one case."""
+
+    title: str
+    rows: list[Row] = field(default_factory=list)
+
+
+# The data, written once and read by every contestant -----------------------------------------
+
+
+def save(folder: Path, X: Any, y: Any) -> None:
+    """Write X (dense or CSR) and y where `load` finds them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / "y.npy", y)
+    if isinstance(X, np.ndarray):
+        np.save(folder / "X.npy", X)
+        return
+    np.save(folder / "shape.npy", X.shape)
+    for name in ("data", "indices", "indptr"):
+        np.save(folder / f"{name}.npy", getattr(X, name))
+
+
+def load(folder: Path, n_rows: int | None = None) -> tuple[Any, Any]:
+    """Read X and y into memory: all rows, or only the first ones."""
+    mode = None if n_rows is None else "r"
+    y = np.array(
+        np.load(folder / "y.npy", mmap_mode=mode)[:n_rows], copy=n_rows is not None or None
+    )
+    if (folder / "X.npy").exists():
+        X = np.load(folder / "X.npy", mmap_mode=mode)
+        return (X if n_rows is None else np.array(X[:n_rows])), y
+    from scipy import sparse
+
+    data, indices, indptr = (
+        np.load(folder / f"{name}.npy", mmap_mode=mode) for name in ("data", "indices", "indptr")
+    )
+    n, d = (int(k) for k in np.load(folder / "shape.npy"))
+    if n_rows is not None:
+        n = min(n, n_rows)
+        indptr = np.array(indptr[: n + 1])
+        data, indices = np.array(data[: indptr[-1]]), np.array(indices[: indptr[-1]])
+    return sparse.csr_matrix((data, indices, indptr), shape=(n, d), copy=False), y
+
+
+def size_of(X: Any) -> int:
+    """Bytes of X."""
+    if isinstance(X, np.ndarray):
+        return X.nbytes
+    return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+
+
+# The fresh process ---------------------------------------------------------------------------
+
+
+def run(
+    module: str,
+    contestant: str,
+    folder: Path,
+    *,
+    judge: str,
+    options: dict[str, Any] | None = None,
+    repeats: int = 3,
+) -> Outcome:
+    """Race one contestant in a process of its own."""
+    order = {
+        "module": module, "contestant": contestant, "folder": str(folder), "judge": judge,
+        "options": options or {}, "repeats": repeats,
+    }  # fmt: skip
+    return Outcome(**fresh([__file__, json.dumps(order)]))
+
+
+def fresh(arguments: list[str], **environment: str) -> Any:
+    """Run Python on ``arguments`` in a new process; return the JSON of its last line."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", *arguments],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def contest(order: dict[str, Any]) -> Outcome:
+    """Warm up, load the data, fit under the clock, then judge: the life of a fresh process."""
+    module = importlib.import_module(order["module"])
+    fit: Fit = getattr(module, order["contestant"])(**order["options"])
+    judge = getattr(module, order["judge"])
+    folder = Path(order["folder"])
+    fit(*load(folder, WARM_UP))
+    X, y = load(folder)
+    baseline = peak_memory()
+    seconds = []
+    extra = 0
+    for repetition in range(order["repeats"]):
+        started = time.perf_counter()
+        model = fit(X, y)
+        seconds.append(time.perf_counter() - started)
+        if repetition == 0:
+            extra = peak_memory() - baseline
+    return Outcome(seconds, extra, size_of(X), judge(model, X, y))
+
+
+def peak_memory() -> int:
+    """Return the largest resident size of this process so far, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT
+
+
+# Where and with what -------------------------------------------------------------------------
+
+
+def machine() -> dict[str, Any]:
+    """Describe the machine, the versions and the moment of a measurement."""
+    return {
+        "date": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "cpu": _cpu_model(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
+        "load": os.getloadavg()[0],
+        "python": platform.python_version(),
+        **{name: _version(name) for name in PACKAGES},
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _cpu_model() -> str:
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
+        for line in lines:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+# What a person reads -------------------------------------------------------------------------
+
+
+def verdict(ratio: float, target: float) -> str:
+    """Say whether a ratio of at least ``target`` was reached."""
+    return f"{ratio:.1f}× of ≥ {target:g}×: {'ok' if ratio >= target else 'MISSED'}"
+
+
+def limit(value: float, largest: float, unit: str) -> str:
+    """Say whether a value of at most ``largest`` was kept to."""
+    return f"{value:.2f} of ≤ {largest:g} {unit}: {'ok' if value <= largest else 'MISSED'}"
+
+
+def with_ratios(rows: list[Row]) -> list[Row]:
+    """Fill in how long each contestant took as a multiple of the first row, which is ours."""
+    ours = rows[0]
+    for row in rows[1:]:
+        row.pass_ratio = _ratio(row.a_pass, ours.a_pass)
+        row.fit_ratio = _ratio(row.fit, ours.fit)
+    return rows
+
+
+def _ratio(theirs: float | None, ours: float | None) -> float | None:
+    return None if theirs is None or ours is None else theirs / ours
+
+
+def show(table: Table) -> None:
+    """Print one case."""
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    grid = Grid(title=table.title, title_justify="left", title_style="bold")
+    grid.add_column("contestant", overflow="fold")
+    for heading in ("a pass", "÷ ours", "fit", "÷ ours", "memory"):
+        grid.add_column(heading, justify="right", no_wrap=True)
+    grid.add_column("target", overflow="fold")
+    grid.add_column("note", overflow="fold")
+    for row in table.rows:
+        grid.add_row(
+            row.contestant,
+            _seconds(row.a_pass), _times(row.pass_ratio),
+            _seconds(row.fit), _times(row.fit_ratio), _times(row.memory),
+            f"[{'red' if 'MISSED' in row.verdict else 'green'}]{row.verdict}[/]"
+            if row.verdict
+            else "",
+            row.note,
+        )  # fmt: skip
+    console = Console()
+    Console(width=max(console.width, 130)).print(grid)
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.2f} s" if value >= 1.0 else f"{1e3 * value:.1f} ms"
+
+
+def _times(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}×"
+
+
+def report(tables: Iterable[Table], out: Path | None) -> list[Table]:
+    """Print each case when it is done, and write all of them as JSON where asked."""
+    description = machine()
+    print(", ".join(f"{name} {value}" for name, value in description.items()))
+    done = []
+    for table in tables:
+        show(table)
+        done.append(table)
+        if out is not None:  # after every case: a run that is stopped keeps what it has
+            out.parent.mkdir(parents=True, exist_ok=True)
+            record = {"machine": description, "cases": [asdict(case) for case in done]}
+            out.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    return done
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(contest(json.loads(sys.argv[1])))))
