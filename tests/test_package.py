@@ -1,0 +1,73 @@
+"""The package as a whole: what importing costs, what is public, the command line."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import maxmargin as mm
+from maxmargin.cli import main
+
+
+def run(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_every_public_name_is_there_and_listed():
+    assert set(dir(mm)) == set(mm.__all__)
+    for name in mm.__all__:
+        assert getattr(mm, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Perceptrom'"):
+        _ = mm.Perceptrom
+
+
+def test_import_loads_neither_compiler_nor_scikit_learn():
+    code = "import maxmargin, sys; print('numba' in sys.modules, 'sklearn' in sys.modules)"
+    assert run(code) == "False False"
+
+
+def test_constructing_an_estimator_does_not_load_the_compiler():
+    code = "import maxmargin as mm, sys; mm.Perceptron(); print('numba' in sys.modules)"
+    assert run(code) == "False"
+
+
+def test_python_dash_m():
+    done = subprocess.run(
+        [sys.executable, "-m", "maxmargin", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split()[-1] == mm.__version__
+
+
+def test_demo_tells_separable_and_inseparable_pairs_apart():
+    answer = CliRunner().invoke(main, ["demo", "--json"])
+    assert answer.exit_code == 0
+    records = [json.loads(line) for line in answer.output.splitlines()]
+    pairs = {tuple(record["pair"]) for record in records}
+    assert len(pairs) == 10
+    for record in records:
+        separable = record["separability"].startswith("separable")
+        if record["algorithm"] == "Ho–Kashyap":
+            assert record["outcome"] == ("separated" if separable else "refuted")
+        elif record["outcome"] == "separated":
+            assert record["error"] == 0.0
+            assert separable or "kernel" in record["algorithm"]
+        assert np.isfinite(record["margin"])
+
+
+def test_demo_prints_a_table():
+    answer = CliRunner().invoke(main, ["demo", "--pair", "pear", "apple"])
+    assert answer.exit_code == 0
+    assert "apple against pear" in answer.output
+    assert "refuted" in answer.output
+    assert "share a point" in answer.output
+
+
+@pytest.mark.parametrize("pair", [["apple", "stone"], ["apple", "apple"]])
+def test_demo_refuses_unknown_pairs(pair):
+    answer = CliRunner().invoke(main, ["demo", "--pair", *pair])
+    assert answer.exit_code == 2
+    assert "apple" in answer.output or "different" in answer.output
