@@ -88,7 +88,11 @@ ALGORITHMS = [
         "kernel-linear", mm.KernelPerceptron, {"kernel": "linear"}, online=True, kesler=False
     ),
     Algorithm(
-        "kernel-rbf", mm.KernelPerceptron, {"kernel": "rbf", "gamma": 0.5}, online=True, kesler=False
+        "kernel-rbf",
+        mm.KernelPerceptron,
+        {"kernel": "rbf", "gamma": 0.5},
+        online=True,
+        kesler=False,
     ),
 ]
 LINEAR = [algorithm for algorithm in ALGORITHMS if algorithm.kesler]
@@ -109,7 +113,9 @@ quiet = pytest.mark.filterwarnings(
 def blobs(n: int, d: int, n_classes: int = 2, *, gap: float = 6.0, seed: int = 0) -> tuple:
     """Return X, y of well separated clouds, rows of the classes mixed."""
     rng = np.random.default_rng(seed)
-    centres = gap * np.eye(n_classes, d) if n_classes > 2 else gap * np.outer([-0.5, 0.5], np.eye(d)[0])
+    centres = (
+        gap * np.eye(n_classes, d) if n_classes > 2 else gap * np.outer([-0.5, 0.5], np.eye(d)[0])
+    )
     y = rng.permutation(np.arange(n) % n_classes)
     return centres[y] + rng.uniform(-1, 1, size=(n, d)), y
 

@@ -62,7 +62,9 @@ def visit(Z, rule, passes, *, bias_step=1.0, n_biases=1):
 @STORAGE
 @CLASSES
 @pytest.mark.parametrize("bias", ["plain", "radius"])
-@pytest.mark.parametrize("rate", [1.0, mm.Harmonic(8.0, 1.0), falling], ids=["constant", "c/t", "f"])
+@pytest.mark.parametrize(
+    "rate", [1.0, mm.Harmonic(8.0, 1.0), falling], ids=["constant", "c/t", "f"]
+)
 def test_online_perceptron_is_the_textbooks(storage, n_classes, bias, rate):
     X, y = integers(40, 4, n_classes, seed=1)
     schedule = rate if callable(rate) else lambda t: rate
@@ -546,7 +548,11 @@ def test_default_rate_of_batch_lms_is_stable_on_a_balanced_design(n):
 @CLASSES
 def test_pseudoinverse_is_numpys(n, d, rank, n_classes):
     X, y = cloud(n, rank, n_classes, seed=25)
-    X = X @ np.random.default_rng(25).normal(size=(rank, d)) if rank < d else cloud(n, d, seed=25)[0]
+    X = (
+        X @ np.random.default_rng(25).normal(size=(rank, d))
+        if rank < d
+        else cloud(n, d, seed=25)[0]
+    )
     model = mm.Pseudoinverse(multi_class="kesler").fit(X, y)
     Z = materialised(X, y, n_classes)
     expected = np.linalg.pinv(Z, rcond=1e-12) @ np.ones(len(Z))

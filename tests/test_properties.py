@@ -115,9 +115,7 @@ def test_rotating_the_features_rotates_the_plane(algorithm, seed):
 def test_scaling_the_features_scales_the_plane(algorithm, seed, exponent):
     X, y = integers(24, 3, seed=seed)
     scale = 2.0**exponent
-    one, scaled = (
-        fitted(algorithm, rows, y, **few_steps(algorithm)) for rows in (X, X * scale)
-    )
+    one, scaled = (fitted(algorithm, rows, y, **few_steps(algorithm)) for rows in (X, X * scale))
     g, h = one.decision_function(X), scaled.decision_function(X * scale)
     factor = scale**2 if algorithm.name == "perceptron-radius" else 1.0
     np.testing.assert_allclose(h, factor * g, rtol=1e-6, atol=1e-9 * factor * np.abs(g).max())
@@ -272,9 +270,7 @@ def test_random_state_determines_everything(algorithm):
     options = {"shuffle": True, "max_iter": 4}
     if "init" in algorithm.make().get_params():
         options["init"] = "random"
-    one, same, other = (
-        fitted(algorithm, X, y, random_state=seed, **options) for seed in (5, 5, 6)
-    )
+    one, same, other = (fitted(algorithm, X, y, random_state=seed, **options) for seed in (5, 5, 6))
     np.testing.assert_array_equal(one.decision_function(X), same.decision_function(X))
     assert not np.array_equal(one.decision_function(X), other.decision_function(X))
 

@@ -135,11 +135,11 @@ class Samples(ABC):
 
     def to_rows(self, per_sample: Floats) -> Floats:
         """Repeat a number per sample for each row of Z that the sample gives."""
-        return np.repeat(per_sample, self.rows_per_sample)
+        return per_sample
 
     def worst_of_each(self, rows: Floats) -> Floats:
         """Reduce a number per row of Z to the smallest of each sample."""
-        return rows.reshape(self.n_samples, self.rows_per_sample).min(axis=1)
+        return rows
 
     def pack(self, w: Floats, b: Floats) -> Floats:
         """Join planes w (n_vectors, d), b (n_vectors,) into one weight vector a."""
@@ -233,6 +233,12 @@ class KeslerSamples(Samples):
 
     def squared_norms(self) -> Floats:
         return self.to_rows(2.0 * self.squared_lengths)
+
+    def to_rows(self, per_sample: Floats) -> Floats:
+        return np.repeat(per_sample, self.rows_per_sample)
+
+    def worst_of_each(self, rows: Floats) -> Floats:
+        return rows.reshape(self.n_samples, self.rows_per_sample).min(axis=1)
 
     def dot(self, a: Floats) -> Floats:
         scores = self._scores(a.reshape(self.n_vectors, -1))

@@ -194,7 +194,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
             self, X, y, reset=reset, accept_sparse=get_tags(self).input_tags.sparse
         )
         weights = validation.check_sample_weight(sample_weight, X)
-        counts = weights > 0
+        counts = slice(None) if (weights > 0).all() else weights > 0
         classes, used = validation.encode_labels(y[counts])
         validation.check_two_classes(classes)
         codes = np.zeros(len(y), dtype=np.intp)
