@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import singledispatch
+from threading import Event
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,7 +23,10 @@ from .problem import (
 )
 from .samples import Floats, Integers, Samples, blocks_of
 from .solution import Solution
+from .threads import in_parallel
 
+# Side of the tiles in which kernel values are recomputed: they fit a core's cache.
+TILE = 512
 ROUNDING = float(np.finfo(np.float64).eps)
 
 
@@ -361,14 +365,24 @@ def _kernel_scores(
 ) -> tuple[Floats, float]:
     """Return Σ_l c_l K(x_l, x_m) for every m, and the largest Σ_l |c_l K(x_l, x_m)|, in float64."""
     support = np.flatnonzero(coefficients)
-    columns = problem.index[support]
-    scores = np.zeros(problem.index.size)
-    largest = 0.0
-    for block in blocks_of(scores.size, max(support.size, problem.X.shape[1])):
-        K = _float64_gram(problem.kernel, problem.X, problem.index[block], columns)
-        scores[block] = K @ coefficients[support]
-        largest = max(largest, float((np.abs(K) @ np.abs(coefficients[support])).max()))
-    return scores, largest
+    n = problem.index.size
+
+    def part(rows: slice, stop: Event) -> tuple[Floats, float]:
+        scores, magnitude = np.zeros(rows.stop - rows.start), np.zeros(rows.stop - rows.start)
+        for first in range(0, support.size, TILE):
+            if stop.is_set():
+                break
+            some = support[first : first + TILE]
+            tile = _float64_gram(
+                problem.kernel, problem.X, problem.index[rows], problem.index[some]
+            )
+            scores += tile @ coefficients[some]
+            magnitude += np.abs(tile) @ np.abs(coefficients[some])
+        return scores, float(magnitude.max())
+
+    slices = [slice(k, min(k + TILE, n)) for k in range(0, n, TILE)]
+    parts = in_parallel(part, slices, alone=not problem.kernel.elementwise)
+    return np.concatenate([scores for scores, _ in parts]), max(size for _, size in parts)
 
 
 def _float64_gram(kernel: Kernel, X: Any, rows: Integers, columns: Integers) -> Floats:

@@ -40,14 +40,17 @@ def single_threaded_blas() -> Iterator[None]:
 
 
 def in_parallel(
-    work: Callable[[Part, threading.Event], Result], parts: Sequence[Part]
+    work: Callable[[Part, threading.Event], Result], parts: Sequence[Part], *, alone: bool = False
 ) -> list[Result]:
     """Return ``[work(part, stop) for part in parts]``, computed on all cores.
 
     ``work`` should release the GIL and return early once ``stop`` is set: that is how Ctrl-C in
-    the main thread ends the others.
+    the main thread ends the others. ``alone`` keeps to this thread, for work that calls back
+    into the caller's own functions.
     """
     stop = threading.Event()
+    if alone or len(parts) == 1:
+        return [work(part, stop) for part in parts]
     with single_threaded_blas(), ThreadPoolExecutor(max_workers=n_threads()) as pool:
         try:
             return list(pool.map(lambda part: work(part, stop), parts))

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from threading import Event
 from typing import Any
 
 import numpy as np
 
 from ..kernels import Kernel, Precomputed
 from ..samples import Floats, Integers
+from ..threads import in_parallel
 
 # Kernel values computed at a time: 16 MiB in float32.
 BLOCK = 1 << 22
+# Side of the tiles that a kept Gram matrix is made of: they fit a core's cache.
+TILE = 512
 # The share of the free memory that a kept Gram matrix may take.
 SHARE = 0.25
 
@@ -47,6 +52,7 @@ class Gram:
         size = self.index.size**2 * X.dtype.itemsize
         self._keep = size <= (free_memory() * SHARE if budget is None else budget)
         self._whole: Any = None
+        self._diagonal: Any = None
 
     @property
     def n_samples(self) -> int:
@@ -55,7 +61,9 @@ class Gram:
 
     def diagonal(self) -> Floats:
         """Return K(x_i, x_i) in float64."""
-        return self.kernel.diagonal(self.X)[self.index]
+        if self._diagonal is None:
+            self._diagonal = self.kernel.diagonal(self.X)[self.index]
+        return self._diagonal
 
     def restrict(self, rows: Integers) -> Gram:
         """Return the Gram matrix of some of these rows."""
@@ -63,29 +71,60 @@ class Gram:
 
     def block(self, rows: Integers) -> Floats:
         """Return K[rows, rows]."""
-        return self._entries(rows, rows)
+        K = self._entries(rows, rows)
+        if self.kernel.elementwise:  # else K may belong to the caller
+            np.fill_diagonal(K, self.diagonal()[rows])
+        return K
 
     def dot(self, rows: Integers, v: Floats) -> Floats:
         """Return K[:, rows] v in float64."""
-        total = np.empty(self.n_samples)
-        step = max(1, BLOCK // max(rows.size, 1))
-        for first in range(0, self.n_samples, step):
-            block = np.arange(first, min(first + step, self.n_samples))
-            total[block] = self._entries(block, rows).astype(np.float64, copy=False) @ v
+        total = np.zeros(self.n_samples)
+        if self._hold():
+            # K is symmetric, and its rows lie in one piece.
+            for some in _pieces(rows.size, self.n_samples):
+                total += v[some] @ self._whole[rows[some]].astype(np.float64, copy=False)
+            return total
+        for some in _pieces(self.n_samples, rows.size):
+            K = self._compute(np.arange(some.start, some.stop), rows)
+            total[some] = K.astype(np.float64, copy=False) @ v
         return total
 
     def _entries(self, rows: Integers, columns: Integers) -> Floats:
-        if self._keep and self._whole is None:
-            self._whole = self._compute(np.arange(self.n_samples), np.arange(self.n_samples))
-        if self._whole is not None:
+        if self._hold():
             return self._whole[np.ix_(rows, columns)]
         return self._compute(rows, columns)
+
+    def _hold(self) -> bool:
+        """Whether K is kept whole; computes it, on all cores, when that is first asked."""
+        if self._keep and self._whole is None:
+            self._whole = np.empty((self.n_samples, self.n_samples), dtype=self.X.dtype)
+            edges = range(0, self.n_samples, TILE)
+            corners = [(i, j) for i in edges for j in edges if i <= j]
+            in_parallel(self._fill, corners, alone=not self.kernel.elementwise)
+            np.fill_diagonal(self._whole, self.diagonal())
+        return self._keep
+
+    def _fill(self, corner: tuple[int, int], stop: Event) -> None:
+        """Compute one tile of K on or above the diagonal, and mirror it."""
+        if stop.is_set():
+            return
+        rows, columns = (np.arange(k, min(k + TILE, self.n_samples)) for k in corner)
+        tile = self._compute(rows, columns)
+        self._whole[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] = tile
+        self._whole[columns[0] : columns[-1] + 1, rows[0] : rows[-1] + 1] = tile.T
 
     def _compute(self, rows: Integers, columns: Integers) -> Floats:
         rows, columns = self.index[rows], self.index[columns]
         if isinstance(self.kernel, Precomputed):
             return self.X[np.ix_(rows, columns)]
         return self.kernel(self.X[rows], self.X[columns])
+
+
+def _pieces(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Yield slices of rows that make blocks of about ``BLOCK`` values each."""
+    step = max(1, BLOCK // max(n_columns, 1))
+    for first in range(0, n_rows, step):
+        yield slice(first, min(first + step, n_rows))
 
 
 def free_memory() -> int:
