@@ -20,8 +20,8 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -133,15 +133,19 @@ def run(
     folder: Path,
     *,
     judge: str,
-    options: dict[str, Any] | None = None,
+    laps: Sequence[dict[str, Any]] = ({},),
     repeats: int = 3,
-) -> Outcome:
-    """Race one contestant in a process of its own."""
+) -> list[Outcome]:
+    """Race one contestant in a process of its own; return an outcome for the options of each lap.
+
+    Laps take turns, so that what the machine does meanwhile slows all of them alike. Memory is
+    the peak of a lap's first fit and of those before it.
+    """
     order = {
         "module": module, "contestant": contestant, "folder": str(folder), "judge": judge,
-        "options": options or {}, "repeats": repeats,
+        "laps": list(laps), "repeats": repeats,
     }  # fmt: skip
-    return Outcome(**fresh([__file__, json.dumps(order)]))
+    return [Outcome(**outcome) for outcome in fresh([__file__, json.dumps(order)])]
 
 
 def fresh(arguments: list[str], **environment: str) -> Any:
@@ -156,28 +160,45 @@ def fresh(arguments: list[str], **environment: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def contest(order: dict[str, Any]) -> Outcome:
+def contest(order: dict[str, Any]) -> list[Outcome]:
     """Warm up, load the data, fit under the clock, then judge: the life of a fresh process."""
     module = importlib.import_module(order["module"])
-    fit: Fit = getattr(module, order["contestant"])(**order["options"])
-    judge = getattr(module, order["judge"])
+    contestant, judge = getattr(module, order["contestant"]), getattr(module, order["judge"])
+    fits: list[Fit] = [contestant(**options) for options in order["laps"]]
     folder = Path(order["folder"])
-    fit(*load(folder, WARM_UP))
+    for fit in fits:
+        fit(*load(folder, WARM_UP))
     X, y = load(folder)
-    baseline = peak_memory()
-    seconds = []
-    extra = 0
+    baseline = forget_peak()
+    outcomes = [Outcome([], 0, size_of(X), {}) for _ in fits]
     for repetition in range(order["repeats"]):
-        started = time.perf_counter()
-        model = fit(X, y)
-        seconds.append(time.perf_counter() - started)
-        if repetition == 0:
-            extra = peak_memory() - baseline
-    return Outcome(seconds, extra, size_of(X), judge(model, X, y))
+        for k, fit in enumerate(fits):
+            started = time.perf_counter()
+            model = fit(X, y)
+            outcomes[k].seconds.append(time.perf_counter() - started)
+            if repetition == 0:
+                memory = peak_memory() - baseline
+                outcomes[k] = replace(outcomes[k], extra_memory=memory, facts=judge(model, X, y))
+            del model
+    return outcomes
+
+
+def forget_peak() -> int:
+    """Start a new peak at what is resident now, where the system lets us; return that size."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return peak_memory()
 
 
 def peak_memory() -> int:
-    """Return the largest resident size of this process so far, in bytes."""
+    """Return the largest resident size of this process, in bytes.
+
+    Linux's VmHWM where there is one: ru_maxrss of a fresh process begins at its parent's peak.
+    """
+    with contextlib.suppress(OSError), open("/proc/self/status") as lines:
+        for line in lines:
+            if line.startswith("VmHWM"):
+                return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT
 
 
@@ -290,4 +311,4 @@ def report(tables: Iterable[Table], out: Path | None) -> list[Table]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asdict(contest(json.loads(sys.argv[1])))))
+    print(json.dumps([asdict(outcome) for outcome in contest(json.loads(sys.argv[1]))]))

@@ -64,7 +64,9 @@ over_elementwise = pytest.mark.parametrize("kernel", ELEMENTWISE, ids=str)
 over_all = pytest.mark.parametrize("kernel", ELEMENTWISE + MIXED, ids=str)
 
 
-@pytest.mark.parametrize(("kernel", "reference"), REFERENCES, ids=str)
+@pytest.mark.parametrize(
+    ("kernel", "reference"), REFERENCES, ids=lambda value: type(value).__name__
+)
 def test_equals_scikit_learn(kernel, reference):
     np.testing.assert_allclose(kernel(X, Z), reference(X, Z), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(kernel(X), reference(X, X), rtol=1e-12, atol=1e-12)

@@ -8,6 +8,7 @@ inseparable when u ≥ 0, Σu = 1, Zᵀu = 0 (Gordan's alternative) holds up to 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import singledispatch
 from threading import Event
 from typing import Any, Protocol
@@ -27,6 +28,8 @@ from .threads import in_parallel
 
 # Side of the tiles in which kernel values are recomputed: they fit a core's cache.
 TILE = 512
+# Entries of a linear system up to which it is solved in rational numbers: some tenths of a second.
+LARGEST_EXACT = 600
 ROUNDING = float(np.finfo(np.float64).eps)
 
 
@@ -65,6 +68,9 @@ class SeparationCertificate:
     refutation : float or None
         ‖Zᵀu‖∞ of the multipliers u offered as a proof of inseparability, relative to what its
         terms sum to without signs; None when none were offered.
+    refutes : bool
+        The multipliers prove that no plane separates: Zᵀu = 0 up to rounding, and exactly for some
+        u ≥ 0 with the same support where that could be checked in rational arithmetic.
     """
 
     n_samples: int
@@ -76,6 +82,7 @@ class SeparationCertificate:
     augmented_margin: float
     augmented_radius: float
     refutation: float | None = None
+    refutes: bool = False
 
     @property
     def separates(self) -> bool:
@@ -83,14 +90,11 @@ class SeparationCertificate:
         return self.margin > self.rounding
 
     @property
-    def refutes(self) -> bool:
-        """The multipliers prove that no plane separates."""
-        return self.refutation is not None and self.refutation <= refutation_limit(self.n_samples)
-
-    @property
     def violation(self) -> float:
         """0 with a proof either way, else how far the worst sample is on the wrong side."""
-        return 0.0 if self.separates or self.refutes else abs(self.geometric_margin)
+        if self.separates or self.refutes:
+            return 0.0
+        return max(-self.geometric_margin, float(np.finfo(float).tiny))
 
     @property
     def mistake_bound(self) -> float:
@@ -125,8 +129,8 @@ class SeparationCertificate:
 class LeastSquaresCertificate(SeparationCertificate):
     """Whether a minimises ‖Za − m‖² (+ ε‖a‖²), and whether it separates.
 
-    ``stationarity`` is the gradient ‖Zᵀ V(Za − m) + εa‖∞ relative to what its terms sum to
-    without signs; ``residual`` is the criterion's value.
+    ``stationarity`` is the largest entry of the gradient Zᵀ V(Za − m) + εa, each relative to what
+    it could be at most; ``residual`` is the criterion's value.
     """
 
     stationarity: float = np.nan
@@ -193,11 +197,6 @@ class NotSeparableError(ValueError):
         self.proof = proof
 
 
-def refutation_limit(n_samples: int) -> float:
-    """Rounding alone gives a true refutation at most this relative residual."""
-    return 4.0 * ROUNDING * (1.0 + np.sqrt(n_samples))
-
-
 @singledispatch
 def certify(problem: Any, solution: Solution) -> Any:
     """Recompute in float64 what ``solution`` proves about ``problem``.
@@ -236,15 +235,24 @@ def _(problem: LeastSquaresProblem, solution: Solution) -> LeastSquaresCertifica
     Z, weights = problem.Z, problem.row_weights
     a = Z.pack(solution.w, solution.b)
     error = Z.dot(a) - problem.margins
-    gradient = Z.adjoint(weights * error) + problem.ridge * a
-    largest = np.sqrt(weights @ Z.squared_norms())
+    gradient = problem.restrict(_gradient(Z, weights * error) + problem.ridge * a)
     sizes = np.sqrt(weights @ error**2) + np.sqrt(weights @ problem.margins**2)
-    scale = float(largest * sizes + problem.ridge * np.linalg.norm(a))
+    # What each entry of the gradient could be at most: features of any scale count alike.
+    columns = np.sqrt(Z.rows_per_sample * Z.squared_columns(problem.weights))
+    scale = np.tile(columns, Z.n_vectors) * sizes + problem.ridge * np.abs(a)
+    gradient = np.abs(gradient) / np.where(scale > 0, scale, 1.0)
     return LeastSquaresCertificate(
         **_separation_measures(problem, solution),
-        stationarity=float(np.abs(gradient).max() / max(scale, np.finfo(float).tiny)),
+        stationarity=float(gradient.max()),
         residual=float(weights @ error**2 + problem.ridge * (a @ a)),
     )
+
+
+def _gradient(Z: Samples, u: Floats) -> Floats:
+    """Zᵀu with the plain bias, whichever convention the algorithm used."""
+    gradient = Z.adjoint(u).reshape(Z.n_vectors, -1)
+    gradient[:, -1] /= Z.bias_step or 1.0
+    return gradient.ravel()
 
 
 @certify.register
@@ -254,7 +262,8 @@ def _(problem: KernelSeparationProblem, solution: Solution) -> SeparationCertifi
     scores, magnitude = _kernel_scores(problem, solution.alpha * problem.y)
     norm = np.sqrt(max(float((solution.alpha * problem.y) @ scores), 0.0))
     margins = problem.y * (scores + b)
-    radius = float(np.sqrt(problem.kernel.diagonal(problem.X)[problem.index].max()))
+    largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
+    radius = np.sqrt(max(largest, 0.0))  # an indefinite kernel may have no radius
     n_terms = int(np.count_nonzero(solution.alpha)) + 1
     return SeparationCertificate(
         n_samples=problem.index.size,
@@ -324,13 +333,24 @@ def _separation_measures(problem: SeparationProblem, solution: Solution) -> dict
         "n_errors": int((per_sample <= 0).sum()),
         "margin": float(margins.min()),
         "geometric_margin": float((margins / _plane_norms(Z, solution.w)).min()),
-        # γ_n‖z‖‖a‖ bounds the error of an inner product (Higham, 2002, section 3.1).
-        "rounding": float((Z.X.shape[1] + 2) * ROUNDING * largest * Z.norm(a)),
-        "radius": float(np.sqrt(max(Z.squared_lengths.max() - Z.bias_step, 0.0))),
+        "rounding": _rounding(Z, a, margins, largest),
+        "radius": float(np.sqrt(Z.squared_rows.max())),
         "augmented_margin": _ratio(margins.min(), Z.norm(a)),
         "augmented_radius": largest,
         "refutation": None if u is None else gordan_residual(Z, u),
+        "refutes": u is not None and refutes(Z, u),
     }
+
+
+def _rounding(Z: Samples, a: Floats, margins: Floats, largest: float) -> float:
+    """Bound what rounding may have added to the smallest margin (Higham, 2002, section 3.1)."""
+    unit = (Z.X.shape[1] + 2) * ROUNDING
+    crude = unit * largest * Z.norm(a)  # γ_n ‖z‖ ‖a‖
+    smallest = float(margins.min())
+    if not 0.0 < smallest <= crude:
+        return float(crude)
+    # Features of uneven scale make that bound far too large: γ_n |z|·|a|, sample by sample.
+    return smallest - float((margins - unit * Z.magnitude(a)).min())
 
 
 def _plane_norms(Z: Samples, w: Floats) -> Floats | float:
@@ -343,16 +363,55 @@ def _plane_norms(Z: Samples, w: Floats) -> Floats | float:
     return np.where(norms > 0, norms, np.inf)
 
 
+def refutes(Z: Samples, u: Floats) -> bool:
+    """Return whether u proves that Za > 0 has no solution.
+
+    Rounding leaves a residual even of a true proof, and a margin of a few rounding units leaves
+    one as small: where the support is small, the linear system is solved in rational numbers.
+    """
+    if gordan_residual(Z, u) > 4.0 * ROUNDING * np.sqrt(Z.shape[1]):
+        return False
+    support = np.flatnonzero(u)
+    if support.size * Z.shape[1] > LARGEST_EXACT:
+        return True
+    return _exact_multipliers(Z.take(support), u[support])
+
+
+def _exact_multipliers(rows: Floats, u: Floats) -> bool:
+    """Whether Σ u_i z_i = 0 has an exact solution u ≥ 0, u ≠ 0, near the one given.
+
+    Gaussian elimination over the rationals; free variables keep the values given.
+    """
+    values = [Fraction(share) for share in u.tolist()]
+    equations = [[Fraction(entry) for entry in column] for column in rows.T.tolist()]
+    # Large shares first: they are to be solved for, so that small ones may stay as they are.
+    pivots: list[tuple[int, list[Fraction]]] = []
+    for equation in equations:
+        for pivot, other in pivots:
+            factor = equation[pivot]
+            if factor:
+                equation = [a - factor * b for a, b in zip(equation, other, strict=True)]
+        open_ones = [k for k, entry in enumerate(equation) if entry]
+        if open_ones:
+            pivot = max(open_ones, key=lambda k: values[k])
+            scale = equation[pivot]
+            pivots.append((pivot, [entry / scale for entry in equation]))
+    for pivot, equation in reversed(pivots):
+        others = (e * values[k] for k, e in enumerate(equation) if e and k != pivot)
+        values[pivot] = -sum(others, Fraction(0))
+    return min(values) >= 0 and max(values) > 0
+
+
 def gordan_residual(Z: Samples, u: Floats) -> float:
     """‖Zᵀu‖∞ relative to Σ u_i |z_ij|, or ∞ for u that is no convex combination."""
     if u.min() < 0 or not np.isclose(u.sum(), 1.0):
         return np.inf
     support = np.flatnonzero(u)
-    residual = np.zeros(Z.shape[1])
+    residual = np.zeros(Z.shape[1], dtype=np.longdouble)
     scale = np.zeros(Z.shape[1])
     for block in blocks_of(support.size, Z.shape[1]):
         rows, share = Z.take(support[block]), u[support[block]]
-        residual += share @ rows
+        residual += share.astype(np.longdouble) @ rows.astype(np.longdouble)
         scale += share @ np.abs(rows)
     # One scale a feature, whichever class's weight vector it belongs to.
     scale = scale.reshape(Z.n_vectors, -1).max(axis=0)

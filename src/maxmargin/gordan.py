@@ -8,11 +8,12 @@ neither; what the arithmetic cannot tell apart is reported as undecided.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_X_y
 
+from . import validation
 from .certificate import SeparationCertificate, certify, margin_bound
 from .geometry import Hyperplane
 from .problem import SeparationProblem
@@ -112,25 +113,22 @@ def separability(
     >>> print(report.separable, report.common_point)
     False [0. 0.]
     """
-    Z = _samples(X, y)
+    if not isinstance(tol, Real) or not 0.0 <= tol < 1.0:
+        raise ValueError(f"tol={tol!r} must be a number of at least 0 and below 1.")
+    Z = SignedSamples(*validation.check_two_labels(X, y))
     problem = SeparationProblem(Z)
     solution = _search(problem)
     certificate = certify(problem, solution)
     limit = tol * certificate.radius
-    if certificate.separates and certificate.geometric_margin > limit:
-        return _separable(problem, solution, certificate, tol, maximum_margin)
+    if certificate.separates:
+        # The program's plane may be poor in features of uneven scale: then the widest decides.
+        widest = maximum_margin or certificate.geometric_margin <= limit
+        report = _separable(problem, solution, certificate, tol, widest)
+        if report.margin > limit:
+            return report
     if certificate.refutes and not certificate.separates:
         return _refuted(Z, solution, certificate, tol)
     return Separability(None, None, np.nan, None, None, certificate, tol)
-
-
-def _samples(X: Any, y: Any) -> SignedSamples:
-    X, y = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) != 2:
-        kinds = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
-        raise ValueError(f"separability is about 2 classes, got {kinds}: choose a pair of them.")
-    return SignedSamples(X, 2.0 * codes - 1.0)
 
 
 def _search(problem: SeparationProblem) -> Solution:

@@ -5,7 +5,7 @@ A solver answers a problem with a `Solution`; `certify` checks the answer from t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,10 +48,18 @@ class SeparationProblem:
 class LeastSquaresProblem(SeparationProblem):
     """Minimise Σ_i v_i (z_i·a − m_i)² + ε‖a‖²; of several minimisers the one of least norm.
 
-    ``weights`` holds the v_i and ``ridge`` the ε ≥ 0.
+    ``weights`` holds the v_i and ``ridge`` the ε ≥ 0. The features named in ``excluded`` keep
+    weight 0: constant ones, which are the bias's business.
     """
 
     ridge: float = 0.0
+    excluded: Integers = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+
+    def restrict(self, a: Floats) -> Floats:
+        """Return a with 0 for the excluded features."""
+        a = np.array(a).reshape(self.Z.n_vectors, -1)
+        a[:, self.excluded] = 0.0
+        return a.ravel()
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,9 @@ def row_length(X: Any) -> int:
     return int(X.nnz // max(X.shape[0], 1)) + 1 if sparse.issparse(X) else X.shape[1]
 
 
-def linear_scores(X: Any, w: Floats, index: Integers | None = None) -> Floats:
+def linear_scores(
+    X: Any, w: Floats, index: Integers | None = None, *, absolute: bool = False
+) -> Floats:
     """Return X wᵀ in float64, block by block, for the rows of X named by ``index``.
 
     Parameters
@@ -45,6 +47,8 @@ def linear_scores(X: Any, w: Floats, index: Integers | None = None) -> Floats:
     w : ndarray of shape (n_vectors, n_features)
     index : ndarray of int, optional
         Rows of X, in the order wanted; all of them by default.
+    absolute : bool, default=False
+        Return |X| |w|ᵀ instead.
 
     Returns
     -------
@@ -53,7 +57,8 @@ def linear_scores(X: Any, w: Floats, index: Integers | None = None) -> Floats:
     n_rows = X.shape[0] if index is None else index.size
     scores = np.empty((n_rows, w.shape[0]))
     for block in blocks_of(n_rows, row_length(X)):
-        scores[block] = _rows(X, block, index) @ w.T
+        rows = _rows(X, block, index)
+        scores[block] = abs(rows) @ np.abs(w).T if absolute else rows @ w.T
     return scores
 
 
@@ -112,12 +117,21 @@ class Samples(ABC):
         """Return Zᵀu, its last entries (those of the biases) times ``bias_step``."""
 
     @abstractmethod
+    def magnitude(self, a: Floats) -> Floats:
+        """Return |Z||a|: what the terms of Za add up to without their signs."""
+
+    @abstractmethod
     def take(self, rows: Integers) -> Floats:
         """Return the named rows of Z as a dense array."""
 
-    @cached_property
+    @property
     def squared_lengths(self) -> Floats:
         """‖x_i‖² + bias_step of each sample."""
+        return self.squared_rows + self.bias_step
+
+    @cached_property
+    def squared_rows(self) -> Floats:
+        """‖x_i‖² of each sample."""
         total = np.empty(self.n_samples)
         for block in blocks_of(self.n_samples, row_length(self.X)):
             rows = _rows(self.X, block, self._subset)
@@ -127,7 +141,17 @@ class Samples(ABC):
                 if squares is not None
                 else np.einsum("ij,ij->i", rows, rows)
             )
-        return total + self.bias_step
+        return total
+
+    def squared_columns(self, weights: Floats) -> Floats:
+        """Σ_i v_i x_ij² of each feature, and Σ_i v_i of the bias: (d + 1,)."""
+        total = np.zeros(self.X.shape[1] + 1)
+        for block in blocks_of(self.n_samples, row_length(self.X)):
+            rows = _rows(self.X, block, self._subset)
+            squares = rows.multiply(rows) if sparse.issparse(rows) else rows * rows
+            total[:-1] += squares.T @ weights[block]
+        total[-1] = float(self.bias_step > 0) * weights.sum()
+        return total
 
     def squared_norms(self) -> Floats:
         """‖z‖² of each row of Z."""
@@ -162,10 +186,10 @@ class Samples(ABC):
         rows = rows.toarray() if sparse.issparse(rows) else rows
         return np.column_stack([rows, np.full(samples.size, float(self.bias_step > 0))])
 
-    def _scores(self, vectors: Floats) -> Floats:
+    def _scores(self, vectors: Floats, absolute: bool = False) -> Floats:
         """x·w_k + b_k of every sample and every weight vector: (n_samples, n_vectors)."""
-        scores = linear_scores(self.X, vectors[:, :-1], self._subset)
-        scores += vectors[:, -1]
+        scores = linear_scores(self.X, vectors[:, :-1], self._subset, absolute=absolute)
+        scores += np.abs(vectors[:, -1]) if absolute else vectors[:, -1]
         return scores
 
     def _combine(self, coefficients: Floats) -> Floats:
@@ -193,6 +217,9 @@ class SignedSamples(Samples):
 
     def dot(self, a: Floats) -> Floats:
         return self.labels * self._scores(a[np.newaxis])[:, 0]
+
+    def magnitude(self, a: Floats) -> Floats:
+        return self._scores(a[np.newaxis], absolute=True)[:, 0]
 
     def adjoint(self, u: Floats) -> Floats:
         return self._combine((self.labels * u)[:, np.newaxis])[0]
@@ -244,6 +271,11 @@ class KeslerSamples(Samples):
         scores = self._scores(a.reshape(self.n_vectors, -1))
         own = np.take_along_axis(scores, self.labels[:, np.newaxis], axis=1)
         return (own - np.take_along_axis(scores, self.rivals, axis=1)).ravel()
+
+    def magnitude(self, a: Floats) -> Floats:
+        scores = self._scores(a.reshape(self.n_vectors, -1), absolute=True)
+        own = np.take_along_axis(scores, self.labels[:, np.newaxis], axis=1)
+        return (own + np.take_along_axis(scores, self.rivals, axis=1)).ravel()
 
     def adjoint(self, u: Floats) -> Floats:
         u = u.reshape(self.n_samples, -1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Constant:
 
     def rates(self, first: int, count: int) -> Floats:
         """Return ``count`` times the rate."""
-        return _positive(np.full(count, float(self.rate)), self)
+        return _positive([self.rate] * min(count, 1), self).repeat(count)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class Harmonic:
 
     def rates(self, first: int, count: int) -> Floats:
         """Return c/(first + offset), …"""
-        return _positive(self.c / (np.arange(first, first + count) + float(self.offset)), self)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return _positive(self.c / (np.arange(first, first + count) + self.offset), self)
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,7 @@ class Function:
 
     def rates(self, first: int, count: int) -> Floats:
         """Call the function for every t: it is the caller who chose a slow schedule."""
-        values = (self.function(t) for t in range(first, first + count))
-        return _positive(np.fromiter(values, dtype=float, count=count), self)
+        return _positive([self.function(t) for t in range(first, first + count)], self)
 
 
 def as_schedule(learning_rate: float | Schedule | Callable[[int], float]) -> Schedule:
@@ -80,14 +80,17 @@ def as_schedule(learning_rate: float | Schedule | Callable[[int], float]) -> Sch
         return learning_rate
     if callable(learning_rate):
         return Function(learning_rate)
-    return Constant(float(learning_rate))  # type: ignore[arg-type]
+    return Constant(learning_rate)  # type: ignore[arg-type]
 
 
-def _positive(rates: Floats, schedule: object) -> Floats:
-    bad = ~((rates > 0) & np.isfinite(rates))
-    if bad.any():
-        raise ValueError(
-            f"learning_rate={schedule!r} gives {rates[bad][0]}: "
-            "every rate ρ(t), t = 1, 2, …, must be positive and finite."
-        )
-    return rates
+def _positive(rates: Any, schedule: object) -> Floats:
+    numbers = np.asarray(rates)
+    if numbers.dtype.kind in "iuf":
+        bad = ~((numbers > 0) & np.isfinite(numbers))
+        if not bad.any():
+            return numbers.astype(np.float64, copy=False)
+        numbers = numbers[bad]
+    raise ValueError(
+        f"learning_rate={schedule!r} gives {numbers.ravel()[0]!r}: "
+        "every rate ρ(t), t = 1, 2, …, must be a positive, finite number."
+    )

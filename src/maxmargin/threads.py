@@ -59,6 +59,15 @@ def in_parallel(
             raise
 
 
+def interruptible(work: Callable[[], Result]) -> Result:
+    """Return ``work()``, run beside this thread so that Ctrl-C need not wait for its end."""
+    pool = ThreadPoolExecutor(max_workers=1)
+    try:
+        return pool.submit(work).result()
+    finally:
+        pool.shutdown(wait=False)
+
+
 def n_threads() -> int:
     """Cores this process may use."""
     return int(cpu_count())

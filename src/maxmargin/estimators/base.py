@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -20,11 +21,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from .. import validation
 from ..certificate import Certificate, certify
 from ..multiclass import Reduction, Task, reduction_for
 from ..samples import Floats, Integers
 from ..solution import Callback, Progress, Solution, Status
-from . import validation
 from .callbacks import CallbackSupportMixin, Printer, sklearn_callbacks
 
 
@@ -44,6 +45,29 @@ class Training:
     def rows(self) -> Integers:
         """Rows of positive weight: the others are as if they were not there."""
         return np.flatnonzero(self.weights > 0)
+
+    @property
+    def counted(self) -> Any:
+        """X without the rows that do not count."""
+        return self.X if self.rows.size == self.X.shape[0] else self.X[self.rows]
+
+
+UNFINISHED = {Status.ITERATION_LIMIT, Status.DIVERGED}
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Leave the attributes as they were where a fit fails or is interrupted."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        # What scikit-learn keeps there about callbacks it still needs to end them.
+        new = [name for name in vars(estimator) if name not in before and "callback" not in name]
+        for name in new:
+            delattr(estimator, name)
+        vars(estimator).update(before)
+        raise
 
 
 class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -69,6 +93,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     """
 
     classes_: NDArray[Any]
+    _reduced_by: str
     max_iter: int
     multi_class: str
     class_weight: Any
@@ -94,24 +119,8 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         -------
         self
         """
-        resume = self.warm_start and hasattr(self, "classes_")
-        training = self._check_training(X, y, sample_weight, reset=True)
-        if resume and not np.array_equal(training.classes, self.classes_):
-            raise ValueError(
-                f"warm_start=True with other classes: {training.classes!r} after "
-                f"{self.classes_!r}. Use warm_start=False or the same labels."
-            )
-        self.classes_ = training.classes
-        tasks = self._tasks(training)
-        starts = self._restart(training.X, tasks) if resume else [None] * len(tasks)
-        self._begin(training)
-        try:
-            problems, solutions = self._solve_all(training, tasks, starts, int(self.max_iter))
-        finally:
-            self._end()
-        solutions = self._finish(training, solutions)
-        self._publish(training, tasks, problems, solutions)
-        self._warn_if_unfinished(training, tasks, solutions)
+        with all_or_nothing(self):
+            self._fit(X, y, sample_weight)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -189,6 +198,31 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
 
     # How it is done ------------------------------------------------------------------------
 
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        resume = self.warm_start and hasattr(self, "classes_")
+        training = self._check_training(X, y, sample_weight, reset=True)
+        if resume and not np.array_equal(training.classes, self.classes_):
+            raise ValueError(
+                f"warm_start=True with other classes: {training.classes!r} after "
+                f"{self.classes_!r}. Use warm_start=False or the same labels."
+            )
+        if resume and self.multi_class != self._reduced_by:
+            raise ValueError(
+                f"warm_start=True with multi_class={self.multi_class!r} after "
+                f"{self._reduced_by!r}: use warm_start=False or the same multi_class."
+            )
+        self.classes_, self._reduced_by = training.classes, self.multi_class
+        tasks = self._tasks(training)
+        starts = self._restart(training.X, tasks) if resume else [None] * len(tasks)
+        self._begin(training)
+        try:
+            problems, solutions = self._solve_all(training, tasks, starts, int(self.max_iter))
+        finally:
+            self._end()
+        solutions = self._finish(training, solutions)
+        self._publish(training, tasks, problems, solutions)
+        self._warn_if_unfinished(training, tasks, solutions)
+
     def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
         X, y = validation.check_training_data(
             self, X, y, reset=reset, accept_sparse=get_tags(self).input_tags.sparse
@@ -253,13 +287,12 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     def _warn_if_unfinished(
         self, training: Training, tasks: list[Task], solutions: list[Solution]
     ) -> None:
-        unfinished = {Status.ITERATION_LIMIT, Status.DIVERGED}
         left = [
             (task.name, solution.status, certificate)
             for task, solution, certificate in zip(
                 tasks, solutions, self.certificates_, strict=True
             )
-            if solution.status in unfinished and not self._good_enough(certificate)
+            if self._disappointing(solution.status, certificate)
         ]
         if not left:
             return
@@ -268,15 +301,16 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         scaling = f"The widest feature spreads {ratio:.3g} times as far as the narrowest"
         scaling += "; StandardScaler may help. " if ratio > 100 else ". "
         warnings.warn(
-            f"{type(self).__name__}: {len(left)} of {len(tasks)} tasks unfinished; "
+            f"{type(self).__name__}: {len(left)} of {len(tasks)} tasks not done; "
             f"'{name}' ended at {status} (max_iter={self.max_iter}): {certificate}. "
             f"{scaling}{self._remedy(status)}",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=5,
         )
 
-    def _good_enough(self, certificate: Any) -> bool:
-        return bool(certificate.separates)
+    def _disappointing(self, status: Status, certificate: Any) -> bool:
+        """Whether a task ended in a way that the caller should be told of."""
+        return status in UNFINISHED and not certificate.separates
 
     def _remedy(self, status: Status) -> str:
         if status is Status.DIVERGED:
@@ -284,7 +318,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         return "Raise max_iter, or ask maxmargin.separability(X, y) whether any plane separates."
 
     def _reduction(self) -> Reduction:
-        return reduction_for(self.multi_class, len(self.classes_))
+        return reduction_for(self._reduced_by, len(self.classes_))
 
     def _tasks(self, training: Training) -> list[Task]:
         names = [str(name) for name in self.classes_]

@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from .. import validation
 from ..kernels import KERNELS, Kernel, Linear, Precomputed, resolve
 from ..multiclass import Task
 from ..problem import KernelSeparationProblem
 from ..samples import Floats, blocks_of
 from ..solution import Callback, Progress, Solution
-from . import validation
 from .base import CertifiedClassifier, Training
 
 
@@ -149,10 +149,11 @@ class KernelPerceptron(CertifiedClassifier):
 
         self.kernel_ = resolve(
             self.kernel, gamma=self.gamma, sigma=self.sigma, degree=self.degree,
-            coef0=self.coef0, X=training.X,
+            coef0=self.coef0, X=training.counted,
         )  # fmt: skip
         if isinstance(self.kernel_, Precomputed):
             validation.check_precomputed(training.X)
+            validation.warn_if_indefinite(training.X)
         self._gram = Gram(self.kernel_, training.X)
 
     def _end(self) -> None:

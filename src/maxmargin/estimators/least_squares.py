@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from .. import validation
 from ..multiclass import Task
 from ..problem import LeastSquaresProblem
 from ..samples import Floats
 from ..solution import Callback, Progress, Solution, Status
-from . import validation
-from .base import Training
+from .base import UNFINISHED, Training
 from .linear import LinearClassifier
 
 
@@ -80,9 +80,19 @@ class Pseudoinverse(LinearClassifier):
 
     def _pose(self, training: Training, task: Task) -> LeastSquaresProblem:
         problem = super()._pose(training, task)
+        excluded = self._constant if self.fit_intercept else self._constant[:0]
         return LeastSquaresProblem(
-            problem.Z, problem.margins, problem.weights, ridge=float(self.ridge)
+            problem.Z, problem.margins, problem.weights, float(self.ridge), excluded
         )
+
+    def _begin(self, training: Training) -> None:
+        self._constant, _ = validation.constant_features(training.counted)
+
+    def _end(self) -> None:
+        del self._constant
+
+    def _finish(self, training: Training, solutions: list[Solution]) -> list[Solution]:
+        return solutions
 
     def _margins(self, training: Training, task: Task) -> Floats | None:
         if self.margins is None:
@@ -101,8 +111,8 @@ class Pseudoinverse(LinearClassifier):
 
         return LeastSquares(max_iter)
 
-    def _good_enough(self, certificate: Any) -> bool:
-        return False
+    def _disappointing(self, status: Status, certificate: Any) -> bool:
+        return status in UNFINISHED
 
     def _remedy(self, status: Status) -> str:
         return "LSMR has not converged: raise max_iter, or use ridge > 0."

@@ -13,13 +13,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .. import validation
 from ..geometry import Hyperplane
 from ..multiclass import Task
 from ..problem import SeparationProblem
 from ..samples import Floats, KeslerSamples, Samples, SignedSamples, linear_scores
 from ..solution import Progress, Solution, Status
-from . import validation
-from .base import CertifiedClassifier, Training
+from .base import CertifiedClassifier, Training, all_or_nothing
 
 
 class Start(NamedTuple):
@@ -129,7 +129,7 @@ class LinearClassifier(CertifiedClassifier):
         """Leave constant features to the bias: w_j c_j goes into b, and w_j becomes 0."""
         if not self.fit_intercept:
             return solutions
-        columns, values = validation.constant_features(training.X)
+        columns, values = validation.constant_features(training.counted)
         if not columns.size:
             return solutions
         return [self._fold(solution, columns, values) for solution in solutions]
@@ -183,12 +183,17 @@ class OnlineClassifier(LinearClassifier):
         self
             Its certificates are about the samples of this call.
         """
+        with all_or_nothing(self):
+            self._partial_fit(X, y, classes, sample_weight)
+        return self
+
+    def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         first = not hasattr(self, "classes_")
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         X, y = validation.check_training_data(self, X, y, reset=first)
         if first:
-            self.classes_ = np.unique(classes)
+            self.classes_, self._reduced_by = np.unique(classes), self.multi_class
             validation.check_two_classes(self.classes_)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes={classes!r} is not {self.classes_!r} of the first call.")
@@ -197,7 +202,6 @@ class OnlineClassifier(LinearClassifier):
         planes = [self._zero_start(X, task) for task in tasks] if first else self._states(X, tasks)
         starts = [None if first else plane for plane in planes]
         self._pass_once(training, tasks, starts, planes)
-        return self
 
     def _check_more(self, X: Any, y: Any, sample_weight: Any) -> Training:
         weights = validation.check_sample_weight(sample_weight, X)

@@ -11,10 +11,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..multiclass import Task
+from ..problem import LeastSquaresProblem
 from ..samples import Floats
 from ..schedules import Constant, Function, Harmonic, Schedule, as_schedule
 from ..solution import Callback, Status
-from .base import Training
+from .base import UNFINISHED, Training
 from .linear import LinearClassifier, OnlineClassifier
 
 LearningRate = float | Schedule | Callable[[int], float]
@@ -67,7 +68,7 @@ class Perceptron(OnlineClassifier):
     intercept_ : ndarray of shape (n_planes,)
     mistake_bound_ : float
         Bound on the updates of a constant-rate, zero-start, unweighted run, (max‖z‖/γ)² with γ of
-        the plane found; the largest of the tasks, ∞ where one is not separated.
+        the plane found, summed over the tasks; ∞ where one is not separated.
 
     Notes
     -----
@@ -130,9 +131,9 @@ class Perceptron(OnlineClassifier):
 
     @property
     def mistake_bound_(self) -> float:
-        """The largest mistake bound of the tasks."""
+        """The sum of the mistake bounds of the tasks."""
         check_is_fitted(self)
-        return max(certificate.mistake_bound for certificate in self.certificates_)
+        return float(sum(certificate.mistake_bound for certificate in self.certificates_))
 
     def _solver(self, max_iter: int, rng: Any, updates_before: int) -> Any:
         from ..separation.perceptron import BatchPerceptron, OnlinePerceptron
@@ -244,8 +245,8 @@ class Relaxation(OnlineClassifier):
     -----
     For "single" a weight v is v visits in a row: the factor 1 − (1 − β)^v for β < 1, β otherwise.
     In a batch it multiplies the sample's step, and weight 2 is the same as the row given twice.
-    Where the sums of a batch overshoot (the criterion grows beyond its value at a = 0), steps go β
-    times as far as the least criterion along them from then on.
+    Where the sums of a batch overshoot (the criterion grows beyond its value at a = 0, or stops
+    falling), steps go β times as far as the least criterion along them from then on.
 
     References
     ----------
@@ -391,6 +392,10 @@ class LMS(OnlineClassifier):
         self.callback = callback
         self.verbose = verbose
 
+    def _pose(self, training: Training, task: Task) -> LeastSquaresProblem:
+        problem = super()._pose(training, task)
+        return LeastSquaresProblem(problem.Z, problem.margins, problem.weights)
+
     def _bias_convention(self) -> str:
         return "radius" if self.learning_rate is None else "plain"
 
@@ -404,10 +409,12 @@ class LMS(OnlineClassifier):
         rng = rng if self.shuffle else None
         return OnlineLMS(schedule, self.tol, max_iter, rng, updates_before)
 
-    def _good_enough(self, certificate: Any) -> bool:
-        return False
+    def _disappointing(self, status: Status, certificate: Any) -> bool:
+        # Steps may be short because features are large, far from the least squares.
+        short = status is Status.CONVERGED and certificate.stationarity > 0.1
+        return short or status in UNFINISHED
 
     def _remedy(self, status: Status) -> str:
         if status is Status.DIVERGED:
             return super()._remedy(status)
-        return "Raise max_iter or tol, or use Pseudoinverse for the exact minimiser."
+        return "Raise max_iter, change tol, or use Pseudoinverse for the exact minimiser."

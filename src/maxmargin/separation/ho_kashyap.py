@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from ..certificate import gordan_residual, refutation_limit
+from ..certificate import refutes
 from ..problem import SeparationProblem
 from ..samples import Floats
 from ..solution import Progress, Solution, Status
@@ -74,18 +74,14 @@ class HoKashyap:
         if total == 0.0 or weights @ np.maximum(e, 0.0) > 0.5 * total:
             return None
         u /= total
-        if _proves(problem, u):
+        if refutes(problem.Z, u):
             return u
         # e approaches e ≤ 0 in the limit only. Its largest entries name the rows that matter, from
         # which the multipliers follow exactly; asked at 1, 2, 4, 8, … steps, it costs nothing.
         if iteration & (iteration - 1):
             return None
         refined = refine_multipliers(problem.Z, u)
-        return refined if _proves(problem, refined) else None
-
-
-def _proves(problem: SeparationProblem, u: Floats) -> bool:
-    return gordan_residual(problem.Z, u) <= refutation_limit(int(np.count_nonzero(u)))
+        return refined if refutes(problem.Z, refined) else None
 
 
 def _pseudoinverse_of(problem: SeparationProblem) -> Callable[[Floats], Floats]:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog, nnls
 
-from ..certificate import gordan_residual, refutation_limit
+from ..certificate import gordan_residual, refutes
 from ..problem import SeparationProblem
 from ..samples import Floats, Integers, Samples, blocks_of
 from ..solution import Progress, Solution, Status
@@ -62,7 +62,7 @@ class LinearProgram:
             rows = np.union1d(rows, worst)
         if multipliers is not None:
             multipliers = refine_multipliers(Z, multipliers)
-            if gordan_residual(Z, multipliers) <= refutation_limit(Z.shape[1]):
+            if refutes(Z, multipliers):
                 status = Status.INSEPARABLE
         return snapshot(Z, a, status, progress, multipliers=multipliers)
 

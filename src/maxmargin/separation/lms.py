@@ -80,7 +80,7 @@ class BatchLMS:
 
 
 def _warn_if_unstable(schedule: Schedule, bound: float, formula: str) -> None:
-    if isinstance(schedule, Constant) and schedule.rate >= bound:
+    if isinstance(schedule, Constant) and schedule.rates(1, 1)[0] >= bound:
         warnings.warn(
             f"learning_rate={schedule.rate:g} is not below {formula} = {bound:.4g} of these data: "
             "LMS will not converge. Use a smaller rate, mm.Harmonic(...), or scaled features.",

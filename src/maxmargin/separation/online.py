@@ -15,7 +15,7 @@ Reference: Duda, Hart, Stork, *Pattern Classification*, sections 5.5, 5.6 and 5.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -47,12 +47,16 @@ WIDROW_HOFF = Law(proportional=True, normalised=False)
 
 @dataclass(frozen=True)
 class OnlineRule:
-    """A law, its threshold factor τ, the gain of every sample and the schedule."""
+    """A law, its threshold factor τ, the gain of every sample and the schedule.
+
+    ``slack`` is added to the threshold: what rounding may make of a margin of 0.
+    """
 
     law: Law
     tau: float
     gain: Floats
     schedule: Schedule
+    slack: float = 0.0
 
 
 @dataclass
@@ -63,6 +67,15 @@ class Pass:
     errors: int = 0
     objective: float = 0.0
     longest: float = 0.0
+    lowest: float = np.inf
+
+    def add(self, part: Pass) -> None:
+        """Count in a part of the pass."""
+        self.updates += part.updates
+        self.errors += part.errors
+        self.objective += part.objective
+        self.longest = max(self.longest, part.longest)
+        self.lowest = min(self.lowest, part.lowest)
 
 
 def visiting_order(n_samples: int, rng: np.random.RandomState | None) -> Iterator[Integers]:
@@ -89,10 +102,11 @@ def corrections(
         # A sample needs as many rates as it gives rows: it is never left half corrected.
         count = min(max(at_most, Z.rows_per_sample), chunk.size * Z.rows_per_sample)
         rates = rule.schedule.rates(t + 1, count)
-        visited, updates, errors, objective, longest, last = advance(chunk, rates)
+        visited, last, *seen = advance(chunk, rates)
         position += visited
-        t += updates
-        yield int(last), Pass(updates, errors, objective, longest)
+        part = Pass(*seen)
+        t += part.updates
+        yield int(last), part
 
 
 def run_passes(
@@ -112,33 +126,45 @@ def run_passes(
     t = updates_before
     status = Status.ITERATION_LIMIT
     orders = visiting_order(problem.Z.n_samples, rng)
-    best, lowest = a.copy(), np.inf
+    start, best, lowest = a.copy(), a.copy(), np.inf
     for _ in range(max_iter):
         seen = Pass()
         stop = False
         for last, part in corrections(problem, a, rule, next(orders), t, at_most):
             t += part.updates
-            seen.updates += part.updates
-            seen.errors += part.errors
-            seen.objective += part.objective
-            seen.longest = max(seen.longest, part.longest)
+            seen.add(part)
             stop = part.updates > 0 and progress.update(part.objective, last, show)
             if stop:
                 break
         if not np.isfinite(a).all():
-            a[:] = best
+            a[:] = best if lowest < _criterion(problem, start) else start
             status = Status.DIVERGED
             break
         if seen.objective < lowest:
             best[:], lowest = a, seen.objective
         stop |= progress.iteration(seen.objective, seen.errors, seen.longest, show)
         if finished(seen) and not stop:
-            status = Status.CONVERGED
-            break
+            # A margin that rounding may have made positive is none: correct it as well.
+            slack = rounding_of(problem.Z, a) if rule.tau == 0.0 else -np.inf
+            if seen.lowest > slack:
+                status = Status.CONVERGED
+                break
+            rule = replace(rule, slack=slack)
         if stop:
             status = Status.STOPPED
             break
     return snapshot(problem.Z, a, status, progress, n_updates=t)
+
+
+def rounding_of(Z: Samples, a: Floats) -> float:
+    """Bound on what rounding may have added to an entry of Za."""
+    longest = np.sqrt(Z.squared_norms().max())
+    return float((Z.X.shape[1] + 2) * np.finfo(float).eps * longest * Z.norm(a))
+
+
+def _criterion(problem: SeparationProblem, a: Floats) -> float:
+    """½ Σ v (m − z·a)², what the only rule that can diverge descends."""
+    return 0.5 * float(problem.row_weights @ (problem.margins - problem.Z.dot(a)) ** 2)
 
 
 def snapshot(
@@ -161,7 +187,7 @@ def snapshot(
 
 def _kernel_of(
     Z: Samples, problem: SeparationProblem, a: Floats, rule: OnlineRule
-) -> Callable[[Integers, Floats], tuple[int, int, int, float, float, int]]:
+) -> Callable[[Integers, Floats], Any]:
     rows = rows_of(Z.X)
     if isinstance(Z, KeslerSamples):
         margins = problem.margins.reshape(Z.n_samples, -1)
@@ -170,7 +196,7 @@ def _kernel_of(
         def kesler(order: Integers, rates: Floats) -> Any:
             return kesler_pass(
                 rows, Z.index, Z.labels, Z.bias_step, vectors, order,
-                margins, rule.gain, rates, rule.tau, rule.law,
+                margins, rule.gain, rates, rule.tau, rule.slack, rule.law,
             )  # fmt: skip
 
         return kesler
@@ -178,7 +204,7 @@ def _kernel_of(
     def signed(order: Integers, rates: Floats) -> Any:
         return signed_pass(
             rows, Z.index, Z.labels, Z.bias_step, a, order,
-            problem.margins, rule.gain, rates, rule.tau, rule.law,
+            problem.margins, rule.gain, rates, rule.tau, rule.slack, rule.law,
         )  # fmt: skip
 
     return signed
@@ -191,10 +217,11 @@ def visits_needed(margin, rate, length):
 
 
 @compiled
-def signed_pass(rows, index, y, bias_step, a, order, margins, gain, rates, tau, law):
+def signed_pass(rows, index, y, bias_step, a, order, margins, gain, rates, tau, slack, law):
     """Correct the plane a = (w, b) on the rows of ``order``, until the rates are used up."""
     w = a[:-1]
     objective = longest = 0.0
+    lowest = np.inf
     visited = updates = errors = 0
     last = -1
     while visited < order.size and updates < rates.size:
@@ -204,9 +231,10 @@ def signed_pass(rows, index, y, bias_step, a, order, margins, gain, rates, tau, 
         i = index[r]
         visited += 1
         margin = y[r] * (row_dot(rows, i, w) + a[-1])
+        lowest = min(lowest, margin)
         if margin <= 0.0:
             errors += 1
-        if margin <= tau * margins[r]:
+        if margin <= tau * margins[r] + slack:
             step = rates[updates] * gain[r]
             updates += 1
             last = i
@@ -224,11 +252,11 @@ def signed_pass(rows, index, y, bias_step, a, order, margins, gain, rates, tau, 
                     step = min(step, visits_needed(margin, rates[updates - 1], length))
             row_add(rows, i, w, step * y[r])
             a[-1] += step * y[r] * bias_step
-    return visited, updates, errors, objective, longest, last
+    return visited, last, updates, errors, objective, longest, lowest
 
 
 @compiled
-def kesler_pass(rows, index, labels, bias_step, a, order, margins, gain, rates, tau, law):
+def kesler_pass(rows, index, labels, bias_step, a, order, margins, gain, rates, tau, slack, law):
     """Correct the linear machine a (n_classes, d + 1) on each sample against each rival class.
 
     The scores of a sample are computed once and moved along with the corrections it causes.
@@ -236,6 +264,7 @@ def kesler_pass(rows, index, labels, bias_step, a, order, margins, gain, rates, 
     n_classes = a.shape[0]
     scores = np.empty(n_classes)
     objective = longest = 0.0
+    lowest = np.inf
     visited = updates = errors = 0
     last = -1
     while visited < order.size and updates + n_classes - 1 <= rates.size:
@@ -253,9 +282,10 @@ def kesler_pass(rows, index, labels, bias_step, a, order, margins, gain, rates, 
             if j == own:
                 continue
             margin = scores[own] - scores[j]
+            lowest = min(lowest, margin)
             wrong |= margin <= 0.0
             target = margins[r, j - (j > own)]
-            if margin <= tau * target:
+            if margin <= tau * target + slack:
                 step = rates[updates] * gain[r]
                 updates += 1
                 last = i
@@ -277,4 +307,4 @@ def kesler_pass(rows, index, labels, bias_step, a, order, margins, gain, rates, 
                 scores[own] += step * length
                 scores[j] -= step * length
         errors += wrong
-    return visited, updates, errors, objective, longest, last
+    return visited, last, updates, errors, objective, longest, lowest

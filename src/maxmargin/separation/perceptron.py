@@ -14,7 +14,7 @@ from ..samples import Floats
 from ..schedules import Schedule
 from ..solution import Progress, Solution
 from .batch import Correction, run_batch
-from .online import FIXED_INCREMENT, OnlineRule, Pass, run_passes
+from .online import FIXED_INCREMENT, OnlineRule, Pass, rounding_of, run_passes
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class BatchPerceptron:
         weights = problem.row_weights
 
         def correct(margins: Floats, t: int) -> Correction:
-            wrong = margins <= 0
+            # On the plane, as far as rounding can tell, is on the wrong side.
+            wrong = margins <= rounding_of(problem.Z, a)
             rate = self.schedule.rates(t, 1)[0]
             objective = -float(weights[wrong] @ margins[wrong])
             return Correction(rate * weights * wrong, objective, not wrong.any())

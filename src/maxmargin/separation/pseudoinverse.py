@@ -21,7 +21,7 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 from ..problem import LeastSquaresProblem, SeparationProblem
 from ..samples import Floats, Integers, KeslerSamples, Samples
 from ..solution import Progress, Solution, Status
-from ..threads import in_parallel, n_threads
+from ..threads import in_parallel, interruptible, n_threads
 from .online import snapshot
 
 # Numbers in the compressed problem up to which it is factorised; beyond, LSMR iterates.
@@ -38,7 +38,7 @@ class LeastSquares:
     def solve(self, problem: LeastSquaresProblem, a: Floats, progress: Progress) -> Solution:
         """Put the minimiser of least norm into ``a``."""
         if fits(problem.Z):
-            a[:] = Compressed.of(problem).minimiser(problem.ridge)
+            a[:] = problem.restrict(Compressed.of(problem).minimiser(problem.ridge))
             n_iter, status = 1, Status.CONVERGED
         else:
             a[:], n_iter, converged = iterate(problem, problem.margins, self.max_iter)
@@ -56,43 +56,54 @@ class Compressed:
     """A small dense problem min ‖Ma − r‖² with the minimisers of the large one, through its SVD.
 
     Columns are scaled to unit length first, so that features of very different scales do not look
-    like rank deficiency. Where the rank is deficient even so, the SVD is that of M itself: only
-    there does the scale decide which minimiser has the least norm.
+    like rank deficiency. Where the rank is deficient, ``null`` spans the directions (of unscaled
+    a) that change nothing: what is left after projecting them out has the least norm.
     """
 
-    U: Floats
-    s: Floats
-    Vt: Floats
+    M: Floats
     r: Floats
     columns: Floats
+    s: Floats
+    Vt: Floats
+    null: Floats
 
     @classmethod
     def of(cls, problem: SeparationProblem) -> Compressed:
         """Compress Z and m of a problem."""
         M, r = compress(problem)
+        if isinstance(problem, LeastSquaresProblem):
+            M = M * problem.restrict(np.ones(M.shape[1]))
         norms = np.linalg.norm(M, axis=0)
-        columns = np.where(norms > 0, norms, 1.0)
-        U, s, Vt = svd(M / columns, full_matrices=False, check_finite=False)
-        full_rank = s.size == M.shape[1] and s[-1] > _cutoff(s, problem.Z)
-        if not full_rank:
-            columns = np.ones_like(columns)
-            U, s, Vt = svd(M, full_matrices=False, check_finite=False)
-        keep = s > _cutoff(s, problem.Z)
-        return cls(U[:, keep], s[keep], Vt[keep], r, columns)
+        # With fewer rows than columns the unscaled row space holds the minimiser of least norm.
+        wide = M.shape[0] < M.shape[1]
+        columns = np.ones_like(norms) if wide else np.where(norms > 0, norms, 1.0)
+        _, s, Vt = _svd(M / columns)
+        rank = int((s > max(problem.Z.shape) * np.finfo(float).eps * s[0]).sum())
+        null = Vt[:0].T if wide else np.linalg.qr((Vt[rank:] / columns).T)[0]
+        return cls(M, r, columns, s[:rank], Vt[:rank], null)
 
     def minimiser(self, ridge: float = 0.0) -> Floats:
         """Return the a of least norm, or the ridge solution."""
-        coordinates = self.U.T @ self.r
-        if ridge == 0.0:
-            return (self.Vt.T @ (coordinates / self.s)) / self.columns
-        # ε‖a‖² is about a itself: back to the columns as they are.
-        M = (self.U * self.s) @ (self.Vt * self.columns)
-        U, s, Vt = svd(M, full_matrices=False, check_finite=False)
-        return Vt.T @ ((U.T @ self.r) * s / (s * s + ridge))
+        if ridge:
+            U, s, Vt = _svd(self.M)
+            return Vt.T @ ((U.T @ self.r) * s / (s * s + ridge))
+        # UᵀrΣ⁻¹ = Σ⁻²V(M/columns)ᵀr, but without squaring what r is measured by.
+        scaled = self.M / self.columns
+        least = partial(np.linalg.lstsq, scaled @ self.Vt.T, self.r, rcond=None)
+        coordinates = interruptible(least)[0]
+        return self._least_norm(self.Vt.T @ coordinates / self.columns)
 
     def normal_inverse(self, g: Floats) -> Floats:
         """Return (ZᵀVZ)⁺ g."""
-        return (self.Vt.T @ ((self.Vt @ (g / self.columns)) / self.s**2)) / self.columns
+        coordinates = (self.Vt @ (g / self.columns)) / self.s**2
+        return self._least_norm(self.Vt.T @ coordinates / self.columns)
+
+    def _least_norm(self, a: Floats) -> Floats:
+        return a - self.null @ (self.null.T @ a)
+
+
+def _svd(M: Floats) -> tuple[Floats, Floats, Floats]:
+    return interruptible(partial(svd, M, full_matrices=False, check_finite=False))
 
 
 def fits(Z: Samples) -> bool:
@@ -171,20 +182,17 @@ def _upper(A: Floats) -> Floats:
     return np.triu(qr[: A.shape[1]])
 
 
-def _cutoff(s: Floats, Z: Samples) -> float:
-    return float(max(Z.shape) * np.finfo(float).eps * s[0]) if s.size else 0.0
-
-
 def iterate(
     problem: SeparationProblem, residual: Floats, max_iter: int | None = None
 ) -> tuple[Floats, int, bool]:
     """Return Z⁺ residual, the iterations and whether they converged, by LSMR on the implicit Z."""
     Z = problem.Z
     root = np.sqrt(problem.row_weights)
+    keep = problem.restrict if isinstance(problem, LeastSquaresProblem) else np.ravel
     operator: Any = LinearOperator(
         Z.shape,
-        matvec=lambda a: root * Z.dot(np.ravel(a)),
-        rmatvec=lambda u: Z.adjoint(root * np.ravel(u)),
+        matvec=lambda a: root * Z.dot(keep(a)),
+        rmatvec=lambda u: keep(Z.adjoint(root * np.ravel(u))),
         dtype=np.float64,
     )
     damp = float(np.sqrt(getattr(problem, "ridge", 0.0)))

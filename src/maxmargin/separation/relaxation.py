@@ -16,6 +16,9 @@ from ..solution import Progress, Solution
 from .batch import Correction, run_batch
 from .online import RELAXATION, OnlineRule, run_passes
 
+# Batch steps without progress that count as going round in circles.
+CIRCLE = 50
+
 
 @dataclass(frozen=True)
 class OnlineRelaxation:
@@ -54,9 +57,10 @@ def _factor(beta: float, visits: Floats) -> Floats:
 class BatchRelaxation:
     """Sum the steps of all violators: a ← a + β Σ v (m − z·a)/‖z‖² z.
 
-    The sum of many steps may overshoot, and on data that no plane separates even grow without
-    bound. Once the criterion has grown beyond its value at a = 0, steps go β times as far as the
-    least criterion along them instead, which never ascends.
+    The sum of many steps may overshoot, go round in circles, and on data that no plane separates
+    even grow without bound. Once the criterion has grown beyond its value at a = 0, or has not
+    been lower for `CIRCLE` steps, steps go β times as far as the least criterion along them
+    instead, which never ascends.
     """
 
     relaxation: float
@@ -68,15 +72,19 @@ class BatchRelaxation:
         Z, m = problem.Z, problem.margins
         lengths = Z.squared_norms()
         gain = problem.row_weights / np.where(lengths > 0, lengths, 1.0)
-        highest = 0.5 * float(gain @ m**2)
-        runaway = False
+        highest = (1.0 + 1e-9) * 0.5 * float(gain @ m**2)
+        lowest, since, runaway = np.inf, 0, False
 
         def correct(margins: Floats, t: int) -> Correction:
-            nonlocal runaway
+            nonlocal lowest, since, runaway
             short = margins <= (1.0 - self.tol) * m
-            u = gain * np.where(short, m - margins, 0.0)
+            # On a line every sample short of m counts, or those left alone would bar the way.
+            pulls = margins < m if runaway else short
+            u = gain * np.where(pulls, m - margins, 0.0)
             objective = 0.5 * float(u @ (m - margins))
-            runaway |= objective > highest
+            since = 0 if objective < (1.0 - 1e-9) * lowest else since + 1
+            lowest = min(lowest, objective)
+            runaway |= objective > highest or since > CIRCLE
             factor = _line_minimum(m - margins, Z.dot(Z.adjoint(u)), gain) if runaway else 1.0
             return Correction(self.relaxation * factor * u, objective, not short.any())
 
@@ -84,14 +92,18 @@ class BatchRelaxation:
 
 
 def _line_minimum(error: Floats, slope: Floats, gain: Floats) -> float:
-    """Minimise Σ gain (error − θ slope)₊² over θ by Newton's method on its piecewise parabola."""
-    theta = 0.0
-    for _ in range(20):
+    """Minimise Σ gain (error − θ slope)₊² over θ ≥ 0: Newton's method kept inside a bracket."""
+    theta, low, high = 0.0, 0.0, np.inf
+    for _ in range(100):
         active = error > theta * slope
-        curvature = float(gain[active] @ slope[active] ** 2)
-        if curvature == 0.0:
+        weighted = (gain * slope)[active]
+        descent = float(weighted @ (error - theta * slope)[active])
+        low, high = (theta, high) if descent > 0 else (low, theta)
+        curvature = float(weighted @ slope[active])
+        target = theta + descent / curvature if curvature > 0 else np.inf
+        if not low < target < high:
+            target = 0.5 * (low + high) if np.isfinite(high) else 2.0 * max(theta, 1.0)
+        if abs(target - theta) <= 1e-12 * target:
             break
-        before, theta = theta, float(gain[active] @ (slope * error)[active]) / curvature
-        if abs(theta - before) <= 1e-3 * theta:
-            break
+        theta = target
     return theta

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_X_y, validate_data
 
-from ..samples import Floats, blocks_of
+from .kernels import Precomputed, mercer
+from .samples import Floats, blocks_of
 
-# Largest |x| whose products with weights of its own size stay far from float64's overflow.
-LARGEST_VALUE = 1e145
+# Largest |x| whose fourth powers, as in the length of ZᵀZa, stay far from float64's overflow.
+LARGEST_VALUE = 1e75
 
 
 def check_training_data(
@@ -34,6 +36,21 @@ def check_training_data(
         X.sum_duplicates()
     _refuse_overflow(X)
     return X, y
+
+
+def check_two_labels(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return X and y = ±1 of data that belong to no estimator."""
+    try:
+        X, y = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+    except ValueError as error:
+        raise _located(error, X) from None
+    check_classification_targets(y)
+    _refuse_overflow(X)
+    classes, codes = encode_labels(y)
+    if len(classes) != 2:
+        kinds = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
+        raise ValueError(f"separability is about 2 classes, got {kinds}: choose a pair of them.")
+    return X, 2.0 * codes - 1.0
 
 
 def check_new_data(estimator: Any, X: Any) -> Any:
@@ -83,7 +100,11 @@ def times_class_weight(
     """Return the sample weights times the weights of their classes."""
     if class_weight is None:
         return weights
-    of_class = compute_class_weight(class_weight, classes=classes, y=y)
+    if isinstance(class_weight, str):  # "balanced": every class counts the same in the weights
+        totals = np.bincount(codes, weights=weights)
+        of_class = totals.sum() / (len(classes) * totals)
+    else:
+        of_class = compute_class_weight(class_weight, classes=classes, y=y)
     if not (of_class > 0).all() or not np.isfinite(of_class).all():
         raise ValueError(f"class_weight={class_weight!r}: every class needs a positive weight.")
     return weights * of_class[codes]
@@ -127,6 +148,20 @@ def check_precomputed(K: Any) -> None:
         )
 
 
+def warn_if_indefinite(K: Any, at_most: int = 1000) -> None:
+    """Warn of a Gram matrix that is not positive semidefinite, seen on up to ``at_most`` rows."""
+    some = np.linspace(0, K.shape[0] - 1, min(at_most, K.shape[0])).astype(int)
+    report = mercer(Precomputed(), K[np.ix_(some, some)])
+    if not report.positive_semidefinite:
+        warnings.warn(
+            f"The precomputed kernel is not positive semidefinite: smallest eigenvalue "
+            f"{report.smallest_eigenvalue:.3g}. There is no plane to converge to; the fit ends at "
+            "its limits. Add a multiple of the identity, or use another kernel.",
+            UserWarning,
+            stacklevel=6,
+        )
+
+
 def scale_ratio(X: Any) -> float:
     """Largest over smallest spread of a feature, seen on up to 20,000 rows: bad scaling shows."""
     X = X[:: max(1, X.shape[0] // 20_000)]
@@ -164,7 +199,7 @@ def _refuse_overflow(X: Any) -> None:
     if values.flags.forc:
         flat = values.ravel(order="K")
         with np.errstate(over="ignore"):
-            if np.isfinite(np.dot(flat, flat)):  # one pass of BLAS settles the usual case
+            if np.dot(flat, flat) < LARGEST_VALUE**2:  # one pass of BLAS settles the usual case
                 return
     largest = max(float(values.max()), -float(values.min()))
     if largest > LARGEST_VALUE:
