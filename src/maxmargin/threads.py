@@ -51,12 +51,14 @@ def in_parallel(
     stop = threading.Event()
     if alone or len(parts) == 1:
         return [work(part, stop) for part in parts]
-    with single_threaded_blas(), ThreadPoolExecutor(max_workers=n_threads()) as pool:
+    pool = ThreadPoolExecutor(max_workers=n_threads())
+    with single_threaded_blas():
         try:
             return list(pool.map(lambda part: work(part, stop), parts))
-        except BaseException:
+        finally:
             stop.set()
-            raise
+            # After Ctrl-C a thread deep in LAPACK is left to end by itself.
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def interruptible(work: Callable[[], Result]) -> Result:

@@ -155,7 +155,7 @@ def _triangle_of_part(
     Z: Samples, chosen: Integers, targets: Floats, weights: Floats, part: slice, stop: Event
 ) -> Floats:
     width = Z.X.shape[1] + 1 + targets.shape[1]
-    step = max(ROWS_AT_ONCE, 4 * width)
+    step = max(ROWS_AT_ONCE, 2 * width)
     T = np.zeros((width, width))
     for first in range(part.start, part.stop, step):
         if stop.is_set():
