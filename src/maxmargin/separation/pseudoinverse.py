@@ -25,7 +25,7 @@ from ..threads import in_parallel, interruptible, n_threads
 from .online import snapshot
 
 # Numbers in the compressed problem up to which it is factorised; beyond, LSMR iterates.
-LARGEST_FACTOR = 1 << 23
+LARGEST_FACTOR = 1 << 20
 ROWS_AT_ONCE = 1024
 
 
@@ -63,6 +63,7 @@ class Compressed:
     M: Floats
     r: Floats
     columns: Floats
+    U: Floats
     s: Floats
     Vt: Floats
     null: Floats
@@ -77,20 +78,17 @@ class Compressed:
         # With fewer rows than columns the unscaled row space holds the minimiser of least norm.
         wide = M.shape[0] < M.shape[1]
         columns = np.ones_like(norms) if wide else np.where(norms > 0, norms, 1.0)
-        _, s, Vt = _svd(M / columns)
+        U, s, Vt = _svd(M / columns)
         rank = int((s > max(problem.Z.shape) * np.finfo(float).eps * s[0]).sum())
         null = Vt[:0].T if wide else np.linalg.qr((Vt[rank:] / columns).T)[0]
-        return cls(M, r, columns, s[:rank], Vt[:rank], null)
+        return cls(M, r, columns, U[:, :rank], s[:rank], Vt[:rank], null)
 
     def minimiser(self, ridge: float = 0.0) -> Floats:
         """Return the a of least norm, or the ridge solution."""
         if ridge:
             U, s, Vt = _svd(self.M)
             return Vt.T @ ((U.T @ self.r) * s / (s * s + ridge))
-        # UᵀrΣ⁻¹ = Σ⁻²V(M/columns)ᵀr, but without squaring what r is measured by.
-        scaled = self.M / self.columns
-        least = partial(np.linalg.lstsq, scaled @ self.Vt.T, self.r, rcond=None)
-        coordinates = interruptible(least)[0]
+        coordinates = (self.U.T @ self.r) / self.s
         return self._least_norm(self.Vt.T @ coordinates / self.columns)
 
     def normal_inverse(self, g: Floats) -> Floats:
