@@ -85,6 +85,10 @@ def row_prefetch(rows: Rows, i: int) -> None:
     """Ask the memory for row i ahead of its use: what makes a shuffled pass bearable."""
 
 
+def prefetch(array: Any, k: int) -> None:
+    """Ask the memory for array[k] ahead of its use."""
+
+
 def _dense_row(rows: Rows, i: int, size: int) -> Floats:
     if len(rows) == 1:
         return np.asarray(rows[0][i], dtype=np.float64)
@@ -160,9 +164,11 @@ def _row_prefetch(rows, i):
         if rows[0].layout != "C":
             return lambda rows, i: None
 
+        numbers = 512 // rows[0].dtype.bitwidth  # in a line of the cache
+
         def dense(rows, i):
             x = rows[0][i]
-            for j in range(0, x.size, 16):
+            for j in range(0, x.size, numbers):
                 _prefetch(x, j)
 
         return dense
@@ -173,6 +179,11 @@ def _row_prefetch(rows, i):
             _prefetch(rows[1], k)
 
     return csr
+
+
+@overload(prefetch)
+def _prefetch_one(array, k):
+    return lambda array, k: _prefetch(array, k)
 
 
 @intrinsic

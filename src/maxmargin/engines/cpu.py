@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel, Precomputed
+from ..rows import compiled
 from ..samples import Floats, Integers
 from ..threads import in_parallel
 
@@ -71,7 +72,12 @@ class Gram:
 
     def block(self, rows: Integers) -> Floats:
         """Return K[rows, rows]."""
-        K = self._entries(rows, rows)
+        if self._hold():
+            first = rows[0] if rows.size else 0
+            if (rows == np.arange(first, first + rows.size)).all():
+                return self._whole[first : first + rows.size, first : first + rows.size].copy()
+            return self._whole[np.ix_(rows, rows)]
+        K = self._compute(rows, rows)
         if self.kernel.elementwise:  # else K may belong to the caller
             np.fill_diagonal(K, self.diagonal()[rows])
         return K
@@ -81,18 +87,12 @@ class Gram:
         total = np.zeros(self.n_samples)
         if self._hold():
             # K is symmetric, and its rows lie in one piece.
-            for some in _pieces(rows.size, self.n_samples):
-                total += v[some] @ self._whole[rows[some]].astype(np.float64, copy=False)
+            add_rows(self._whole, rows, v, total)
             return total
         for some in _pieces(self.n_samples, rows.size):
             K = self._compute(np.arange(some.start, some.stop), rows)
             total[some] = K.astype(np.float64, copy=False) @ v
         return total
-
-    def _entries(self, rows: Integers, columns: Integers) -> Floats:
-        if self._hold():
-            return self._whole[np.ix_(rows, columns)]
-        return self._compute(rows, columns)
 
     def _hold(self) -> bool:
         """Whether K is kept whole; computes it, on all cores, when that is first asked."""
@@ -133,3 +133,14 @@ def free_memory() -> int:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return 4 << 30
+
+
+@compiled
+def add_rows(K, rows, v, total):
+    """Do total ← total + Σ_k v_k K[rows_k], in strips that stay in the cache."""
+    for start in range(0, total.size, 2048):
+        part = total[start : start + 2048]
+        for k in range(rows.size):
+            values = K[rows[k]][start : start + 2048]
+            for j in range(part.size):
+                part[j] += v[k] * values[j]

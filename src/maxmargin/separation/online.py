@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..problem import SeparationProblem
-from ..rows import compiled, row_add, row_dot, row_prefetch, row_square, rows_of
+from ..rows import compiled, prefetch, row_add, row_dot, row_prefetch, row_square, rows_of
 from ..samples import Floats, Integers, KeslerSamples, Samples, row_length
 from ..schedules import Schedule
 from ..solution import Progress, Solution, Status
@@ -217,6 +217,19 @@ def visits_needed(margin, rate, length):
 
 
 @compiled
+def look_ahead(rows, index, labels, gain, margins, per_sample, order, visited):
+    """Ask the memory for what a shuffled pass needs next: a sample's numbers, then its row."""
+    if visited + 2 * AHEAD >= order.size or order[visited + AHEAD] == order[visited] + AHEAD:
+        return  # in order the hardware guesses it by itself
+    later = order[visited + 2 * AHEAD]
+    prefetch(index, later)
+    prefetch(labels, later)
+    prefetch(gain, later)
+    prefetch(margins, later * per_sample)
+    row_prefetch(rows, index[order[visited + AHEAD]])
+
+
+@compiled
 def signed_pass(rows, index, y, bias_step, a, order, margins, gain, rates, tau, slack, law):
     """Correct the plane a = (w, b) on the rows of ``order``, until the rates are used up."""
     w = a[:-1]
@@ -225,8 +238,7 @@ def signed_pass(rows, index, y, bias_step, a, order, margins, gain, rates, tau, 
     visited = updates = errors = 0
     last = -1
     while visited < order.size and updates < rates.size:
-        if visited + AHEAD < order.size:
-            row_prefetch(rows, index[order[visited + AHEAD]])
+        look_ahead(rows, index, y, gain, margins, 1, order, visited)
         r = order[visited]
         i = index[r]
         visited += 1
@@ -263,13 +275,13 @@ def kesler_pass(rows, index, labels, bias_step, a, order, margins, gain, rates, 
     """
     n_classes = a.shape[0]
     scores = np.empty(n_classes)
+    flat = margins.reshape(-1)
     objective = longest = 0.0
     lowest = np.inf
     visited = updates = errors = 0
     last = -1
     while visited < order.size and updates + n_classes - 1 <= rates.size:
-        if visited + AHEAD < order.size:
-            row_prefetch(rows, index[order[visited + AHEAD]])
+        look_ahead(rows, index, labels, gain, flat, n_classes - 1, order, visited)
         r = order[visited]
         i = index[r]
         own = labels[r]
