@@ -168,7 +168,9 @@ def test_ridge_is_part_of_the_criterion():
 def test_kernel_claims():
     X, y = blobs(20, 3, seed=4)
     signs = 2.0 * y - 1.0
-    problem = KernelSeparationProblem(mm.kernels.Linear(), X, signs, np.arange(20), np.ones(20))
+    problem = KernelSeparationProblem(
+        mm.kernels.Linear(), X, signs, np.arange(20), np.ones(20), 1.0
+    )
     model = mm.KernelPerceptron(kernel="linear").fit(X, y)
     alpha = np.zeros(20)
     alpha[model.support_] = np.abs(model.dual_coef_[0])

@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import _get_feature_names
 
 import maxmargin as mm
 from maxmargin.separation import online
@@ -99,6 +100,8 @@ def test_frames(algorithm, library):
     module = pytest.importorskip(library)
     names = ["mass", "width", "height"]
     frame = module.DataFrame(dict(zip(names, X.T, strict=True)))
+    if _get_feature_names(frame) is None:
+        pytest.skip(f"this scikit-learn does not see the names of {library}'s columns")
     labels = module.Series(np.where(Y == 1, "apple", "pear"))
     model = quickly(algorithm).fit(frame, labels)
     np.testing.assert_array_equal(model.feature_names_in_, names)

@@ -677,3 +677,23 @@ def test_a_failed_fit_leaves_the_last_model_whole():
     after = model.predict(X)
     assert set(after.tolist()) == set(before.tolist()) or set(after.tolist()) == {"a", "b"}
     np.testing.assert_array_equal(after, before)
+
+
+def test_13_mixed_labels_in_either_order():
+    for labels in (["a", 1] * 10, [1, "a"] * 10):
+        with pytest.raises(ValueError, match="type"):
+            mm.Perceptron().fit(X, np.array(labels, dtype=object))
+
+
+def test_shuffling_a_batch_is_refused():
+    with pytest.raises(ValueError, match="shuffle=True with update='batch'"):
+        mm.Perceptron(update="batch", shuffle=True).fit(X, Y)
+
+
+def test_other_peoples_compiled_functions_are_left_alone():
+    import numba
+
+    mm.Perceptron().fit(X, Y)
+    names = {}
+    exec("def f(x): return x + 1", names)
+    assert numba.njit(names["f"])(3) == 4

@@ -241,3 +241,26 @@ def test_all_samples_at_one_point(value):
 def test_bad_tolerance_is_refused(tol):
     with pytest.raises(ValueError, match="tol"):
         mm.separability([[0.0], [1.0]], [0, 1], tol=tol)
+
+
+@pytest.mark.parametrize("d", [8, 24, 30, 60])
+def test_a_centroid_that_rounding_moved_is_never_a_wrong_verdict(d):
+    """The mean of d affinely independent points: inseparable, but for its last digit."""
+    rng = np.random.default_rng(d)
+    P = rng.standard_normal((d, d))
+    X, y = np.vstack([P, P.mean(axis=0)]), np.r_[np.ones(d), -1]
+    assert mm.separability(X, y).separable is None
+
+
+@pytest.mark.parametrize("d", [3, 40, 150])
+def test_inseparable_in_many_dimensions(d):
+    rng = np.random.default_rng(d)
+    verdict = mm.separability(rng.standard_normal((8 * d, d)), rng.integers(0, 2, 8 * d))
+    assert verdict.separable is False
+    assert np.count_nonzero(verdict.multipliers) <= d + 2
+
+
+def test_one_hot_columns_depend_on_each_other_and_are_decided():
+    rng = np.random.default_rng(0)
+    X = np.hstack([np.eye(k)[rng.integers(0, k, 300)] for k in (8, 5)])
+    assert mm.separability(X, rng.integers(0, 2, 300)).separable is False

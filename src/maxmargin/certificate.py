@@ -14,6 +14,7 @@ from threading import Event
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.linalg import eigvalsh
 
 from .kernels import Kernel, Precomputed
 from .problem import (
@@ -28,8 +29,10 @@ from .threads import in_parallel
 
 # Side of the tiles in which kernel values are recomputed: they fit a core's cache.
 TILE = 512
-# Entries of a linear system up to which it is solved in rational numbers: some tenths of a second.
-LARGEST_EXACT = 600
+# Terms of a sum, and steps of an elimination, up to which they are done in rational numbers: some
+# tenths of a second.
+LARGEST_EXACT = 50_000
+LARGEST_ELIMINATION = 12_000
 ROUNDING = float(np.finfo(np.float64).eps)
 
 
@@ -108,7 +111,7 @@ class SeparationCertificate:
         return float((self.augmented_radius / self.augmented_margin) ** 2)
 
     def holds(self, tol: float = 1e-6) -> bool:
-        """Return whether there is a proof either way: a separating plane or a refutation."""
+        """Return whether there is a proof either way; ``tol`` plays no part, only rounding does."""
         return self.separates or self.refutes
 
     def __str__(self) -> str:
@@ -264,6 +267,7 @@ def _(problem: KernelSeparationProblem, solution: Solution) -> SeparationCertifi
     margins = problem.y * (scores + b)
     largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
     radius = np.sqrt(max(largest, 0.0))  # an indefinite kernel may have no radius
+    step = np.sqrt(max(problem.bias_step, 0.0))
     n_terms = int(np.count_nonzero(solution.alpha)) + 1
     return SeparationCertificate(
         n_samples=problem.index.size,
@@ -272,8 +276,8 @@ def _(problem: KernelSeparationProblem, solution: Solution) -> SeparationCertifi
         geometric_margin=_ratio(margins.min(), norm),
         rounding=4 * ROUNDING * np.sqrt(n_terms) * (magnitude + abs(b)),
         radius=radius,
-        augmented_margin=_ratio(margins.min(), np.hypot(norm, b / radius if radius else 0.0)),
-        augmented_radius=np.sqrt(2.0) * radius,
+        augmented_margin=_ratio(margins.min(), np.hypot(norm, b / step if step else 0.0)),
+        augmented_radius=np.hypot(radius, step),
     )
 
 
@@ -303,13 +307,16 @@ def _(problem: MarginProblem, solution: Solution) -> MarginCertificate:
 
 def _primal(problem: MarginProblem, square: float, margins: Floats) -> float:
     """P(w, b); for the hard margin that of the plane scaled up until every y g(x) ≥ 1."""
+    hard = np.isinf(problem.upper) & (problem.ridge == 0.0)
+    if hard.all():
+        smallest = float(margins.min())
+        return 0.5 * square / min(smallest, 1.0) ** 2 if smallest > 0 else np.inf
     slack = np.maximum(1.0 - margins, 0.0)
-    if np.isfinite(problem.upper).all():
-        return 0.5 * square + float(problem.upper @ slack)
-    if problem.ridge.any():
-        return 0.5 * square + float((0.5 / problem.ridge) @ slack**2)
-    smallest = float(margins.min())
-    return 0.5 * square / min(smallest, 1.0) ** 2 if smallest > 0 else np.inf
+    if slack[hard].any():
+        return np.inf
+    linear, squared = np.isfinite(problem.upper), problem.ridge > 0.0
+    cost = float(problem.upper[linear] @ slack[linear])
+    return 0.5 * square + cost + float((0.5 / problem.ridge[squared]) @ slack[squared] ** 2)
 
 
 def _balanced(alpha: Floats, y: Floats) -> Floats:
@@ -358,7 +365,7 @@ def _plane_norms(Z: Samples, w: Floats) -> Floats | float:
     if Z.n_vectors == 1:
         norm = float(np.linalg.norm(w))
         return norm if norm > 0 else np.inf
-    pairwise = np.linalg.norm(w[:, np.newaxis] - w[np.newaxis], axis=2)
+    pairwise = np.array([np.linalg.norm(w - row, axis=1) for row in w])
     norms = pairwise[Z.labels[:, np.newaxis], Z.rivals].ravel()  # type: ignore[attr-defined]
     return np.where(norms > 0, norms, np.inf)
 
@@ -366,25 +373,52 @@ def _plane_norms(Z: Samples, w: Floats) -> Floats | float:
 def refutes(Z: Samples, u: Floats) -> bool:
     """Return whether u proves that Za > 0 has no solution.
 
-    Rounding leaves a residual even of a true proof, and a margin of a few rounding units leaves
-    one as small: where the support is small, the linear system is solved in rational numbers.
+    Rounding leaves a residual r = Zᵀu even of a true proof, and a margin of a few rounding units
+    leaves one as small. But u less its projection onto the range of Z (the rows used) is an exact
+    solution, and moved by at most ‖r‖/σ, σ their smallest singular value: where that is less than
+    the smallest entry of u, it is positive still. Where σ is 0, or as good as, only rational
+    numbers know: what they do not show proves nothing.
     """
-    if gordan_residual(Z, u) > 4.0 * ROUNDING * np.sqrt(Z.shape[1]):
+    if not gordan_residual(Z, u) <= 4.0 * ROUNDING * np.sqrt(Z.shape[1]):
         return False
     support = np.flatnonzero(u)
-    if support.size * Z.shape[1] > LARGEST_EXACT:
-        return True
-    return _exact_multipliers(Z.take(support), u[support])
+    scale = np.sqrt(np.tile(Z.squared_columns(np.ones(Z.n_samples)), Z.n_vectors))
+    scale = np.where(scale > 0, scale, 1.0)
+    square = np.zeros((Z.shape[1], Z.shape[1]))
+    residual = np.zeros(Z.shape[1], dtype=np.longdouble)
+    for block in blocks_of(support.size, Z.shape[1]):
+        rows = Z.take(support[block]) / scale
+        square += rows.T @ rows
+        residual += u[support[block]].astype(np.longdouble) @ rows.astype(np.longdouble)
+    values = eigvalsh(square)
+    if values[0] > 1e-12 * values[-1]:
+        moved = 2.0 * np.linalg.norm(residual.astype(float)) / np.sqrt(values[0])
+        return bool(moved < u[support].min())
+    return support.size * Z.shape[1] <= LARGEST_EXACT and _holds_exactly(
+        Z.take(support), u[support]
+    )
 
 
-def _exact_multipliers(rows: Floats, u: Floats) -> bool:
+def _holds_exactly(rows: Floats, u: Floats) -> bool:
     """Whether Σ u_i z_i = 0 has an exact solution u ≥ 0, u ≠ 0, near the one given.
 
-    Gaussian elimination over the rationals; free variables keep the values given.
+    Tried are u itself, its neighbours of small denominator (which integer data have), and, where
+    the system is small, elimination over the rationals.
     """
-    values = [Fraction(share) for share in u.tolist()]
     equations = [[Fraction(entry) for entry in column] for column in rows.T.tolist()]
-    # Large shares first: they are to be solved for, so that small ones may stay as they are.
+    given = [Fraction(share) for share in u.tolist()]
+    for values in (given, [share.limit_denominator(10**6) for share in given]):
+        sums = (sum(a * b for a, b in zip(e, values, strict=True) if a) for e in equations)
+        if max(values) > 0 and not any(sums):
+            return True
+    if rows.shape[0] * rows.shape[1] ** 2 > LARGEST_ELIMINATION:
+        return False
+    values = _eliminate(equations, given)
+    return min(values) >= 0 and max(values) > 0
+
+
+def _eliminate(equations: list[list[Fraction]], values: list[Fraction]) -> list[Fraction]:
+    """Solve homogeneous equations exactly; free variables keep the values given."""
     pivots: list[tuple[int, list[Fraction]]] = []
     for equation in equations:
         for pivot, other in pivots:
@@ -393,13 +427,15 @@ def _exact_multipliers(rows: Floats, u: Floats) -> bool:
                 equation = [a - factor * b for a, b in zip(equation, other, strict=True)]
         open_ones = [k for k, entry in enumerate(equation) if entry]
         if open_ones:
+            # Large shares are solved for: they stay positive, and small ones are left alone.
             pivot = max(open_ones, key=lambda k: values[k])
             scale = equation[pivot]
             pivots.append((pivot, [entry / scale for entry in equation]))
+    values = list(values)
     for pivot, equation in reversed(pivots):
         others = (e * values[k] for k, e in enumerate(equation) if e and k != pivot)
         values[pivot] = -sum(others, Fraction(0))
-    return min(values) >= 0 and max(values) > 0
+    return values
 
 
 def gordan_residual(Z: Samples, u: Floats) -> float:

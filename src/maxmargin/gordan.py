@@ -67,8 +67,9 @@ class Separability:
             return f"{text}, none has more than {self.margin_bound:.6g}" if known else text
         if self.separable is None:
             return (
-                f"undecided at tolerance {self.tol:g}: if a plane separates these {n} samples, its "
-                "margin is too small to be told from rounding; rescale the features"
+                f"undecided at tolerance {self.tol:g}: over {n} samples neither a margin nor a "
+                "common point of the hulls stands out of rounding; rescale the features, or drop "
+                "dependent ones"
             )
         assert self.multipliers is not None
         used = int(np.count_nonzero(self.multipliers))

@@ -76,7 +76,9 @@ class KernelSeparationProblem:
     index : ndarray of int of shape (n,)
         Rows of X that take part.
     weights : ndarray of shape (n,)
-        What a mistake on each sample adds to its α.
+        Visits in a row that each sample stands for.
+    bias_step : float
+        What b moves by when α moves by 1: ηR² in Novikoff's convention, 0 without a bias.
     """
 
     kernel: Kernel
@@ -84,6 +86,7 @@ class KernelSeparationProblem:
     y: Floats
     index: Integers
     weights: Floats
+    bias_step: float
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class _CompilationNotice(event.Listener):
     given = False
 
     def on_start(self, event):
-        module = event.data["dispatcher"].py_func.__module__
+        module = str(event.data["dispatcher"].py_func.__module__)
         if not _CompilationNotice.given and module.startswith("maxmargin."):
             _CompilationNotice.given = True
             logging.getLogger("maxmargin").warning(

@@ -31,7 +31,7 @@ def check_training_data(
         )  # fmt: skip
     except ValueError as error:
         raise _located(error, X) from None
-    check_classification_targets(y)
+    _check_labels(y)
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -45,7 +45,7 @@ def check_two_labels(X: Any, y: Any) -> tuple[Any, Any]:
         X, y = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
     except ValueError as error:
         raise _located(error, X) from None
-    check_classification_targets(y)
+    _check_labels(y)
     _refuse_overflow(X)
     classes, codes = encode_labels(y)
     if len(classes) != 2:
@@ -63,6 +63,16 @@ def check_new_data(estimator: Any, X: Any) -> Any:
     except ValueError as error:
         raise _located(error, X) from None
     return X
+
+
+def _check_labels(y: NDArray[Any]) -> None:
+    try:
+        check_classification_targets(y)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in y})
+        raise ValueError(
+            f"y mixes labels of types {', '.join(kinds)}: pass labels of one type."
+        ) from None
 
 
 def encode_labels(y: Any, classes: NDArray[Any] | None = None) -> tuple[NDArray[Any], Any]:
@@ -204,12 +214,14 @@ def _refuse_overflow(X: Any) -> None:
     if values.flags.forc:
         flat = values.ravel(order="K")
         with np.errstate(over="ignore"):
-            if np.dot(flat, flat) < LARGEST_VALUE**2:  # one pass of BLAS settles the usual case
+            # One pass of BLAS settles the usual case.
+            if LARGEST_VALUE**-2 < np.dot(flat, flat) < LARGEST_VALUE**2:
                 return
     largest = max(float(values.max()), -float(values.min()))
-    if largest > LARGEST_VALUE:
+    if largest > LARGEST_VALUE or 0.0 < largest < 1.0 / LARGEST_VALUE:
+        fault = "overflow" if largest > 1.0 else "underflow"
         raise ValueError(
-            f"X holds values up to {largest:.3g}, whose products overflow float64: "
+            f"X holds values up to {largest:.3g}, whose products {fault} float64: "
             "rescale the features, for instance with sklearn.preprocessing.StandardScaler."
         )
 

@@ -52,7 +52,10 @@ class Gram:
         self.index = np.arange(X.shape[0]) if index is None else index
         size = self.index.size**2 * X.dtype.itemsize
         self._keep = size <= (free_memory() * SHARE if budget is None else budget)
-        self._whole: Any = None
+        # A Gram matrix that the caller computed is there already.
+        given = isinstance(kernel, Precomputed) and index is None
+        self._keep |= given
+        self._whole: Any = X if given else None
         self._diagonal: Any = None
 
     @property

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
 from ..certificate import Certificate, certify
+from ..geometry import Hyperplane
 from ..multiclass import Reduction, Task, reduction_for
 from ..samples import Floats, Integers
 from ..solution import Callback, Progress, Solution, Status
@@ -149,6 +150,18 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     def status_(self) -> Status:
         """Which rule ended the task with the worst certificate."""
         return self.statuses_[self._worst]
+
+    @property
+    def hyperplane_(self) -> Hyperplane:
+        """The plane of a two-class model that has one (a linear kernel, or no kernel)."""
+        check_is_fitted(self)
+        coef, intercept = self.coef_, self.intercept_  # type: ignore[attr-defined]
+        if len(coef) != 1:
+            raise AttributeError(
+                f"{len(coef)} planes, not one: hyperplane_ is for two classes. "
+                "Rows of coef_ and intercept_ hold the planes of many."
+            )
+        return Hyperplane(coef[0], float(intercept[0]))
 
     @property
     def trace_(self) -> Any:

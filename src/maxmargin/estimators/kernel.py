@@ -49,7 +49,7 @@ class KernelPerceptron(CertifiedClassifier):
     fit_intercept : bool, default=True
     multi_class : {"ovr", "ovo"}, default="ovr"
     shuffle, max_iter, class_weight, warm_start, random_state, callback, verbose
-        As of `Perceptron`. A weight v adds v to α instead of 1.
+        As of `Perceptron`. A weight v is v visits in a row.
 
     Attributes
     ----------
@@ -160,8 +160,10 @@ class KernelPerceptron(CertifiedClassifier):
         del self._gram  # it may be as large as the memory allows
 
     def _pose(self, training: Training, task: Task) -> KernelSeparationProblem:
+        diagonal = self._gram.diagonal()[task.rows]
+        step = float(self.learning_rate * diagonal.max()) if self.fit_intercept else 0.0
         return KernelSeparationProblem(
-            self.kernel_, training.X, task.labels, task.rows, training.weights[task.rows]
+            self.kernel_, training.X, task.labels, task.rows, training.weights[task.rows], step
         )
 
     def _answer(
@@ -176,8 +178,7 @@ class KernelPerceptron(CertifiedClassifier):
 
         everything = problem.index.size == training.X.shape[0]
         gram = self._gram if everything else self._gram.restrict(problem.index)
-        step = float(self.learning_rate * gram.diagonal().max()) if self.fit_intercept else 0.0
-        solver = DualPerceptron(gram, step, max_iter, training.rng if self.shuffle else None)
+        solver = DualPerceptron(gram, max_iter, training.rng if self.shuffle else None)
         n = problem.index.size
         alpha = np.zeros(n) if start is None else start.alpha[problem.index]
         return solver.solve(problem, alpha, 0.0 if start is None else start.b, progress)

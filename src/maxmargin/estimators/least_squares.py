@@ -191,10 +191,13 @@ class HoKashyap(LinearClassifier):
         self.verbose = verbose
 
     def _restart(self, X: Any, tasks: list[Task]) -> list[Any]:
-        return [
-            m if m.size == task.rows.size * max(task.n_vectors - 1, 1) else None
-            for task, m in zip(tasks, self.margins_, strict=True)
-        ]
+        for task, m in zip(tasks, self.margins_, strict=True):
+            if m.size != task.rows.size * max(task.n_vectors - 1, 1):
+                raise ValueError(
+                    f"warm_start=True with {task.rows.size} samples of '{task.name}', other than "
+                    "before: the margins belong to the samples. Use warm_start=False."
+                )
+        return list(self.margins_)
 
     def _answer(
         self, problem: Any, start: Any, progress: Progress, training: Training, max_iter: int

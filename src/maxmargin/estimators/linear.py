@@ -14,7 +14,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
-from ..geometry import Hyperplane
 from ..multiclass import Task
 from ..problem import SeparationProblem
 from ..samples import Floats, KeslerSamples, Samples, SignedSamples, linear_scores
@@ -46,16 +45,9 @@ class LinearClassifier(CertifiedClassifier):
         "verbose": ["verbose"],
     }
 
-    @property
-    def hyperplane_(self) -> Hyperplane:
-        """The plane of a two-class model."""
-        check_is_fitted(self)
-        if len(self.coef_) != 1:
-            raise AttributeError(
-                f"{len(self.coef_)} planes, not one: hyperplane_ is for two classes. "
-                "Rows of coef_ and intercept_ hold the planes of many."
-            )
-        return Hyperplane(self.coef_[0], float(self.intercept_[0]))
+    def _begin(self, training: Training) -> None:
+        if getattr(self, "update", "single") == "batch" and self.shuffle:  # type: ignore[attr-defined]
+            raise ValueError("shuffle=True with update='batch': a batch has no order. Drop one.")
 
     def _pose(self, training: Training, task: Task) -> SeparationProblem:
         return SeparationProblem(

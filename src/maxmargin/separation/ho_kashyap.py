@@ -74,7 +74,10 @@ class HoKashyap:
         if total == 0.0 or weights @ np.maximum(e, 0.0) > 0.5 * total:
             return None
         u /= total
-        if refutes(problem.Z, u):
+        close = np.abs(problem.Z.adjoint(u)).max() <= 1e-9 * np.sqrt(
+            problem.Z.squared_norms().max()
+        )
+        if close and refutes(problem.Z, u):
             return u
         # e approaches e ≤ 0 in the limit only. Its largest entries name the rows that matter, from
         # which the multipliers follow exactly; asked at 1, 2, 4, 8, … steps, it costs nothing.

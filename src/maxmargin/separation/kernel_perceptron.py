@@ -35,14 +35,13 @@ class GramMatrix(Protocol):
 class DualPerceptron:
     """y_m (Σ_l α_l y_l K(x_l, x_m) + b) ≤ 0 ⇒ α_m += 1, b += y_m bias_step.
 
-    ``bias_step`` is ηR² with R² = max K(x, x) in Novikoff's convention. The decision values of all
+    The decision values of all
     samples are kept; a block of samples is passed in compiled code on its own Gram block, and the
     others learn of its mistakes afterwards by one product K[:, mistakes] (αy).
     A weight v stands for v visits in a row. Ends after a pass without a mistake.
     """
 
     gram: GramMatrix
-    bias_step: float
     max_iter: int
     rng: np.random.RandomState | None = None
 
@@ -90,7 +89,7 @@ class DualPerceptron:
         position = 0
         while position < rows.size:
             position, count, loss, last = dual_pass(
-                K, local, y, gain, raised, bias, self.bias_step, position, at_most
+                K, local, y, gain, raised, bias, problem.bias_step, position, at_most
             )
             alpha[rows] = raised
             yield rows[last], count, loss

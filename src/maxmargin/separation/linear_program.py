@@ -10,6 +10,7 @@ them cost a few programs of some hundred rows. Solved by SciPy's HiGHS in centre
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,12 @@ from ..certificate import gordan_residual, refutes
 from ..problem import SeparationProblem
 from ..samples import Floats, Integers, Samples, blocks_of
 from ..solution import Progress, Solution, Status
+from ..threads import interruptible
 from .online import snapshot
 
 # t at or below this (features scaled to at most 1) counts as no margin found: HiGHS works to 1e-9.
 NO_MARGIN = 1e-9
+LARGEST_BATCH = 1 << 23
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,8 @@ class LinearProgram:
         Z = problem.Z
         frame = _Frame.of(Z)
         rng = np.random.default_rng(self.seed)
-        batch = max(200, 4 * Z.shape[1])
+        # Rows at a time, but not more than a dense program of them has room for.
+        batch = max(200, min(4 * Z.shape[1], LARGEST_BATCH // Z.shape[1]))
         rows = _first_rows(Z, a, 2 * batch, rng)
         status, multipliers = Status.ITERATION_LIMIT, None
         for _ in range(self.max_iter):
@@ -67,19 +71,20 @@ class LinearProgram:
         return snapshot(Z, a, status, progress, multipliers=multipliers)
 
 
-def refine_multipliers(Z: Samples, u: Floats, at_most: int = 400) -> Floats:
+def refine_multipliers(Z: Samples, u: Floats) -> Floats:
     """Solve Zᵀu = 0, Σu = 1, u ≥ 0 to rounding on the largest entries of an approximate u.
 
     Non-negative least squares (Lawson, Hanson, 1974, chapter 23) ends with few positive entries,
     whose values are those of a small linear system. Returns the better of the two.
     """
-    candidates = np.sort(np.argsort(-u, kind="stable")[: min(at_most, np.count_nonzero(u))])
+    at_most = min(max(400, 2 * Z.shape[1] + 2), np.count_nonzero(u))
+    candidates = np.sort(np.argsort(-u, kind="stable")[:at_most])
     columns = _Frame.of(Z).rows(Z, candidates).reshape(candidates.size, -1)
     system = np.vstack([columns.T, np.ones(candidates.size)])
     target = np.zeros(system.shape[0])
     target[-1] = 1.0
     try:
-        shares, _ = nnls(system, target)
+        shares, _ = interruptible(partial(nnls, system, target))
     except RuntimeError:  # it did not converge: no refinement
         return u
     if not shares.any():
@@ -156,7 +161,8 @@ def _solve(z: Floats, Z: Samples) -> tuple[float, Floats, Floats]:
     if n_vectors > 1:
         bounds[-width:] = [(0.0, 0.0)] * width
     bounds.append((0.0, float(2 * width)))
-    answer = linprog(cost, A_ub=constraints, b_ub=np.zeros(n), bounds=bounds, method="highs-ds")
+    program = partial(linprog, cost, A_ub=constraints, b_ub=np.zeros(n), bounds=bounds)
+    answer = interruptible(partial(program, method="highs-ds"))
     if answer.x is None:
         return 0.0, np.zeros((n_vectors, width)), np.zeros(n)
     weights = answer.x[:-1].reshape(n_vectors, width)
