@@ -553,7 +553,7 @@ def test_23_ctrl_c_stops_a_long_fit(name):
     ],
 )
 def test_23_ctrl_c_stops_large_factorisations(statement):
-    seconds, out, err = interrupt(statement, wait=3.0)
+    seconds, out, err = interrupt(statement, wait=1.5)
     assert out == "interrupted, usable 3\n", err
     assert seconds < 2.0
 
