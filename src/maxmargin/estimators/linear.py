@@ -173,7 +173,7 @@ class OnlineClassifier(LinearClassifier):
         Returns
         -------
         self
-            Its certificates are about the samples of this call.
+            Its certificates are about the samples of this call, one for each task that has any.
         """
         with all_or_nothing(self):
             self._partial_fit(X, y, classes, sample_weight)

@@ -42,7 +42,7 @@ class Perceptron(OnlineClassifier):
     learning_rate : float, Constant, Harmonic or callable, default=1.0
         ρ(t), t = 1, 2, … the number of the update. A callable must depend on t alone.
     bias : {"plain", "radius"}, default="plain"
-        "radius" is Novikoff's convention: b moves by ρR², R = max‖x‖.
+        "radius" is Novikoff's convention: b moves by ρR², R = max‖x‖ (of a batch in partial_fit).
     init : {"zeros", "random"}, default="zeros"
         Where a starts.
     fit_intercept : bool, default=True
@@ -337,6 +337,8 @@ class LMS(OnlineClassifier):
 
     Notes
     -----
+    ``partial_fit`` without a rate takes one from each batch anew: pass a schedule there.
+
     A weight multiplies the step of its sample. In a batch weight 2 is the same as the row given
     twice; single-sample a row given twice is visited twice.
 

@@ -219,14 +219,19 @@ def visits_needed(margin, rate, length):
 @compiled
 def look_ahead(rows, index, labels, gain, margins, per_sample, order, visited):
     """Ask the memory for what a shuffled pass needs next: a sample's numbers, then its row."""
-    if visited + 2 * AHEAD >= order.size or order[visited + AHEAD] == order[visited] + AHEAD:
-        return  # in order the hardware guesses it by itself
-    later = order[visited + 2 * AHEAD]
-    prefetch(index, later)
-    prefetch(labels, later)
-    prefetch(gain, later)
-    prefetch(margins, later * per_sample)
-    row_prefetch(rows, index[order[visited + AHEAD]])
+    if visited + 2 * AHEAD < order.size:
+        later = order[visited + 2 * AHEAD]
+        prefetch(index, later)
+        prefetch(labels, later)
+        prefetch(gain, later)
+        prefetch(margins, later * per_sample)
+        row_prefetch(rows, index[order[visited + AHEAD]])
+
+
+@compiled
+def is_shuffled(order):
+    """Whether rows are not visited in turn, where the hardware looks ahead by itself."""
+    return order.size > 0 and order[-1] - order[0] != order.size - 1
 
 
 @compiled
@@ -237,33 +242,39 @@ def signed_pass(rows, index, y, bias_step, a, order, margins, gain, rates, tau, 
     lowest = np.inf
     visited = updates = errors = 0
     last = -1
+    shuffled = is_shuffled(order)
     while visited < order.size and updates < rates.size:
-        look_ahead(rows, index, y, gain, margins, 1, order, visited)
-        r = order[visited]
-        i = index[r]
-        visited += 1
-        margin = y[r] * (row_dot(rows, i, w) + a[-1])
-        lowest = min(lowest, margin)
-        if margin <= 0.0:
-            errors += 1
-        if margin <= tau * margins[r] + slack:
-            step = rates[updates] * gain[r]
-            updates += 1
-            last = i
-            if law.proportional:
-                error = margins[r] - margin
-                length = row_square(rows, i) + bias_step
-                scale = 1.0 / length if law.normalised and length > 0.0 else 1.0
-                step *= error * scale
-                objective += 0.5 * error * error * scale
-                longest = max(longest, abs(step) * np.sqrt(length))
-            else:
-                objective -= margin
-                if gain[r] > 1.0:
+        # Prefetches in the loop below would keep the compiler from optimising it.
+        stop = visited + 1 if shuffled else order.size
+        if shuffled:
+            look_ahead(rows, index, y, gain, margins, 1, order, visited)
+        while visited < stop and updates < rates.size:
+            r = order[visited]
+            i = index[r]
+            visited += 1
+            margin = y[r] * (row_dot(rows, i, w) + a[-1])
+            if margin < lowest:
+                lowest = margin
+            if margin <= 0.0:
+                errors += 1
+            if margin <= tau * margins[r] + slack:
+                step = rates[updates] * gain[r]
+                updates += 1
+                last = i
+                if law.proportional:
+                    error = margins[r] - margin
                     length = row_square(rows, i) + bias_step
-                    step = min(step, visits_needed(margin, rates[updates - 1], length))
-            row_add(rows, i, w, step * y[r])
-            a[-1] += step * y[r] * bias_step
+                    scale = 1.0 / length if law.normalised and length > 0.0 else 1.0
+                    step *= error * scale
+                    objective += 0.5 * error * error * scale
+                    longest = max(longest, abs(step) * np.sqrt(length))
+                else:
+                    objective -= margin
+                    if gain[r] > 1.0:
+                        length = row_square(rows, i) + bias_step
+                        step = min(step, visits_needed(margin, rates[updates - 1], length))
+                row_add(rows, i, w, step * y[r])
+                a[-1] += step * y[r] * bias_step
     return visited, last, updates, errors, objective, longest, lowest
 
 
@@ -276,12 +287,14 @@ def kesler_pass(rows, index, labels, bias_step, a, order, margins, gain, rates, 
     n_classes = a.shape[0]
     scores = np.empty(n_classes)
     flat = margins.reshape(-1)
+    shuffled = is_shuffled(order)
     objective = longest = 0.0
     lowest = np.inf
     visited = updates = errors = 0
     last = -1
     while visited < order.size and updates + n_classes - 1 <= rates.size:
-        look_ahead(rows, index, labels, gain, flat, n_classes - 1, order, visited)
+        if shuffled:
+            look_ahead(rows, index, labels, gain, flat, n_classes - 1, order, visited)
         r = order[visited]
         i = index[r]
         own = labels[r]
@@ -294,7 +307,8 @@ def kesler_pass(rows, index, labels, bias_step, a, order, margins, gain, rates, 
             if j == own:
                 continue
             margin = scores[own] - scores[j]
-            lowest = min(lowest, margin)
+            if margin < lowest:
+                lowest = margin
             wrong |= margin <= 0.0
             target = margins[r, j - (j > own)]
             if margin <= tau * target + slack:
