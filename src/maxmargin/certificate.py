@@ -379,7 +379,7 @@ def refutes(Z: Samples, u: Floats) -> bool:
     the smallest entry of u, it is positive still. Where σ is 0, or as good as, only rational
     numbers know: what they do not show proves nothing.
     """
-    if not gordan_residual(Z, u) <= 4.0 * ROUNDING * np.sqrt(Z.shape[1]):
+    if not gordan_residual(Z, u) <= 64.0 * ROUNDING * np.sqrt(Z.shape[1]):
         return False
     support = np.flatnonzero(u)
     scale = np.sqrt(np.tile(Z.squared_columns(np.ones(Z.n_samples)), Z.n_vectors))
