@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.svm import SVC
+from sklearn.svm import SVC, NuSVC
 
 import maxmargin as mm
 from maxmargin.kernels import RBF, Linear, Polynomial
@@ -125,3 +125,33 @@ def test_nearest_points_solve_the_hard_margin_dual():
     assert not mm.certify(
         MarginProblem.hard(Linear(), X, y), replace(solution, b=solution.b + 0.1)
     ).holds(1e-3)
+
+
+@pytest.mark.parametrize("nu", [0.2, 0.5])
+def test_nu_certificate_agrees_with_libsvm(nu):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((100, 3))
+    y = np.sign(X[:, 0] + 0.7 * rng.standard_normal(100))
+    svc = NuSVC(nu=nu, gamma=0.5, tol=1e-10).fit(X, y)
+    scale = nu / np.abs(svc.dual_coef_).sum()  # LIBSVM divides by ρ; here Σα = ν
+    alpha = np.zeros(100)
+    alpha[svc.support_] = scale * np.abs(svc.dual_coef_[0])
+    alpha[np.isclose(alpha, 0.01)] = 0.01  # at its bound 1/n, but for rounding
+    problem = MarginProblem.nu(RBF(gamma=0.5), X, y, nu)
+    certificate = mm.certify(problem, answer(alpha, scale * svc.intercept_[0]))
+    assert certificate.holds(1e-5)
+    assert abs(certificate.gap) < 1e-7
+    short = mm.certify(problem, answer(0.5 * alpha, scale * svc.intercept_[0]))
+    assert not short.holds(1e-3)
+
+
+def test_infeasible_nu_names_the_largest():
+    X = np.arange(5.0)[:, np.newaxis]
+    with pytest.raises(ValueError, match=r"nu=0.9 is infeasible.*at most 0.4"):
+        MarginProblem.nu(Linear(), X, np.array([1, -1, -1, -1, -1.0]), 0.9)
+
+
+def test_no_bias_needs_no_balance():
+    X = np.array([[1.0], [2.0]])
+    problem = replace(MarginProblem.hard(Linear(), X, np.ones(2)), balanced=False)
+    assert mm.certify(problem, answer([1.0, 0.0], 0.0)).holds(1e-14)

@@ -286,16 +286,19 @@ def _(problem: MarginProblem, solution: Solution) -> MarginCertificate:
     assert solution.alpha is not None
     alpha = np.clip(solution.alpha, 0.0, problem.upper)
     box = float(np.abs(alpha - solution.alpha).max())
-    balance = abs(float(problem.y @ alpha))
+    box = max(box, problem.total - float(alpha.sum()))
     below, above = alpha < problem.upper, alpha > 0.0
-    alpha = _balanced(alpha, problem.y)
+    balance = abs(float(problem.y @ alpha)) if problem.balanced else 0.0
+    alpha = _balanced(alpha, problem.y) if problem.balanced else alpha
     scores, _ = _kernel_scores(problem, alpha * problem.y)
     margins = problem.y * (scores + float(solution.b[0]))
     square = float((alpha * problem.y) @ scores)
-    dual = float(alpha.sum()) - 0.5 * square - 0.5 * float(problem.ridge @ alpha**2)
-    primal = _primal(problem, square, margins)
-    # ∂/∂α_i of the dual with b as the multiplier of yᵀα = 0.
-    slope = margins + problem.ridge * alpha - 1.0
+    dual = problem.linear * float(alpha.sum()) - 0.5 * square
+    dual -= 0.5 * float(problem.ridge @ alpha**2)
+    rho = _best_rho(problem, margins) if problem.total else problem.linear
+    primal = _primal(problem, square, margins, rho)
+    # ∂/∂α_i of the dual with b as the multiplier of yᵀα = 0, and ρ as that of 1ᵀα ≥ s.
+    slope = margins + problem.ridge * alpha - rho
     violation = max(
         float(np.max(-slope[below], initial=0.0)),
         float(np.max(slope[above], initial=0.0)),
@@ -305,8 +308,19 @@ def _(problem: MarginProblem, solution: Solution) -> MarginCertificate:
     return MarginCertificate(primal, dual, gap, relative, violation, balance, box)
 
 
-def _primal(problem: MarginProblem, square: float, margins: Floats) -> float:
+def _best_rho(problem: MarginProblem, margins: Floats) -> float:
+    """The ρ that minimises −sρ + Σ u_i (ρ − y_i g(x_i))₊: a weighted quantile of the margins."""
+    order = np.argsort(margins, kind="stable")
+    sums = np.cumsum(problem.upper[order])
+    reached = int(np.searchsorted(sums, problem.total * (1.0 - 1e-12)))
+    return float(margins[order[min(reached, order.size - 1)]])
+
+
+def _primal(problem: MarginProblem, square: float, margins: Floats, rho: float) -> float:
     """P(w, b); for the hard margin that of the plane scaled up until every y g(x) ≥ 1."""
+    if problem.total:
+        slack = np.maximum(rho - margins, 0.0)
+        return 0.5 * square - problem.total * rho + float(problem.upper @ slack)
     hard = np.isinf(problem.upper) & (problem.ridge == 0.0)
     if hard.all():
         smallest = float(margins.min())

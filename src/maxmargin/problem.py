@@ -93,11 +93,13 @@ class KernelSeparationProblem:
 class MarginProblem:
     """The support vector machine, in its dual form for every norm of the slack.
 
-        min ½αᵀ(Q + D)α − 1ᵀα   subject to   0 ≤ α ≤ u,  yᵀα = 0,   Q = yyᵀ∘K
+        min ½αᵀ(Q + D)α − p 1ᵀα   subject to   0 ≤ α ≤ u,  yᵀα = 0,  1ᵀα ≥ s,   Q = yyᵀ∘K
 
-    is the dual of min ½‖w‖² + Σ C_i ξ_i (hinge: u = C, D = 0), of min ½‖w‖² + Σ C_i ξ_i² (squared
-    hinge: u = ∞, D = diag 1/(2C_i)) and of the hard margin (u = ∞, D = 0). Weights of samples and
-    classes are just C_i. Reference: Cristianini, Shawe-Taylor (2000), chapter 6.
+    is, with p = 1 and s = 0, the dual of min ½‖w‖² + Σ C_i ξ_i (hinge: u = C, D = 0), of
+    min ½‖w‖² + Σ C_i ξ_i² (squared hinge: u = ∞, D = diag 1/(2C_i)) and of the hard margin (u = ∞,
+    D = 0); with p = 0, u = 1/n and s = ν it is that of the ν-machine. Without a bias yᵀα = 0 falls
+    away. Weights of samples and classes are just C_i.
+    Reference: Cristianini, Shawe-Taylor (2000), chapter 6.
 
     Parameters
     ----------
@@ -110,6 +112,12 @@ class MarginProblem:
         u.
     ridge : ndarray of shape (n,)
         The diagonal of D.
+    linear : float, default=1.0
+        p.
+    total : float, default=0.0
+        s.
+    balanced : bool, default=True
+        Whether there is a bias, and so yᵀα = 0.
     """
 
     kernel: Kernel
@@ -118,6 +126,9 @@ class MarginProblem:
     index: Integers
     upper: Floats
     ridge: Floats
+    linear: float = 1.0
+    total: float = 0.0
+    balanced: bool = True
 
     @classmethod
     def hard(cls, kernel: Kernel, X: Any, y: Floats) -> MarginProblem:
@@ -136,3 +147,15 @@ class MarginProblem:
         """Norm-2 slack of cost C, a number or one a sample."""
         n = len(y)
         return cls(kernel, X, y, np.arange(n), np.full(n, np.inf), 0.5 / np.broadcast_to(C, n))
+
+    @classmethod
+    def nu(cls, kernel: Kernel, X: Any, y: Floats, nu: float) -> MarginProblem:
+        """ν bounds the fraction of margin errors from above, of support vectors from below."""
+        n = len(y)
+        largest = 2.0 * min(np.sum(y > 0), np.sum(y < 0)) / n
+        if not 0.0 < nu <= largest:
+            raise ValueError(
+                f"nu={nu} is infeasible: more than 0 and at most {largest:g} for class counts "
+                f"{np.sum(y > 0)} and {np.sum(y < 0)} (2·min/n)."
+            )
+        return cls(kernel, X, y, np.arange(n), np.full(n, 1.0 / n), np.zeros(n), 0.0, float(nu))
