@@ -125,6 +125,22 @@ class Solution:
 Callback = Callable[[Step], Any]
 
 
+@dataclass(frozen=True)
+class Limits:
+    """When a solver gives up: after so many iterations or seconds; None sets no limit."""
+
+    iterations: int | None = None
+    seconds: float | None = None
+
+    def reached(self, n_iter: int, progress: Progress) -> Status | None:
+        """Return which limit has been reached, if one has."""
+        if self.iterations is not None and n_iter >= self.iterations:
+            return Status.ITERATION_LIMIT
+        if self.seconds is not None and progress.seconds >= self.seconds:
+            return Status.TIME_LIMIT
+        return None
+
+
 class Progress:
     """Clock, trace and callbacks of one solver run: the single hook that everyone listens to.
 
