@@ -3,6 +3,8 @@
 A contestant is a function of a benchmark module. Called with its options it returns ``fit``, and
 ``fit(X, y)`` returns a model: what it imports and prepares is outside the clock, what ``fit`` does
 is inside. A judge, ``judge(model, X, y)``, then states facts about the model, the same for all.
+A contestant that likes its data in another form than they were saved in is told by the name of a
+function ``form(X)``: it is applied before the clock, and the judge sees the data as saved.
 
 Run as a program, this module is the fresh process of one contestant:
 
@@ -14,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import math
 import os
 import platform
 import resource
@@ -135,15 +138,18 @@ def run(
     judge: str,
     laps: Sequence[dict[str, Any]] = ({},),
     repeats: int = 3,
+    form: str | None = None,
+    long: float = math.inf,
 ) -> list[Outcome]:
     """Race one contestant in a process of its own; return an outcome for the options of each lap.
 
     Laps take turns, so that what the machine does meanwhile slows all of them alike. Memory is
-    the peak of a lap's first fit and of those before it.
+    the peak of a lap's first fit and of those before it. Fits that take longer than ``long``
+    seconds are not repeated: noise is a small part of them.
     """
     order = {
         "module": module, "contestant": contestant, "folder": str(folder), "judge": judge,
-        "laps": list(laps), "repeats": repeats,
+        "laps": list(laps), "repeats": repeats, "form": form, "long": long,
     }  # fmt: skip
     return [Outcome(**outcome) for outcome in fresh([__file__, json.dumps(order)])]
 
@@ -160,15 +166,30 @@ def fresh(arguments: list[str], **environment: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def clocked(statement: str, after: str = "pass", **environment: str) -> float:
+    """Return the seconds that a statement takes in a new process, once ``after`` is done."""
+    program = (
+        f"{after}\nimport json, time\nstarted = time.perf_counter()\n{statement}\n"
+        "print(json.dumps(time.perf_counter() - started))"
+    )
+    return fresh(["-c", program], **environment)
+
+
 def contest(order: dict[str, Any]) -> list[Outcome]:
     """Warm up, load the data, fit under the clock, then judge: the life of a fresh process."""
     module = importlib.import_module(order["module"])
     contestant, judge = getattr(module, order["contestant"]), getattr(module, order["judge"])
     fits: list[Fit] = [contestant(**options) for options in order["laps"]]
     folder = Path(order["folder"])
+    form = getattr(module, order["form"]) if order["form"] else lambda X: X
+
+    def formed(n_rows: int | None = None) -> tuple[Any, Any]:
+        X, y = load(folder, n_rows)
+        return form(X), y
+
     for fit in fits:
-        fit(*load(folder, WARM_UP))
-    X, y = load(folder)
+        fit(*formed(WARM_UP))
+    X, y = formed()
     baseline = forget_peak()
     outcomes = [Outcome([], 0, size_of(X), {}) for _ in fits]
     for repetition in range(order["repeats"]):
@@ -178,8 +199,11 @@ def contest(order: dict[str, Any]) -> list[Outcome]:
             outcomes[k].seconds.append(time.perf_counter() - started)
             if repetition == 0:
                 memory = peak_memory() - baseline
-                outcomes[k] = replace(outcomes[k], extra_memory=memory, facts=judge(model, X, y))
+                facts = judge(model, *((X, y) if order["form"] is None else load(folder)))
+                outcomes[k] = replace(outcomes[k], extra_memory=memory, facts=facts)
             del model
+        if max(outcome.seconds[-1] for outcome in outcomes) > order["long"]:
+            break
     return outcomes
 
 
@@ -205,7 +229,7 @@ def peak_memory() -> int:
 # Where and with what -------------------------------------------------------------------------
 
 
-def machine() -> dict[str, Any]:
+def machine(packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
     """Describe the machine, the versions and the moment of a measurement."""
     return {
         "date": datetime.now().astimezone().isoformat(timespec="seconds"),
@@ -215,7 +239,7 @@ def machine() -> dict[str, Any]:
         else os.cpu_count(),
         "load": os.getloadavg()[0],
         "python": platform.python_version(),
-        **{name: _version(name) for name in PACKAGES},
+        **{name: _version(name) for name in packages},
     }
 
 
@@ -295,9 +319,14 @@ def _times(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}×"
 
 
-def report(tables: Iterable[Table], out: Path | None) -> list[Table]:
+def report(
+    tables: Iterable[Any],
+    out: Path | None,
+    show: Callable[[Any], None] = show,
+    packages: Sequence[str] = PACKAGES,
+) -> list[Any]:
     """Print each case when it is done, and write all of them as JSON where asked."""
-    description = machine()
+    description = machine(packages)
     print(", ".join(f"{name} {value}" for name, value in description.items()))
     done = []
     for table in tables:

@@ -407,11 +407,7 @@ def start_up(course: Course) -> Iterator[Table]:
     repeats = 3 if course.quick else 7
 
     def best(statement: str, after: str = "pass", **environment: str) -> float:
-        program = (
-            f"{after}\nimport json, time\nstarted = time.perf_counter()\n{statement}\n"
-            "print(json.dumps(time.perf_counter() - started))"
-        )
-        return min(race.fresh(["-c", program], **environment) for _ in range(repeats))
+        return min(race.clocked(statement, after, **environment) for _ in range(repeats))
 
     base = "import sklearn.base"
     sklearn = best(base)
@@ -442,12 +438,8 @@ def start_up(course: Course) -> Iterator[Table]:
 
 
 def _with_empty_cache(statement: str, after: str) -> float:
-    program = (
-        f"{after}\nimport json, time\nstarted = time.perf_counter()\n{statement}\n"
-        "print(json.dumps(time.perf_counter() - started))"
-    )
     with tempfile.TemporaryDirectory() as cache:
-        return race.fresh(["-c", program], NUMBA_CACHE_DIR=cache)
+        return race.clocked(statement, after, NUMBA_CACHE_DIR=cache)
 
 
 def proofs(course: Course) -> Iterator[Table]:

@@ -108,6 +108,9 @@ class Solution:
         u ≥ 0 with Zᵀu = 0: the proof that no plane separates (Gordan's alternative).
     margins : ndarray of shape (n_rows of Z,), optional
         m of an algorithm that chooses its margins too.
+    scores : ndarray of shape (n,), optional
+        Σ_l α_l y_l K(x_l, x_m) as a kernel solver has them: a claim that a certificate may check
+        on some samples instead of computing all of them anew.
     """
 
     w: Floats
@@ -119,6 +122,7 @@ class Solution:
     alpha: Floats | None = None
     multipliers: Floats | None = None
     margins: Floats | None = None
+    scores: Floats | None = field(default=None, repr=False)
     trace: Trace | None = field(default=None, repr=False)
 
 

@@ -5,6 +5,8 @@ Pools are made when needed and not kept, so that forked children, threads and Da
 
 from __future__ import annotations
 
+import itertools
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +22,8 @@ Result = TypeVar("Result")
 _lock = threading.Lock()
 _users = 0
 _limits: Any = None
+# What `at_most` set for this thread.
+_here = threading.local()
 
 
 @contextmanager
@@ -39,22 +43,47 @@ def single_threaded_blas() -> Iterator[None]:
                 _limits.restore_original_limits()
 
 
+@contextmanager
+def at_most(n_jobs: int | None) -> Iterator[None]:
+    """Let this thread use ``n_jobs`` cores (None: as before; −1: all; −2: all but one)."""
+    before = getattr(_here, "limit", None)
+    if n_jobs is not None:
+        _here.limit = n_jobs if n_jobs > 0 else max(1, _available() + 1 + n_jobs)
+    try:
+        yield
+    finally:
+        _here.limit = before
+
+
 def in_parallel(
     work: Callable[[Part, threading.Event], Result], parts: Sequence[Part], *, alone: bool = False
 ) -> list[Result]:
-    """Return ``[work(part, stop) for part in parts]``, computed on all cores.
+    """Return ``[work(part, stop) for part in parts]``, computed on all cores, this thread's too.
 
     ``work`` should release the GIL and return early once ``stop`` is set: that is how Ctrl-C in
-    the main thread ends the others. ``alone`` keeps to this thread, for work that calls back
-    into the caller's own functions.
+    the main thread ends the others; what it shares between cores in turn stays on its own.
+    ``alone`` keeps to this thread, for work that calls back into the caller's own functions.
     """
     stop = threading.Event()
-    if alone or len(parts) == 1:
+    helpers = min(n_threads(), len(parts)) - 1
+    if alone or helpers < 1:
         return [work(part, stop) for part in parts]
-    pool = ThreadPoolExecutor(max_workers=n_threads())
+    results: list[Any] = [None] * len(parts)
+    turn = itertools.count()  # its next() is atomic
+
+    def take_turns() -> None:
+        with at_most(1):
+            while not stop.is_set() and (k := next(turn)) < len(parts):
+                results[k] = work(parts[k], stop)
+
+    pool = ThreadPoolExecutor(max_workers=helpers)
     with single_threaded_blas():
         try:
-            return list(pool.map(lambda part: work(part, stop), parts))
+            others = [pool.submit(take_turns) for _ in range(helpers)]
+            take_turns()
+            for other in others:
+                other.result()
+            return results
         finally:
             stop.set()
             # After Ctrl-C a thread deep in LAPACK is left to end by itself.
@@ -71,5 +100,12 @@ def interruptible(work: Callable[[], Result]) -> Result:
 
 
 def n_threads() -> int:
-    """Cores this process may use."""
-    return int(cpu_count())
+    """Cores that this thread may use."""
+    return getattr(_here, "limit", None) or _available()
+
+
+def _available() -> int:
+    """Cores of this process; the workers of joblib and Dask share them by OMP_NUM_THREADS."""
+    share = os.environ.get("OMP_NUM_THREADS", "")
+    cores = int(cpu_count())
+    return min(cores, int(share)) if share.isdigit() and int(share) > 0 else cores

@@ -1,9 +1,8 @@
-"""The Gram matrix on the CPU: computed in blocks by matrix products, kept where memory allows."""
+"""The Gram matrix on the CPU: computed in tiles on all cores, rows kept where memory allows."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from threading import Event
 from typing import Any
 
@@ -13,13 +12,14 @@ from ..kernels import Kernel, Precomputed
 from ..rows import compiled
 from ..samples import Floats, Integers
 from ..threads import in_parallel
+from .values import HEIGHT, WIDTH, values_of
 
-# Kernel values computed at a time: 16 MiB in float32.
-BLOCK = 1 << 22
-# Side of the tiles that a kept Gram matrix is made of: they fit a core's cache.
-TILE = 512
-# The share of the free memory that a kept Gram matrix may take.
+# The share of the free memory that kept values may take.
 SHARE = 0.25
+# Values of so few multiplications are computed again as fast as the system hands out the memory to
+# keep them in: of those no more than this many bytes are kept.
+CHEAP = 100.0
+MODEST = 256 << 20
 
 
 class Gram:
@@ -29,12 +29,14 @@ class Gram:
     ----------
     kernel : Kernel
     X : array or CSR matrix of shape (n_samples, n_features), or the square Gram matrix itself for
-        a precomputed kernel. float32 rows give float32 blocks; sums are made in float64.
+        a precomputed kernel.
     index : ndarray of int, optional
         The rows that take part, all by default.
     budget : int, optional
-        Bytes that K may take to be kept whole, a quarter of the free memory by default; beyond it
-        blocks are computed each time they are asked for.
+        Bytes that kept values may take, a quarter of the free memory by default; what does not
+        fit is computed each time it is asked for.
+    dtype : dtype, optional
+        In which values are computed, that of X by default. Sums are made in float64.
 
     Examples
     --------
@@ -45,23 +47,43 @@ class Gram:
     """
 
     def __init__(
-        self, kernel: Kernel, X: Any, index: Integers | None = None, budget: int | None = None
+        self,
+        kernel: Kernel,
+        X: Any,
+        index: Integers | None = None,
+        budget: float | None = None,
+        dtype: Any = None,
     ) -> None:
         self.kernel = kernel
         self.X = X
         self.index = np.arange(X.shape[0]) if index is None else index
-        size = self.index.size**2 * X.dtype.itemsize
-        self._keep = size <= (free_memory() * SHARE if budget is None else budget)
+        self.dtype = np.dtype(X.dtype if dtype is None else dtype)
+        self.budget = free_memory() * SHARE if budget is None else budget
+        self._subset = index
+        self._values: Any = None
+        self._kept: Any = None
+        self._diagonal: Any = None
+        self._spare: list[Floats] = []
         # A Gram matrix that the caller computed is there already.
         given = isinstance(kernel, Precomputed) and index is None
-        self._keep |= given
-        self._whole: Any = X if given else None
-        self._diagonal: Any = None
+        self._whole: Any = X if given and X.dtype == self.dtype else None
 
     @property
     def n_samples(self) -> int:
         """Rows of K."""
         return self.index.size
+
+    @property
+    def values(self) -> Any:
+        """Where values are computed."""
+        if self._values is None:
+            self._values = values_of(self.kernel, self.X, self._subset, self.dtype, self.budget / 4)
+        return self._values
+
+    @property
+    def fits(self) -> bool:
+        """Whether the whole of K fits the budget."""
+        return self._whole is not None or self.n_samples**2 * self.dtype.itemsize <= self.budget
 
     def diagonal(self) -> Floats:
         """Return K(x_i, x_i) in float64."""
@@ -71,63 +93,165 @@ class Gram:
 
     def restrict(self, rows: Integers) -> Gram:
         """Return the Gram matrix of some of these rows."""
-        return Gram(self.kernel, self.X, self.index[rows])
+        return Gram(self.kernel, self.X, self.index[rows], self.budget, self.dtype)
 
-    def block(self, rows: Integers) -> Floats:
-        """Return K[rows, rows]."""
-        if self._hold():
+    def whole(self) -> Floats:
+        """Return all of K, and keep it."""
+        if self._whole is None:
+            K = np.empty((self.n_samples, self.n_samples), dtype=self.dtype)
+            edges = range(0, self.n_samples, WIDTH)
+            corners = [(i, j) for i in edges for j in edges if i <= j]
+
+            def fill(corner: tuple[int, int], stop: Event) -> None:
+                """Compute one tile on or above the diagonal, and mirror it."""
+                if stop.is_set():
+                    return
+                rows, columns = (slice(k, min(k + WIDTH, self.n_samples)) for k in corner)
+                tile = np.empty((rows.stop - rows.start, columns.stop - columns.start), self.dtype)
+                prepared = self.values.prepare(np.arange(rows.start, rows.stop))
+                self.values.tile(prepared, slice(None), columns, tile)
+                K[rows, columns] = tile
+                K[columns, rows] = tile.T
+
+            in_parallel(fill, corners, alone=not self.kernel.elementwise)
+            np.fill_diagonal(K, self.diagonal())
+            self._whole = K
+        return self._whole
+
+    def block(self, rows: Integers, columns: Integers | None = None) -> Floats:
+        """Return K[rows, columns], K[rows, rows] by default."""
+        own = columns is None
+        columns = rows if columns is None else columns
+        if self._whole is not None:
             first = rows[0] if rows.size else 0
-            if (rows == np.arange(first, first + rows.size)).all():
+            if own and (rows == np.arange(first, first + rows.size)).all():
                 return self._whole[first : first + rows.size, first : first + rows.size].copy()
-            return self._whole[np.ix_(rows, rows)]
-        K = self._compute(rows, rows)
-        if self.kernel.elementwise:  # else K may belong to the caller
+            return self._whole[np.ix_(rows, columns)]
+        K = self.values.block(rows, columns)
+        if own and self.kernel.elementwise:
             np.fill_diagonal(K, self.diagonal()[rows])
         return K
 
-    def dot(self, rows: Integers, v: Floats) -> Floats:
-        """Return K[:, rows] v in float64."""
+    def dot(self, rows: Integers, v: Floats, keep: Any = None) -> Floats:
+        """Return K[:, rows] v in float64.
+
+        Where the boolean array ``keep`` is true the row is kept for a next time, if memory allows.
+        """
         total = np.zeros(self.n_samples)
-        if self._hold():
-            # K is symmetric, and its rows lie in one piece.
-            add_rows(self._whole, rows, v, total)
+        if self._whole is not None:
+            self._add_kept(self._whole, rows, v, total)
             return total
-        for some in _pieces(self.n_samples, rows.size):
-            K = self._compute(np.arange(some.start, some.stop), rows)
-            total[some] = K.astype(np.float64, copy=False) @ v
+        slots = self._slots(rows, keep)
+        known = slots.known
+        if known.any():
+            self._add_kept(slots.cache, slots.of[known], v[known], total)
+        if not known.all():
+            self._add_new(rows[~known], v[~known], slots, slots.of[~known], total)
         return total
 
-    def _hold(self) -> bool:
-        """Whether K is kept whole; computes it, on all cores, when that is first asked."""
-        if self._keep and self._whole is None:
-            self._whole = np.empty((self.n_samples, self.n_samples), dtype=self.X.dtype)
-            edges = range(0, self.n_samples, TILE)
-            corners = [(i, j) for i in edges for j in edges if i <= j]
-            in_parallel(self._fill, corners, alone=not self.kernel.elementwise)
-            np.fill_diagonal(self._whole, self.diagonal())
-        return self._keep
+    def product(self, rows: Integers, columns: Integers, v: Floats) -> Floats:
+        """Return K[rows, columns] v in float64."""
+        total = np.empty(rows.size)
+        for start in range(0, rows.size, WIDTH):
+            part = slice(start, start + WIDTH)
+            total[part] = self.block(rows[part], columns).astype(np.float64, copy=False) @ v
+        return total
 
-    def _fill(self, corner: tuple[int, int], stop: Event) -> None:
-        """Compute one tile of K on or above the diagonal, and mirror it."""
-        if stop.is_set():
-            return
-        rows, columns = (np.arange(k, min(k + TILE, self.n_samples)) for k in corner)
-        tile = self._compute(rows, columns)
-        self._whole[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] = tile
-        self._whole[columns[0] : columns[-1] + 1, rows[0] : rows[-1] + 1] = tile.T
+    def _slots(self, rows: Integers, keep: Any) -> _Slots:
+        if self._kept is None:
+            cheap = self.values.cost < CHEAP
+            budget = min(self.budget, MODEST) if cheap else self.budget
+            self._kept = _Kept(self.n_samples, self.dtype, budget)
+        return self._kept.slots(rows, keep)
 
-    def _compute(self, rows: Integers, columns: Integers) -> Floats:
-        rows, columns = self.index[rows], self.index[columns]
-        if isinstance(self.kernel, Precomputed):
-            return self.X[np.ix_(rows, columns)]
-        return self.kernel(self.X[rows], self.X[columns])
+    def _add_kept(self, cache: Floats, at: Integers, v: Floats, total: Floats) -> None:
+        """Do total ← total + Σ_k v_k cache[at_k]."""
+
+        def work(start: int, stop: Event) -> None:
+            add_rows(cache, at, v, start, total[start : start + 8192])
+
+        in_parallel(work, range(0, total.size, 8192))
+
+    def _add_new(
+        self, rows: Integers, v: Floats, slots: _Slots, at: Integers, total: Floats
+    ) -> None:
+        """Compute rows of K tile by tile, add them to ``total``, keep those that have a slot."""
+        prepared = self.values.prepare(rows)
+        own = self.diagonal()[rows] if self.kernel.elementwise else None
+
+        def work(start: int, stop: Event) -> None:
+            columns = slice(start, min(start + WIDTH, self.n_samples))
+            # Memory from the system comes page by page, at the price of the values in it.
+            memory = self._spare.pop() if self._spare else np.empty((HEIGHT, WIDTH), self.dtype)
+            for first in range(0, rows.size, HEIGHT):
+                if stop.is_set():
+                    return
+                part = slice(first, min(first + HEIGHT, rows.size))
+                size = (part.stop - first) * (columns.stop - start)
+                tile = memory.reshape(-1)[:size].reshape(-1, columns.stop - start)
+                self.values.tile(prepared, part, columns, tile)
+                if own is not None:  # exactly the diagonal, not what rounding makes of it
+                    here = np.flatnonzero((rows[part] >= start) & (rows[part] < columns.stop))
+                    tile[here, rows[part][here] - start] = own[part][here]
+                add_rows(tile, np.arange(tile.shape[0]), v[part], 0, total[columns])
+                keep_rows(tile, at[part], start, slots.cache)
+            self._spare.append(memory)
+
+        in_parallel(work, range(0, self.n_samples, WIDTH), alone=not self.kernel.elementwise)
 
 
-def _pieces(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Yield slices of rows that make blocks of about ``BLOCK`` values each."""
-    step = max(1, BLOCK // max(n_columns, 1))
-    for first in range(0, n_rows, step):
-        yield slice(first, min(first + step, n_rows))
+class _Slots:
+    """Where the rows of one request are kept: −1 for those that have no place."""
+
+    def __init__(self, cache: Floats, of: Integers, known: Any) -> None:
+        self.cache = cache
+        self.of = of
+        self.known = known
+
+
+class _Kept:
+    """Rows of K that were computed: as many as the budget holds, the least recently used go."""
+
+    def __init__(self, n_samples: int, dtype: np.dtype[Any], budget: float) -> None:
+        capacity = int(min(n_samples, budget // max(1, n_samples * dtype.itemsize)))
+        # Pages of an empty array cost nothing until a row is written to them.
+        self.cache = np.empty((capacity, n_samples), dtype=dtype)
+        self.slot = np.full(n_samples, -1)
+        self.owner = np.full(capacity, -1)
+        self.used = np.zeros(capacity, dtype=np.int64)
+        self.n_given = 0
+        self.clock = 0
+
+    def slots(self, rows: Integers, keep: Any) -> _Slots:
+        """Return the slots of ``rows``; those with ``keep`` are given one if they have none."""
+        self.clock += 1
+        at = self.slot[rows]
+        known = at >= 0
+        self.used[at[known]] = self.clock
+        if keep is not None:
+            wanted = np.flatnonzero(~known & keep)
+            at[wanted] = self._give(rows[wanted])
+        return _Slots(self.cache, at, known)
+
+    def _give(self, rows: Integers) -> Integers:
+        """Give slots to rows: empty ones, then those longest unused; −1 where all are in use."""
+        slots = np.full(rows.size, -1)
+        fresh = np.arange(self.n_given, min(self.n_given + rows.size, self.owner.size))
+        self.n_given += fresh.size
+        # Two cores that meet in a new page would both make it: one of them beforehand does it once.
+        self.cache[fresh, :: 4096 // self.cache.itemsize] = 0
+        self.used[fresh] = self.clock
+        n = min(rows.size - fresh.size, self.owner.size)
+        if n > 0:
+            oldest = np.argpartition(self.used, n - 1)[:n]
+            fresh = np.concatenate([fresh, oldest[self.used[oldest] < self.clock]])
+            fresh = fresh[: rows.size]
+        owners = self.owner[fresh]
+        self.slot[owners[owners >= 0]] = -1
+        slots[: fresh.size] = fresh
+        self.owner[fresh], self.slot[rows[: fresh.size]] = rows[: fresh.size], fresh
+        self.used[fresh] = self.clock
+        return slots
 
 
 def free_memory() -> int:
@@ -139,11 +263,31 @@ def free_memory() -> int:
 
 
 @compiled
-def add_rows(K, rows, v, total):
-    """Do total ← total + Σ_k v_k K[rows_k], in strips that stay in the cache."""
-    for start in range(0, total.size, 2048):
-        part = total[start : start + 2048]
-        for k in range(rows.size):
-            values = K[rows[k]][start : start + 2048]
+def add_rows(K, rows, v, start, total):
+    """Do total ← total + Σ_k v_k K[rows_k, start:], in strips that stay in the cache."""
+    for first in range(0, total.size, 2048):
+        part = total[first : first + 2048]
+        low, high = start + first, start + first + part.size
+        k = 0
+        while k + 4 <= rows.size:  # four rows share the reading and writing of the sums
+            a, b = K[rows[k]][low:high], K[rows[k + 1]][low:high]
+            c, d = K[rows[k + 2]][low:high], K[rows[k + 3]][low:high]
+            va, vb, vc, vd = v[k], v[k + 1], v[k + 2], v[k + 3]
             for j in range(part.size):
-                part[j] += v[k] * values[j]
+                part[j] += va * a[j] + vb * b[j] + vc * c[j] + vd * d[j]
+            k += 4
+        while k < rows.size:
+            a, va = K[rows[k]][low:high], v[k]
+            for j in range(part.size):
+                part[j] += va * a[j]
+            k += 1
+
+
+@compiled
+def keep_rows(tile, at, start, cache):
+    """Do cache[at_k, start:] ← tile[k] for the rows k that have a slot."""
+    for k in range(at.size):
+        if at[k] >= 0:
+            values, row = tile[k], cache[at[k]][start : start + tile.shape[1]]
+            for j in range(values.size):
+                row[j] = values[j]

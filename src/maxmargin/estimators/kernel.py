@@ -178,6 +178,8 @@ class KernelPerceptron(CertifiedClassifier):
 
         everything = problem.index.size == training.X.shape[0]
         gram = self._gram if everything else self._gram.restrict(problem.index)
+        if gram.fits:
+            gram.whole()
         solver = DualPerceptron(gram, max_iter, training.rng if self.shuffle else None)
         n = problem.index.size
         alpha = np.zeros(n) if start is None else start.alpha[problem.index]

@@ -1,0 +1,26 @@
+"""Proofs of what came out, recomputed in float64 by code that did not produce it.
+
+`certify` looks at the problem and at the bare numbers of the answer, never at a solver's state.
+A plane separates when the smallest margin exceeds what rounding could have made of it; a set is
+inseparable when u ≥ 0, Σu = 1, Zᵀu = 0 (Gordan's alternative) holds up to rounding.
+"""
+
+from . import margin, separation  # what `certify` knows
+from .base import Certificate, NotSeparableError, certify
+from .margin import MarginCertificate
+from .multipliers import gordan_residual, margin_bound, refutes
+from .separation import LeastSquaresCertificate, SeparationCertificate
+
+__all__ = [
+    "Certificate",
+    "LeastSquaresCertificate",
+    "MarginCertificate",
+    "NotSeparableError",
+    "SeparationCertificate",
+    "certify",
+    "gordan_residual",
+    "margin",
+    "margin_bound",
+    "refutes",
+    "separation",
+]

@@ -1,0 +1,172 @@
+"""How far a support vector machine is from its optimum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..problem import MarginProblem
+from ..samples import Floats, Integers
+from ..solution import Solution
+from .base import certify
+from .scores import kernel_scores
+
+# Claimed scores that differ from recomputed ones by more, relative to the largest, are not used.
+DOUBTFUL = 1e-3
+
+
+@dataclass(frozen=True)
+class MarginCertificate:
+    """How far a support vector machine is from its optimum.
+
+    Parameters
+    ----------
+    primal, dual : float
+        P(w, b) and D(α), with P ≥ D for every feasible answer and P = D at the optimum.
+    gap, relative_gap : float
+        P − D, and that relative to P.
+    violation : float
+        The worst violation of the KKT conditions at b, where the margin is 1 (for the ν-machine:
+        relative to its ρ).
+    balance : float
+        \\|yᵀα\\| before it was repaired, relative to Σα where that exceeds 1.
+    box : float
+        How far α was outside of 0 ≤ α ≤ u before it was clipped, relative to the largest α where
+        that exceeds 1.
+    rounding : float
+        How well the scores are known: 0 where all of them were recomputed; where a sample of them
+        was compared with what the solver claims, twice the largest difference.
+    n_checked : int
+        Samples whose scores were recomputed in float64.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    violation: float
+    balance: float
+    box: float
+    rounding: float = 0.0
+    n_checked: int = 0
+
+    def holds(self, tol: float = 1e-6) -> bool:
+        """Return whether the KKT conditions hold to ``tol`` and α is feasible to ``tol``."""
+        return max(self.violation + self.rounding, self.balance, self.box) <= tol
+
+    def __str__(self) -> str:
+        return (
+            f"optimal to a relative gap of {self.relative_gap:.1e}: primal {self.primal:.8g}, dual "
+            f"{self.dual:.8g}, worst KKT violation {self.violation:.1e}"
+        )
+
+
+@certify.register
+def _(
+    problem: MarginProblem, solution: Solution, *, sample: int | None = None
+) -> MarginCertificate:
+    assert solution.alpha is not None
+    alpha = np.clip(solution.alpha, 0.0, problem.upper)
+    box = float(np.abs(alpha - solution.alpha).max()) / max(1.0, float(alpha.max()))
+    box = max(box, problem.total - float(alpha.sum()))
+    balance = abs(float(problem.y @ alpha)) if problem.balanced else 0.0
+    balance /= max(1.0, float(alpha.sum()))
+    below, above = alpha < problem.upper, alpha > 0.0
+    scores, rounding, n_checked = _scores(problem, solution, alpha, sample)
+    alpha = _balanced(alpha, problem.y) if problem.balanced else alpha
+    margins = problem.y * (scores + float(solution.b[0]))
+    square = float((alpha * problem.y) @ scores)
+    dual = problem.linear * float(alpha.sum()) - 0.5 * square
+    dual -= 0.5 * float(problem.ridge @ alpha**2)
+    rho = _best_rho(problem, margins) if problem.total else problem.linear
+    primal = primal_value(problem, square, margins)
+    # ∂/∂α_i of the dual with b as the multiplier of yᵀα = 0, and ρ as that of 1ᵀα ≥ s.
+    slope = margins + problem.ridge * alpha - rho
+    violation = max(
+        float(np.max(-slope[below], initial=0.0)),
+        float(np.max(slope[above], initial=0.0)),
+    )
+    if problem.total and rho > 0.0:
+        violation, rounding = violation / rho, rounding / rho
+    gap = primal - dual
+    relative = gap / max(abs(primal), np.finfo(float).tiny)
+    return MarginCertificate(
+        primal, dual, gap, relative, violation, balance, box, rounding, n_checked
+    )
+
+
+def _scores(
+    problem: MarginProblem, solution: Solution, alpha: Floats, sample: int | None
+) -> tuple[Floats, float, int]:
+    """Return Σ_l α_l y_l K(x_l, x_m) of every sample, how well they are known, and of how many.
+
+    Without ``sample`` all are recomputed. Else the solver's own are compared with those of so many
+    samples, the worst by its own account and others at random; should they differ by more than
+    rounding explains, all are recomputed after all.
+    """
+    n, coefficients = problem.y.size, alpha * problem.y
+    if problem.balanced and sample is None:
+        coefficients = _balanced(alpha, problem.y) * problem.y
+    if sample is None or solution.scores is None or n <= sample:
+        return kernel_scores(problem, coefficients)[0], 0.0, n
+    rows = _suspects(problem, solution, alpha, sample)
+    claimed = solution.scores
+    exact = kernel_scores(problem, coefficients, rows)[0]
+    rounding = 2.0 * float(np.abs(exact - claimed[rows]).max())
+    if rounding > DOUBTFUL * max(1.0, float(np.abs(exact).max())):
+        return kernel_scores(problem, coefficients)[0], 0.0, n
+    scores = claimed.copy()
+    scores[rows] = exact
+    return scores, rounding, rows.size
+
+
+def _suspects(problem: MarginProblem, solution: Solution, alpha: Floats, sample: int) -> Integers:
+    """Return the samples that violate most by the solver's account, as many at random, both."""
+    assert solution.scores is not None
+    margins = problem.y * (solution.scores + float(solution.b[0])) + problem.ridge * alpha
+    level = _best_rho(problem, margins) if problem.total else problem.linear
+    wrong = np.maximum(
+        np.where(alpha < problem.upper, level - margins, -np.inf),
+        np.where(alpha > 0.0, margins - level, -np.inf),
+    )
+    worst = np.argpartition(-wrong, sample // 2)[: sample // 2]
+    others = np.random.RandomState(0).permutation(problem.y.size)[: sample - sample // 2]
+    return np.union1d(worst, others)
+
+
+def _best_rho(problem: MarginProblem, margins: Floats) -> float:
+    """The ρ that minimises −sρ + Σ u_i (ρ − y_i g(x_i))₊: a weighted quantile of the margins."""
+    order = np.argsort(margins, kind="stable")
+    sums = np.cumsum(problem.upper[order])
+    reached = int(np.searchsorted(sums, problem.total * (1.0 - 1e-12)))
+    return float(margins[order[min(reached, order.size - 1)]])
+
+
+def primal_value(problem: MarginProblem, square: float, margins: Floats) -> float:
+    """Return P(w, b) from ‖w‖² and the margins y g(x).
+
+    For the hard margin it is that of the plane scaled up until every y g(x) ≥ 1; ∞ if none does it.
+    """
+    if problem.total:
+        rho = _best_rho(problem, margins)
+        slack = np.maximum(rho - margins, 0.0)
+        return 0.5 * square - problem.total * rho + float(problem.upper @ slack)
+    hard = np.isinf(problem.upper) & (problem.ridge == 0.0)
+    if hard.all():
+        smallest = float(margins.min())
+        return 0.5 * square / min(smallest, 1.0) ** 2 if smallest > 0 else np.inf
+    slack = np.maximum(1.0 - margins, 0.0)
+    if slack[hard].any():
+        return np.inf
+    linear, squared = np.isfinite(problem.upper), problem.ridge > 0.0
+    cost = float(problem.upper[linear] @ slack[linear])
+    return 0.5 * square + cost + float((0.5 / problem.ridge[squared]) @ slack[squared] ** 2)
+
+
+def _balanced(alpha: Floats, y: Floats) -> Floats:
+    """Shrink the heavier class of α until yᵀα = 0: it stays in its box."""
+    sums = alpha[y > 0].sum(), alpha[y < 0].sum()
+    target = min(sums)
+    factors = [target / total if total > 0 else 0.0 for total in sums]
+    return np.where(y > 0, factors[0], factors[1]) * alpha

@@ -1,0 +1,223 @@
+"""Whether a plane separates, or whether none can; whether it minimises squares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..problem import KernelSeparationProblem, LeastSquaresProblem, SeparationProblem
+from ..samples import Floats, Samples
+from ..solution import Solution
+from .base import certify
+from .multipliers import ROUNDING, gordan_residual, refutes
+from .scores import kernel_scores
+
+
+@dataclass(frozen=True)
+class SeparationCertificate:
+    """Whether a plane separates, or whether none can.
+
+    Parameters
+    ----------
+    n_samples, n_errors : int
+        Samples, and those with z·a ≤ 0.
+    margin : float
+        The smallest functional margin min z·a.
+    geometric_margin : float
+        The smallest distance min z·a/‖w‖, negative when a sample is on the wrong side.
+        Between two classes of a linear machine it is the distance to their common plane.
+    rounding : float
+        Bound on what float64 rounding may have added to ``margin``.
+    radius : float
+        R = max‖x‖.
+    augmented_margin : float
+        min z·a/‖a‖ with the bias as a coordinate: what the perceptron's mistake bound is made of.
+    augmented_radius : float
+        max‖z‖.
+    refutation : float or None
+        ‖Zᵀu‖∞ of the multipliers u offered as a proof of inseparability, relative to what its
+        terms sum to without signs; None when none were offered.
+    refutes : bool
+        The multipliers prove that no plane separates: Zᵀu = 0 up to rounding, and exactly for some
+        u ≥ 0 with the same support where that could be checked in rational arithmetic.
+    """
+
+    n_samples: int
+    n_errors: int
+    margin: float
+    geometric_margin: float
+    rounding: float
+    radius: float
+    augmented_margin: float
+    augmented_radius: float
+    refutation: float | None = None
+    refutes: bool = False
+
+    @property
+    def separates(self) -> bool:
+        """Every sample lies strictly on its side, by more than rounding."""
+        return self.margin > self.rounding
+
+    @property
+    def violation(self) -> float:
+        """0 with a proof either way, else how far the worst sample is on the wrong side."""
+        if self.separates or self.refutes:
+            return 0.0
+        return max(-self.geometric_margin, float(np.finfo(float).tiny))
+
+    @property
+    def mistake_bound(self) -> float:
+        """(max‖z‖/γ)² ≥ updates of the fixed-increment perceptron from zero; ∞ if not separating.
+
+        γ = min z·a/‖a‖ of this plane, any separating plane gives a bound (Novikoff, 1962). With
+        the R² bias convention it is at most (2R/γ)² in the terms of the plane's own margin.
+        """
+        if not self.separates:
+            return np.inf
+        return float((self.augmented_radius / self.augmented_margin) ** 2)
+
+    def holds(self, tol: float = 1e-6) -> bool:
+        """Return whether there is a proof either way; ``tol`` plays no part, only rounding does."""
+        return self.separates or self.refutes
+
+    def __str__(self) -> str:
+        if self.separates:
+            return (
+                f"separates all {self.n_samples} samples: smallest distance to the plane "
+                f"{self.geometric_margin:.6g}"
+            )
+        wrong = f"{self.n_errors} of {self.n_samples} samples not strictly on their side"
+        if self.refutes:
+            return (
+                f"no plane separates (Gordan multipliers, residual {self.refutation:.1e}); {wrong}"
+            )
+        return f"not separated, not refuted: {wrong}"
+
+
+@dataclass(frozen=True)
+class LeastSquaresCertificate(SeparationCertificate):
+    """Whether a minimises ‖Za − m‖² (+ ε‖a‖²), and whether it separates.
+
+    ``stationarity`` is the largest entry of the gradient Zᵀ V(Za − m) + εa, each relative to what
+    it could be at most; ``residual`` is the criterion's value.
+    """
+
+    stationarity: float = np.nan
+    residual: float = np.nan
+
+    @property
+    def violation(self) -> float:
+        """The relative gradient."""
+        return self.stationarity
+
+    def holds(self, tol: float = 1e-6) -> bool:
+        """Return whether the gradient vanishes to ``tol``."""
+        return bool(self.stationarity <= tol)
+
+    def __str__(self) -> str:
+        return (
+            f"least squares {self.residual:.6g}, relative gradient {self.stationarity:.1e}; "
+            + super().__str__()
+        )
+
+
+@certify.register
+def _(problem: SeparationProblem, solution: Solution) -> SeparationCertificate:
+    return SeparationCertificate(**_separation_measures(problem, solution))
+
+
+@certify.register
+def _(problem: LeastSquaresProblem, solution: Solution) -> LeastSquaresCertificate:
+    Z, weights = problem.Z, problem.row_weights
+    a = Z.pack(solution.w, solution.b)
+    error = Z.dot(a) - problem.margins
+    gradient = problem.restrict(_gradient(Z, weights * error) + problem.ridge * a)
+    sizes = np.sqrt(weights @ error**2) + np.sqrt(weights @ problem.margins**2)
+    # What each entry of the gradient could be at most: features of any scale count alike.
+    columns = np.sqrt(Z.rows_per_sample * Z.squared_columns(problem.weights))
+    scale = np.tile(columns, Z.n_vectors) * sizes + problem.ridge * np.abs(a)
+    gradient = np.abs(gradient) / np.where(scale > 0, scale, 1.0)
+    return LeastSquaresCertificate(
+        **_separation_measures(problem, solution),
+        stationarity=float(gradient.max()),
+        residual=float(weights @ error**2 + problem.ridge * (a @ a)),
+    )
+
+
+def _gradient(Z: Samples, u: Floats) -> Floats:
+    """Zᵀu with the plain bias, whichever convention the algorithm used."""
+    gradient = Z.adjoint(u).reshape(Z.n_vectors, -1)
+    gradient[:, -1] /= Z.bias_step or 1.0
+    return gradient.ravel()
+
+
+@certify.register
+def _(problem: KernelSeparationProblem, solution: Solution) -> SeparationCertificate:
+    assert solution.alpha is not None
+    b = float(solution.b[0])
+    scores, magnitude = kernel_scores(problem, solution.alpha * problem.y)
+    norm = np.sqrt(max(float((solution.alpha * problem.y) @ scores), 0.0))
+    margins = problem.y * (scores + b)
+    largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
+    radius = np.sqrt(max(largest, 0.0))  # an indefinite kernel may have no radius
+    step = np.sqrt(max(problem.bias_step, 0.0))
+    n_terms = int(np.count_nonzero(solution.alpha)) + 1
+    return SeparationCertificate(
+        n_samples=problem.index.size,
+        n_errors=int((margins <= 0).sum()),
+        margin=float(margins.min()),
+        geometric_margin=_ratio(margins.min(), norm),
+        rounding=4 * ROUNDING * np.sqrt(n_terms) * (magnitude + abs(b)),
+        radius=radius,
+        augmented_margin=_ratio(margins.min(), np.hypot(norm, b / step if step else 0.0)),
+        augmented_radius=np.hypot(radius, step),
+    )
+
+
+def _separation_measures(problem: SeparationProblem, solution: Solution) -> dict[str, Any]:
+    Z = problem.Z
+    a = Z.pack(solution.w, solution.b)
+    margins = Z.dot(a)
+    lengths = np.sqrt(Z.squared_norms())
+    per_sample = Z.worst_of_each(margins)
+    largest = float(lengths.max())
+    u = solution.multipliers
+    return {
+        "n_samples": Z.n_samples,
+        "n_errors": int((per_sample <= 0).sum()),
+        "margin": float(margins.min()),
+        "geometric_margin": float((margins / _plane_norms(Z, solution.w)).min()),
+        "rounding": _rounding(Z, a, margins, largest),
+        "radius": float(np.sqrt(Z.squared_rows.max())),
+        "augmented_margin": _ratio(margins.min(), Z.norm(a)),
+        "augmented_radius": largest,
+        "refutation": None if u is None else gordan_residual(Z, u),
+        "refutes": u is not None and refutes(Z, u),
+    }
+
+
+def _rounding(Z: Samples, a: Floats, margins: Floats, largest: float) -> float:
+    """Bound what rounding may have added to the smallest margin (Higham, 2002, section 3.1)."""
+    unit = (Z.X.shape[1] + 2) * ROUNDING
+    crude = unit * largest * Z.norm(a)  # γ_n ‖z‖ ‖a‖
+    smallest = float(margins.min())
+    if not 0.0 < smallest <= crude:
+        return float(crude)
+    # Features of uneven scale make that bound far too large: γ_n |z|·|a|, sample by sample.
+    return smallest - float((margins - unit * Z.magnitude(a)).min())
+
+
+def _plane_norms(Z: Samples, w: Floats) -> Floats | float:
+    """‖w‖ that turns each row's functional margin into a distance; ∞ where there is no plane."""
+    if Z.n_vectors == 1:
+        norm = float(np.linalg.norm(w))
+        return norm if norm > 0 else np.inf
+    pairwise = np.array([np.linalg.norm(w - row, axis=1) for row in w])
+    norms = pairwise[Z.labels[:, np.newaxis], Z.rivals].ravel()  # type: ignore[attr-defined]
+    return np.where(norms > 0, norms, np.inf)
+
+
+def _ratio(value: float, norm: float) -> float:
+    return float(value / norm) if norm > 0 else 0.0

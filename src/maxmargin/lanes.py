@@ -1,0 +1,175 @@
+"""Vectors as wide as a register, for loops that the compiler would leave scalar.
+
+LLVM does not vectorise a search for the largest entry and its place, nor does it keep an array of
+running sums in registers. In compiled code a value of type `Lanes` is 64 bytes of an array (16
+float32 or 8 float64 numbers; the compiler splits it where registers are narrower) with ``+ - * /``::
+
+    total = fill(x, 0.0)
+    for k in range(0, x.size, count(x)):
+        total = total + load(x, k) * load(z, k)
+
+Nothing is checked: arrays are contiguous, and as long as what is read of them.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core.datamodel import PrimitiveModel, register_default
+from numba.extending import intrinsic, overload
+from numba.np import arrayobj
+
+WIDTH = 64  # bytes
+# x·y + z in one rounding, as everywhere in compiled kernels.
+FUSED = ["contract"]
+
+
+class Lanes(types.Type):
+    """The numbers of one vector."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+        self.count = WIDTH * 8 // dtype.bitwidth
+        super().__init__(name=f"Lanes({dtype} x {self.count})")
+
+
+@register_default(Lanes)
+class _Model(PrimitiveModel):
+    def __init__(self, manager, lanes):
+        super().__init__(manager, lanes, _vector(lanes))
+
+
+def _vector(lanes):
+    number = ir.FloatType() if lanes.dtype.bitwidth == 32 else ir.DoubleType()
+    return ir.VectorType(number, lanes.count)
+
+
+def aligned(shape: Any, dtype: Any) -> Any:
+    """Return an array of zeros that begins at a whole vector: loads then touch one cache line."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + WIDTH, dtype=np.uint8)
+    start = -memory.ctypes.data % WIDTH
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+def count(array: Any) -> int:
+    """Numbers in a vector of the array's type."""
+    return WIDTH // array.dtype.itemsize
+
+
+@overload(count)
+def _count(array):
+    n = Lanes(array.dtype).count
+    return lambda array: n
+
+
+def _address(context, builder, array_type, array, k, vector):
+    view = arrayobj.make_array(array_type)(context, builder, array)
+    return builder.bitcast(builder.gep(view.data, [k]), vector.as_pointer())
+
+
+@intrinsic
+def load(context, array, k):
+    """Return array[k : k + count]."""
+    lanes = Lanes(array.dtype)
+
+    def codegen(context, builder, signature, args):
+        address = _address(context, builder, signature.args[0], *args, _vector(lanes))
+        return builder.load(address, align=array.dtype.bitwidth // 8)
+
+    return lanes(array, k), codegen
+
+
+@intrinsic
+def store(context, array, k, value):
+    """Do array[k : k + count] ← value."""
+
+    def codegen(context, builder, signature, args):
+        address = _address(context, builder, signature.args[0], *args[:2], args[2].type)
+        builder.store(args[2], address, align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, k, value), codegen
+
+
+@intrinsic
+def fill(context, array, number):
+    """Return ``number`` in every lane of a vector of the array's type."""
+    lanes = Lanes(array.dtype)
+
+    def codegen(context, builder, signature, args):
+        vector = _vector(lanes)
+        empty = ir.Constant(vector, ir.Undefined)
+        value = context.cast(builder, args[1], number, array.dtype)
+        first = builder.insert_element(empty, value, ir.IntType(32)(0))
+        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), lanes.count), [0] * lanes.count)
+        return builder.shuffle_vector(first, empty, everywhere)
+
+    return lanes(array, number), codegen
+
+
+@intrinsic
+def lane(context, vector, k):
+    """Return one number of a vector."""
+
+    def codegen(context, builder, signature, args):
+        return builder.extract_element(*args)
+
+    return vector.dtype(vector, k), codegen
+
+
+@intrinsic
+def where_greater(context, a, b, x, y):
+    """Return x where a > b, else y."""
+
+    def codegen(context, builder, signature, args):
+        return builder.select(builder.fcmp_ordered(">", args[0], args[1]), args[2], args[3])
+
+    return x(a, b, x, y), codegen
+
+
+@intrinsic
+def rough_reciprocal(context, a):
+    """Return 1/a for a > 0, to some 0.5 %: good for choosing, not for computing."""
+    bits = a.dtype.bitwidth
+    magic = 0x7EF311C3 if bits == 32 else 0x7FDE623822FC16E6
+
+    def codegen(context, builder, signature, args):
+        # Minus the exponent, and a straight line for the mantissa; then one step of Newton's.
+        whole = ir.VectorType(ir.IntType(bits), a.count)
+        opposite = builder.sub(
+            ir.Constant(whole, [magic] * a.count), builder.bitcast(args[0], whole)
+        )
+        guess = builder.bitcast(opposite, args[0].type)
+        two = ir.Constant(args[0].type, [2.0] * a.count)
+        error = builder.fsub(two, builder.fmul(args[0], guess, flags=FUSED), flags=FUSED)
+        return builder.fmul(guess, error)
+
+    return a(a), codegen
+
+
+def _arithmetic(symbol, instruction):
+    @intrinsic
+    def apply(context, a, b):
+        def codegen(context, builder, signature, args):
+            return getattr(builder, instruction)(*args, flags=FUSED)
+
+        return a(a, b), codegen
+
+    @overload(symbol)
+    def operate(a, b):
+        if isinstance(a, Lanes) and isinstance(b, Lanes):
+            return lambda a, b: apply(a, b)
+        return None
+
+
+for _symbol, _instruction in (
+    (operator.add, "fadd"),
+    (operator.sub, "fsub"),
+    (operator.mul, "fmul"),
+):
+    _arithmetic(_symbol, _instruction)

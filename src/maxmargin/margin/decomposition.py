@@ -1,0 +1,558 @@
+"""Decomposition with a large working set (Osuna et al., 1997; Joachims, 1999; Zanni et al., 2006).
+
+The variables that violate most are collected in a working set of about a thousand, whose own
+problem, the others held fixed, is solved by `smo` (by `coordinate_ascent` where there is no bias) on
+a block of K that fits the cache. Then all others learn of it by one product with the rows of K that
+moved. Where there are many samples this goes on for a while among some of them only, a quarter, that
+are worth looking at: a row of K is then a quarter as long, and what moved back and forth is told to
+all others once.
+
+Kernel values may be float32: what the gradient then lacks is measured on some rows before the end,
+and where it matters the gradient is computed anew in float64 and the descent goes on from there.
+Later moves are small, and so is what float32 makes of them: the answer is as good as in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..certificate.margin import primal_value
+from ..lanes import aligned
+from ..problem import MarginProblem
+from ..rows import compiled
+from ..samples import Floats, Integers
+from ..solution import Limits, Progress, Solution, Status
+from ..threads import single_threaded_blas
+from .coordinate_ascent import SingleBlock
+from .smo import Block
+
+# Variables of the working set, and how many of them are new in a round.
+WORKING_SET = 1024
+FRESH = 512
+# A round ends when the block violates by this share of what the whole did before it,
+# and after so many steps a variable.
+PART = 0.1
+STEPS = 20
+# When no more than this share of the samples can come to violate soon, and there are as many
+# samples as this, the others are left alone for a while.
+FEW = 0.35
+MANY = 4096
+NEAR = 0.5
+# Two variables may be 2·tol apart with each within tol of the bias; some is left to rounding.
+GOAL = 1.75
+DRIFT = 0.1
+# The relative gap is at most so many tol.
+GAP = 1.8
+FAR_OFF = 100.0
+# Rows on which rounding is measured.
+SOUNDINGS = 256
+# Rounds without a better objective after which another way is tried.
+PATIENCE = 100
+# Bins of f into which violators are counted.
+BINS = 1024
+# Numbers in a vector of float32: groups begin at whole vectors.
+VECTOR = 16
+
+
+class GramMatrix(Protocol):
+    """What this solver needs of an engine."""
+
+    dtype: Any
+
+    def diagonal(self) -> Floats:
+        """K(x_i, x_i)."""
+
+    def block(self, rows: Integers, columns: Integers | None = None) -> Floats:
+        """K[rows, columns]."""
+
+    def dot(self, rows: Integers, v: Floats, keep: Any = None) -> Floats:
+        """K[:, rows] v; ``keep`` says which rows are likely to be asked for again."""
+
+    def product(self, rows: Integers, columns: Integers, v: Floats) -> Floats:
+        """K[rows, columns] v."""
+
+    def restrict(self, rows: Integers) -> GramMatrix:
+        """K[rows, rows] as an engine of its own."""
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Large-working-set decomposition.
+
+    Parameters
+    ----------
+    gram : GramMatrix
+        The engine, in the type that most of the work is done in.
+    exact : GramMatrix, optional
+        The same in float64, where ``gram`` is not.
+    tol : float
+        The largest violation of the KKT conditions at the end; the relative gap is at most 2·tol.
+    limits : Limits
+        Iterations are steps: pairs (or single variables) moved.
+    working_set : int
+    """
+
+    gram: GramMatrix
+    exact: GramMatrix | None = None
+    tol: float = 1e-3
+    limits: Limits = field(default_factory=Limits)
+    working_set: int = WORKING_SET
+
+    def solve(self, problem: MarginProblem, alpha: Floats | None, progress: Progress) -> Solution:
+        """Return α and b, from ``alpha`` (made feasible) where it is given."""
+        beta = problem.y * feasible(problem, alpha)
+        with single_threaded_blas():
+            descent = _Descent(self, problem, beta, progress)
+            return descent.solution(descent.run())
+
+
+class _Descent:
+    """β = yα within its bounds, f = py − (K + D)β, and how they come down."""
+
+    def __init__(
+        self, options: Decomposition, problem: MarginProblem, beta: Floats, progress: Progress
+    ) -> None:
+        self.options, self.problem, self.progress = options, problem, progress
+        self.gram = options.gram
+        self.curvature = self.gram.diagonal() + problem.ridge
+        bound = problem.y * problem.upper
+        self.lower, self.upper = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
+        self.groups = sums_kept(problem)
+        self.beta = beta
+        self.f = self.gradient(self.gram)
+        self.value = -0.5 * float(beta @ (self.f + problem.linear * problem.y))
+        self.working_set = _WorkingSet(options.working_set, problem, self.groups)
+        self.parent: _Descent | None = None
+        self.rows: Any = None
+        self.tightened = 1.0
+        self.steps = 0
+        self.best, self.idle = np.inf, 0
+
+    def run(self) -> Status:
+        """Go on until the conditions hold, or something ends it."""
+        while (ended := self.descend(self.goal)) is None:
+            if self.settled():
+                return Status.CONVERGED
+        return ended
+
+    def descend(self, goal: Callable[[], float]) -> Status | None:
+        """Go on, round after round, until no more is violated than the goal."""
+        while True:
+            self.survey()
+            if self.violation <= goal():
+                return None
+            ended = self.options.limits.reached(self.steps, self.progress) or self.stalled()
+            ended = ended or self.round()
+            if ended is not None:
+                return ended
+            if self.progress.iteration(
+                self.value, self.errors(), self.violation, lambda: self.solution(None)
+            ):
+                return Status.STOPPED
+
+    def survey(self) -> None:
+        """Find the largest f that may grow and the least that may shrink, in every group."""
+        parts = (self.f, self.beta, self.lower, self.upper)
+        if not self.groups:
+            top, low = extremes(*parts)
+            self.levels, self.violation = [(0.0, 0.0)], max(top, -low, 0.0)
+            return
+        whole = len(self.groups) == 1
+        self.levels = [
+            extremes(*(parts if whole else (part[group] for part in parts)))
+            for group in self.groups
+        ]
+        self.violation = max(top - low for top, low in self.levels)
+
+    def goal(self) -> float:
+        """Return the violation, of a pair or of a variable alone, at which this ends."""
+        return self.tightened * GOAL * self.tol() * (1.0 if self.groups else 0.5)
+
+    def tol(self) -> float:
+        """Return tol in the units of f: those of ρ for the ν-machine."""
+        if not self.problem.total:
+            return self.options.tol
+        (top, low), (other_top, other_low) = self.levels
+        rho = 0.25 * (other_top + other_low - top - low)
+        return self.options.tol * max(rho, np.finfo(float).eps)
+
+    def round(self) -> Status | None:
+        """Solve the problem of some variables, the others held fixed, and tell all others."""
+        near = self.near(NEAR * self.violation)
+        if near.size <= FEW * self.f.size and self.f.size >= MANY:
+            rows, beta, ended = self.focus(near)
+        else:
+            rows, beta, ended = *self.working_set.solve(self), None
+        change = beta - self.beta[rows]
+        moved = np.flatnonzero(change)
+        rows, change = rows[moved], change[moved]
+        if not rows.size:  # float32 saw violators where there are none
+            if self.parent is not None:
+                return Status.PATIENCE
+            self.idle += PATIENCE // 4
+            self.refresh()
+            return ended
+        before = self.f[rows]
+        self.beta[rows] = beta[moved]
+        self.f[rows] -= self.problem.ridge[rows] * change
+        self.f -= self.gram.dot(rows, change, keep=self.free(rows))
+        # Exact for a quadratic function: the mean slope times the way.
+        self.value -= 0.5 * float(change @ (before + self.f[rows]))
+        return ended
+
+    def focus(self, rows: Integers) -> tuple[Integers, Floats, Status | None]:
+        """Descend among some of the variables only: return them, their β, and what ended it."""
+        part = copy(self)
+        part.parent, part.rows = self, rows
+        part.problem = replace(
+            self.problem,
+            y=self.problem.y[rows],
+            index=self.problem.index[rows],
+            upper=self.problem.upper[rows],
+            ridge=self.problem.ridge[rows],
+        )
+        part.gram = self.gram.restrict(rows)
+        for name in ("curvature", "lower", "upper", "beta", "f"):
+            setattr(part, name, getattr(self, name)[rows])
+        part.groups = sums_kept(part.problem)
+        part.working_set = _WorkingSet(self.options.working_set, part.problem, part.groups)
+        part.best, part.idle = np.inf, 0
+        stop = max(PART * self.violation, 0.5 * self.goal())
+        ended = part.descend(lambda: stop)
+        self.steps = part.steps
+        # What the part cannot improve the whole may.
+        return rows, part.beta, None if ended is Status.PATIENCE else ended
+
+    def near(self, reach: float) -> Integers:
+        """Return the variables that are free, that violate, or that a move of f by reach makes."""
+        close = self.free()
+        for group, (top, low) in zip(self.groups or [slice(None)], self.levels, strict=True):
+            beta, f = self.beta[group], self.f[group]
+            close[group] |= (beta < self.upper[group]) & (f > low - reach)
+            close[group] |= (beta > self.lower[group]) & (f < top + reach)
+        return np.flatnonzero(close)
+
+    def free(self, rows: Any = slice(None)) -> Any:
+        """Return which variables lie strictly between their bounds."""
+        beta = self.beta[rows]
+        return (self.lower[rows] < beta) & (beta < self.upper[rows])
+
+    def gradient(self, gram: GramMatrix, rows: Any = slice(None)) -> Floats:
+        """Return f computed anew, or some of it."""
+        support = np.flatnonzero(self.beta)
+        f = (self.problem.linear * self.problem.y - self.problem.ridge * self.beta)[rows]
+        if not support.size:
+            return f
+        if isinstance(rows, slice):
+            return f - gram.dot(support, self.beta[support])
+        return f - gram.product(rows, support, self.beta[support])
+
+    def settled(self) -> bool:
+        """Return whether this is the end; where it is not, there is more to be done after it."""
+        exact = self.options.exact
+        if exact is not None and self.gram is not exact:
+            # Nothing depends on the last digits of those far from the margin.
+            near = self.near(FAR_OFF * self.tol())
+            rows = near[np.linspace(0, near.size - 1, min(near.size, SOUNDINGS)).astype(int)]
+            drift = np.abs(self.gradient(exact, rows) - self.f[rows]).max(initial=0.0)
+            if drift > DRIFT * self.tol():
+                self.f[near] = self.gradient(exact, near)
+                return False
+        if self.relative_gap() <= GAP * self.options.tol or self.tightened < 1e-6:
+            return True
+        # Many small violations may add up to a gap.
+        self.tightened *= 0.5
+        return False
+
+    def relative_gap(self) -> float:
+        """Return (P − D)/P at the present b."""
+        y, b = self.problem.y, self.bias()
+        scores = self.problem.linear * y - self.f - self.problem.ridge * self.beta
+        primal = primal_value(self.problem, float(self.beta @ scores), y * (scores + b))
+        return (primal + self.value) / max(abs(primal), np.finfo(float).tiny)
+
+    def refresh(self) -> None:
+        """Compute f anew, in float64."""
+        self.f = self.gradient(self.options.exact or self.gram)
+        self.value = -0.5 * float(self.beta @ (self.f + self.problem.linear * self.problem.y))
+
+    def stalled(self) -> Status | None:
+        """Return a status once the objective has not improved for long, in float64 either."""
+        self.idle = 0 if self.value < self.best - 1e-10 * abs(self.value) else self.idle + 1
+        self.best = min(self.best, self.value)
+        if self.idle < PATIENCE:
+            return None
+        exact = self.options.exact
+        if exact is None or self.gram is exact or self.parent is not None:
+            return Status.PATIENCE
+        self.gram, self.idle = exact, 0
+        self.working_set = _WorkingSet(self.options.working_set, self.problem, self.groups)
+        self.refresh()
+        return None
+
+    def errors(self) -> int:
+        """Return how many of the samples looked at are on the wrong side."""
+        y = self.problem.y
+        excess = y * (self.f + self.problem.ridge * self.beta - self.bias())
+        return int(np.count_nonzero(excess >= self.problem.linear))
+
+    def bias(self) -> float:
+        """Return b: the mean of f over the free, as far as that serves all others to tol."""
+        if not self.groups:
+            return 0.0
+        # With ν, f is b − ρ over the free of the positive class, b + ρ over the others.
+        return float(np.mean([self.level(k) for k in range(len(self.groups))]))
+
+    def level(self, k: int) -> float:
+        """Return the multiplier of a group's sum; the middle of its bounds where none is free."""
+        (top, low), group = self.levels[k], self.groups[k]
+        if not (np.isfinite(top) and np.isfinite(low)):
+            return float(top if np.isfinite(top) else low)
+        middle = 0.5 * (top + low)
+        free = self.f[group][self.free(group)]
+        room = max(0.0, 0.5 * (GOAL * self.tol() - (top - low)))
+        mean = free.mean() if free.size else middle
+        return float(np.clip(mean, middle - room, middle + room))
+
+    def alpha(self) -> Floats:
+        """Return α of all samples, of those not looked at too."""
+        alpha = np.maximum(self.beta * self.problem.y, 0.0)
+        if self.parent is None:
+            return alpha
+        everything = self.parent.alpha()
+        everything[self.rows] = alpha
+        return everything
+
+    def solution(self, status: Status | None) -> Solution:
+        """Return what there is now."""
+        return Solution(
+            w=np.empty((0, 0)),
+            b=np.array([self.bias()]),
+            status=status or Status.STOPPED,
+            n_iter=self.steps,
+            n_updates=self.steps,
+            seconds=self.progress.seconds,
+            alpha=self.alpha(),
+            scores=None
+            if status is None
+            else self.problem.linear * self.problem.y - self.f - self.problem.ridge * self.beta,
+            trace=self.progress.trace() if status else None,
+        )
+
+
+class _WorkingSet:
+    """Up to ``size`` variables, and K of them: who stays keeps its place, and its values."""
+
+    def __init__(self, size: int, problem: MarginProblem, groups: list[Integers]) -> None:
+        sizes = [group.size for group in groups] or [problem.y.size]
+        # A place for each group, in whole vectors.
+        self.capacity = [min(n, max(2, size // len(sizes))) for n in sizes]
+        self.edges = np.cumsum([0, *(-(-n // VECTOR) * VECTOR for n in self.capacity)])
+        self.member = np.full(self.edges[-1], -1)
+        self.since = np.zeros(self.member.size, dtype=np.int64)
+        self.inside = np.zeros(problem.y.size, dtype=bool)
+        self.groups = groups or [np.arange(problem.y.size)]
+        self.alone = not groups
+        self.n_rounds = 0
+        self.K: Any = None
+
+    def solve(self, descent: _Descent) -> tuple[Integers, Floats]:
+        """Renew the set and solve its own problem; return the members and their β."""
+        self._renew(descent)
+        present = self.member >= 0
+        rows = self.member[present]
+        most = STEPS * rows.size
+        if descent.options.limits.iterations is not None:
+            most = min(most, descent.options.limits.iterations - descent.steps)
+
+        def padded(values: Floats, dtype: Any) -> Floats:
+            out = aligned(self.member.size, dtype)
+            out[present] = values[rows]
+            return out
+
+        block = (SingleBlock if self.alone else Block)(
+            K=self.K,
+            curvature=padded(descent.curvature, self.K.dtype),
+            beta=padded(descent.beta, float),
+            lower=padded(descent.lower, float),
+            upper=padded(descent.upper, float),
+            f=padded(descent.f, self.K.dtype),
+            edges=self.edges,
+        )
+        descent.steps += block.solve(max(PART * descent.violation, 0.5 * descent.goal()), most)
+        return rows, block.beta[present]
+
+    def _renew(self, descent: _Descent) -> None:
+        """Let the worst violators in, for those that have done their part."""
+        self.n_rounds += 1
+        fresh = [self._enter(descent, k) for k in range(len(self.groups))]
+        self._learn(descent, np.concatenate(fresh))
+
+    def _enter(self, descent: _Descent, k: int) -> Integers:
+        """Put violators of a group in the places of those that go; return these places."""
+        places = np.arange(self.edges[k], self.edges[k] + self.capacity[k])
+        empty = places[self.member[places] < 0]
+        taken = places[self.member[places] >= 0]
+        wanted = max(empty.size, min(FRESH // len(self.groups), places.size), 2)
+        group = self.groups[k]
+        parts = (descent.f, descent.beta, descent.lower, descent.upper, self.inside)
+        if group.size < descent.f.size:
+            parts = tuple(part[group] for part in parts)
+        rows = group[violators(*parts, *descent.levels[k], min(wanted, places.size))]
+        # Those at a bound go first, then those longest here.
+        order = np.lexsort((self.since[taken], descent.free(self.member[taken])))
+        at = np.concatenate([empty, taken[order]])[: rows.size]
+        gone = self.member[at]
+        self.inside[gone[gone >= 0]] = False
+        self.member[at], self.since[at], self.inside[rows] = rows, self.n_rounds, True
+        return at
+
+    def _learn(self, descent: _Descent, fresh: Integers) -> None:
+        """Fetch the kernel values of those that came."""
+        if self.K is None:
+            self.K = aligned((self.member.size, self.member.size), descent.gram.dtype)
+        if fresh.size:
+            present = np.flatnonzero(self.member >= 0)
+            rows = self.member[fresh]
+            values = descent.gram.block(rows, self.member[present])
+            place(np.ascontiguousarray(values), fresh, present, self.K)
+            self.K[fresh, fresh] = descent.curvature[rows]
+
+
+def sums_kept(problem: MarginProblem) -> list[Integers]:
+    """Return the groups of variables whose Σβ is fixed: all, each class (ν), or none (no bias)."""
+    if not problem.balanced:
+        return []
+    if problem.total:
+        return [np.flatnonzero(problem.y > 0), np.flatnonzero(problem.y < 0)]
+    return [np.arange(problem.y.size)]
+
+
+def feasible(problem: MarginProblem, alpha: Floats | None) -> Floats:
+    """Return α in its box with the sums it must have, as near to ``alpha`` as scaling takes it."""
+    y, upper = problem.y, problem.upper
+    if alpha is None:
+        return _filled(problem) if problem.total else np.zeros(y.size)
+    alpha = np.clip(alpha, 0.0, upper)
+    if not problem.balanced:
+        return alpha
+    if problem.total:
+        return _filled(problem)
+    sums = [alpha[y > 0].sum(), alpha[y < 0].sum()]
+    for sign, total in zip((1.0, -1.0), sums, strict=True):
+        if total > min(sums):  # shrinking stays in the box
+            alpha[y == sign] *= min(sums) / total
+    # What rounding left, to the largest: Σβ is then 0 to the last bit that sums can hold.
+    return alpha
+
+
+def _filled(problem: MarginProblem) -> Floats:
+    """Return α of the ν-machine with s/2 in each class, sample after sample at its bound."""
+    alpha = np.zeros(problem.y.size)
+    for sign in (1.0, -1.0):
+        rows = np.flatnonzero(problem.y == sign)
+        before = np.concatenate([[0.0], np.cumsum(problem.upper[rows])[:-1]])
+        alpha[rows] = np.clip(0.5 * problem.total - before, 0.0, problem.upper[rows])
+    return alpha
+
+
+@compiled
+def extremes(f, beta, lower, upper):
+    """Return the largest f that may grow and the least that may shrink."""
+    top, low = -np.inf, np.inf
+    for i in range(f.size):
+        if beta[i] < upper[i] and f[i] > top:
+            top = f[i]
+        if beta[i] > lower[i] and f[i] < low:
+            low = f[i]
+    return top, low
+
+
+@compiled
+def violators(f, beta, lower, upper, inside, top, low, wanted):
+    """Return up to ``wanted`` places outside the set where f is most wrong.
+
+    Half of them have a large f that may grow, half a small one that may shrink. Those are not
+    sorted but counted into bins of f, which is as good and takes two passes.
+    """
+    chosen, n = np.empty(wanted, dtype=np.int64), 0
+    stride = _stride(f.size)  # of equals, some from everywhere
+    taken = np.zeros(f.size, dtype=np.bool_)
+    for way in range(2):
+        sign, level = (1.0, low) if way == 0 else (-1.0, -top)
+        most, counts = 0.0, np.zeros(BINS, dtype=np.int64)
+        for i in range(f.size):
+            excess = sign * f[i] - level
+            if excess > most and _may(way, i, beta, lower, upper) and not inside[i]:
+                most = excess
+        if most <= 0.0:
+            continue
+        scale = (BINS - 1) / most
+        for i in range(f.size):
+            excess = sign * f[i] - level
+            if excess > 0.0 and _may(way, i, beta, lower, upper) and not inside[i]:
+                counts[int(excess * scale)] += 1
+        room = wanted // 2 if way == 0 else wanted - n
+        bin_, above = BINS - 1, 0
+        while bin_ > 0 and above + counts[bin_] < room:
+            above += counts[bin_]
+            bin_ -= 1
+        least, spare = bin_, room - above  # all above this bin, and some of it
+        i = 0
+        for _ in range(f.size):
+            i = (i + stride) % f.size
+            excess = sign * f[i] - level
+            if excess <= 0.0 or inside[i] or taken[i] or not _may(way, i, beta, lower, upper):
+                continue
+            mine = int(excess * scale)
+            if mine > least or (mine == least and spare > 0):
+                spare -= mine == least
+                chosen[n] = i
+                taken[i] = True
+                n += 1
+                if n == wanted:
+                    return chosen
+    return chosen[:n]
+
+
+@compiled
+def _stride(n):
+    """Return a step of about 0.618 n that visits all of n places in turn."""
+    step = max(1, int(0.6180339887 * n))
+    while True:
+        a, b = step, n
+        while b:
+            a, b = b, a % b
+        if a == 1:
+            return step
+        step += 1
+
+
+@compiled
+def _may(way, i, beta, lower, upper):
+    """Whether β_i may grow (way 0) or shrink (way 1)."""
+    return beta[i] < upper[i] if way == 0 else beta[i] > lower[i]
+
+
+@compiled
+def place(values, fresh, present, K):
+    """Write values[r, c] to K[fresh_r, present_c] and to its mirror image, in squares."""
+    square = np.empty((64, 64), dtype=K.dtype)  # rows of values lie too far apart for the cache
+    for first in range(0, fresh.size, 64):
+        height = min(64, fresh.size - first)
+        for start in range(0, present.size, 64):
+            width = min(64, present.size - start)
+            for r in range(height):
+                row, numbers = K[fresh[first + r]], values[first + r][start : start + width]
+                for s in range(width):
+                    row[present[start + s]] = numbers[s]
+                    square[s, r] = numbers[s]
+            for s in range(width):
+                row, numbers = K[present[start + s]], square[s]
+                for r in range(height):
+                    row[fresh[first + r]] = numbers[r]

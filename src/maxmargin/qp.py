@@ -1,0 +1,113 @@
+"""The textbook's quadratic program of a support vector machine, and a solver for such programs.
+
+    min ½αᵀPα + qᵀα   subject to   Gα ≤ h,  Aα = b
+
+`dual_qp` builds the matrices from samples, `solve` hands them to PIQP or Clarabel (the extra
+``maxmargin[qp]``). Reference: Cristianini, Shawe-Taylor (2000), chapters 5 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from . import validation
+from .kernels import Kernel, Precomputed, resolve
+from .margin.qp import QP, QPSolution, QPStatus, margin_qp, solve
+from .problem import MarginProblem
+from .samples import Floats
+
+__all__ = ["QP", "QPSolution", "QPStatus", "dual_qp", "solve"]
+
+
+def dual_qp(
+    X: Any,
+    y: Any,
+    *,
+    C: Any = 1.0,
+    kernel: str | Kernel | Callable[[Any, Any], Any] = "linear",
+    gamma: float | Literal["scale", "auto"] = "scale",
+    degree: int = 3,
+    coef0: float = 0.0,
+    loss: Literal["hinge", "squared_hinge"] = "hinge",
+    nu: float | None = None,
+) -> QP:
+    """Return the dual of a support vector machine as a standard quadratic program.
+
+    P = yyᵀ∘K (+ diag 1/(2C) for the squared hinge), q = −1, A = yᵀ (one row), b = 0. Hinge:
+    G = [I; −I], h = [C·1; 0]. Hard margin (C = ∞) and squared hinge: G = −I, h = 0. ν-machine:
+    q = 0, G = [I; −I; −1ᵀ], h = [1/n; 0; −ν].
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+        The square Gram matrix for kernel="precomputed".
+    y : array of shape (n_samples,)
+        Labels of any two values; the second in sorted order is y = +1.
+    C : float or array of shape (n_samples,), default=1.0
+        Cost of the slack, one a sample or the same for all; ``np.inf`` is the hard margin.
+    kernel, gamma, degree, coef0
+        As of `KernelPerceptron`.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+    nu : float, optional
+        0 < ν ≤ 2·min(n₊, n₋)/n, in place of C.
+
+    Returns
+    -------
+    QP
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from maxmargin import qp
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> program = qp.dual_qp(X, y, C=np.inf)
+    >>> print(program.P[0])
+    [ 37. 61. 70. -17. -43. -34.]
+    >>> print((225 * qp.solve(program).x).round(5) + 0.0)
+    [ 8. 0. 9. 0. 17. 0.]
+    """
+    _refuse_other_classes(y)
+    X, signs = validation.check_two_labels(X, y)
+    X = X.astype(np.float64, copy=False)
+    which = resolve(kernel, gamma=gamma, degree=degree, coef0=coef0, X=X)
+    if isinstance(which, Precomputed):
+        validation.check_precomputed(X)
+    problem = _pose(which, X, signs, _costs(C, len(signs)), loss, nu)
+    return margin_qp(problem, which(X))
+
+
+def _pose(
+    kernel: Kernel, X: Any, y: Floats, C: Floats, loss: str, nu: float | None
+) -> MarginProblem:
+    if loss not in ("hinge", "squared_hinge"):
+        raise ValueError(f"loss={loss!r} is none: pass 'hinge' or 'squared_hinge'.")
+    if nu is not None:
+        if loss != "hinge" or (C != 1.0).any():
+            raise ValueError(f"nu={nu} replaces C and the squared hinge: pass one of them.")
+        return MarginProblem.nu(kernel, X, y, nu)
+    pose = MarginProblem.hinge if loss == "hinge" else MarginProblem.squared_hinge
+    return pose(kernel, X, y, C)
+
+
+def _costs(C: Any, n: int) -> Floats:
+    costs = np.asarray(C, dtype=np.float64)
+    if costs.shape not in ((), (n,)):
+        raise ValueError(f"C has shape {costs.shape}: pass a number, or {n} of them.")
+    if not (costs > 0).all():  # NaN included
+        raise ValueError(f"C={C!r} is not positive: pass C > 0, np.inf for the hard margin.")
+    return np.broadcast_to(costs, n)
+
+
+def _refuse_other_classes(y: Any) -> None:
+    try:
+        classes = np.unique(np.asarray(y))
+    except TypeError:  # labels of several types: said better below
+        return
+    if len(classes) != 2:
+        raise ValueError(
+            f"a support vector machine is about 2 classes, y holds {len(classes)}: "
+            "choose a pair of them."
+        )
