@@ -19,24 +19,28 @@ _HOME = {
     "KernelPerceptron": "estimators.kernel",
     "LMS": "estimators.online",
     "NotSeparableError": "certificate",
+    "NuSVC": "estimators.svm",
     "Perceptron": "estimators.online",
     "Pocket": "estimators.online",
     "Pseudoinverse": "estimators.least_squares",
     "Recorder": "solution",
     "Relaxation": "estimators.online",
+    "SVC": "estimators.svm",
     "Separability": "gordan",
     "Status": "solution",
     "Step": "solution",
     "certify": "certificate",
     "separability": "gordan",
 }
-_MODULES = ("datasets", "kernels")
+_MODULES = ("datasets", "diagnostics", "kernels", "qp")
 
 __all__ = [*_HOME, *_MODULES, "__version__"]
 
 if TYPE_CHECKING:
     from . import datasets as datasets
+    from . import diagnostics as diagnostics
     from . import kernels as kernels
+    from . import qp as qp
     from .certificate import Certificate as Certificate
     from .certificate import NotSeparableError as NotSeparableError
     from .certificate import certify as certify
@@ -47,6 +51,8 @@ if TYPE_CHECKING:
     from .estimators.online import Perceptron as Perceptron
     from .estimators.online import Pocket as Pocket
     from .estimators.online import Relaxation as Relaxation
+    from .estimators.svm import SVC as SVC
+    from .estimators.svm import NuSVC as NuSVC
     from .geometry import Hyperplane as Hyperplane
     from .gordan import Separability as Separability
     from .gordan import separability as separability

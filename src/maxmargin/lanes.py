@@ -2,7 +2,7 @@
 
 LLVM does not vectorise a search for the largest entry and its place, nor does it keep an array of
 running sums in registers. In compiled code a value of type `Lanes` is 64 bytes of an array (16
-float32 or 8 float64 numbers; the compiler splits it where registers are narrower) with ``+ - * /``::
+float32 or 8 float64 numbers; the compiler splits it where registers are narrower) with ``+ - *``::
 
     total = fill(x, 0.0)
     for k in range(0, x.size, count(x)):
@@ -56,6 +56,12 @@ def aligned(shape: Any, dtype: Any) -> Any:
     return memory[start : start + size].view(dtype).reshape(shape)
 
 
+def square(n: int, dtype: Any) -> Any:
+    """Return an n × n array beyond whose end a vector may be read."""
+    n_numbers = WIDTH // np.dtype(dtype).itemsize
+    return np.empty(n * n + n_numbers, dtype=dtype)[: n * n].reshape(n, n)
+
+
 def count(array: Any) -> int:
     """Numbers in a vector of the array's type."""
     return WIDTH // array.dtype.itemsize
@@ -67,9 +73,9 @@ def _count(array):
     return lambda array: n
 
 
-def _address(context, builder, array_type, array, k, vector):
-    view = arrayobj.make_array(array_type)(context, builder, array)
-    return builder.bitcast(builder.gep(view.data, [k]), vector.as_pointer())
+def _address(context, builder, array_type, args, vector):
+    view = arrayobj.make_array(array_type)(context, builder, args[0])
+    return builder.bitcast(builder.gep(view.data, [args[1]]), vector.as_pointer())
 
 
 @intrinsic
@@ -78,7 +84,7 @@ def load(context, array, k):
     lanes = Lanes(array.dtype)
 
     def codegen(context, builder, signature, args):
-        address = _address(context, builder, signature.args[0], *args, _vector(lanes))
+        address = _address(context, builder, signature.args[0], args, _vector(lanes))
         return builder.load(address, align=array.dtype.bitwidth // 8)
 
     return lanes(array, k), codegen
@@ -89,7 +95,7 @@ def store(context, array, k, value):
     """Do array[k : k + count] ← value."""
 
     def codegen(context, builder, signature, args):
-        address = _address(context, builder, signature.args[0], *args[:2], args[2].type)
+        address = _address(context, builder, signature.args[0], args, args[2].type)
         builder.store(args[2], address, align=array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 

@@ -79,24 +79,34 @@ class OneVsOne(Reduction):
     positive one.
     """
 
+    @staticmethod
+    def pairs(n_classes: int) -> list[tuple[int, int]]:
+        """Return the pairs of classes, in the order of the tasks."""
+        return list(combinations(range(n_classes), 2))
+
     def tasks(self, codes: Integers, rows: Integers, names: list[str]) -> list[Task]:
         tasks = []
-        for i, j in combinations(range(len(names)), 2):
+        for i, j in self.pairs(len(names)):
             pair = rows[(codes[rows] == i) | (codes[rows] == j)]
             labels = np.where(codes[pair] == i, 1.0, -1.0)
             tasks.append(Task(pair, labels, f"{names[i]} against {names[j]}"))
         return tasks
 
-    def confidences(self, scores: Floats, n_classes: int) -> Floats:
+    def votes(self, scores: Floats, n_classes: int) -> Floats:
+        """Return how many planes decide for each class, (n, n_classes)."""
         votes = np.zeros((scores.shape[0], n_classes))
-        sums = np.zeros_like(votes)
-        for k, (i, j) in enumerate(combinations(range(n_classes), 2)):
+        for k, (i, j) in enumerate(self.pairs(n_classes)):
             won = scores[:, k] >= 0
             votes[won, i] += 1
             votes[~won, j] += 1
+        return votes
+
+    def confidences(self, scores: Floats, n_classes: int) -> Floats:
+        sums = np.zeros((scores.shape[0], n_classes))
+        for k, (i, j) in enumerate(self.pairs(n_classes)):
             sums[:, i] += scores[:, k]
             sums[:, j] -= scores[:, k]
-        return votes + sums / (3 * (np.abs(sums) + 1))
+        return self.votes(scores, n_classes) + sums / (3 * (np.abs(sums) + 1))
 
 
 class Kesler(Reduction):

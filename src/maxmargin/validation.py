@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import _check_sample_weight, check_X_y, validate_data
 
-from .kernels import Precomputed, mercer
+from .kernels import Kernel, Precomputed, mercer
 from .samples import Floats, blocks_of
 
 # Largest |x| whose fourth powers, as in the length of ZᵀZa, stay far from float64's overflow.
@@ -105,12 +105,12 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Floats:
     return weights
 
 
-def times_class_weight(
+def class_weights(
     weights: Floats, class_weight: Any, classes: NDArray[Any], y: NDArray[Any], codes: NDArray[Any]
 ) -> Floats:
-    """Return the sample weights times the weights of their classes."""
+    """Return the weight of every class."""
     if class_weight is None:
-        return weights
+        return np.ones(len(classes))
     if isinstance(class_weight, str):  # "balanced": every class counts the same in the weights
         totals = np.bincount(codes, weights=weights)
         of_class = totals.sum() / (len(classes) * totals)
@@ -118,7 +118,7 @@ def times_class_weight(
         of_class = compute_class_weight(class_weight, classes=classes, y=y)
     if not (of_class > 0).all() or not np.isfinite(of_class).all():
         raise ValueError(f"class_weight={class_weight!r}: every class needs a positive weight.")
-    return weights * of_class[codes]
+    return of_class
 
 
 def check_two_classes(classes: NDArray[Any]) -> None:
@@ -159,15 +159,20 @@ def check_precomputed(K: Any) -> None:
         )
 
 
-def warn_if_indefinite(K: Any, at_most: int = 1000) -> None:
-    """Warn of a Gram matrix that is not positive semidefinite, seen on up to ``at_most`` rows."""
-    some = np.linspace(0, K.shape[0] - 1, min(at_most, K.shape[0])).astype(int)
-    report = mercer(Precomputed(), K[np.ix_(some, some)])
+def warn_if_indefinite(kernel: Kernel, X: Any, at_most: int = 500) -> None:
+    """Warn of a kernel that is not positive semidefinite, seen on up to ``at_most`` rows."""
+    if kernel.positive_semidefinite:
+        return
+    some = np.linspace(0, X.shape[0] - 1, min(at_most, X.shape[0])).astype(int)
+    given = isinstance(kernel, Precomputed)
+    report = mercer(kernel, X[np.ix_(some, some)] if given else X[some])
     if not report.positive_semidefinite:
+        name = "precomputed kernel" if given else f"kernel {kernel!r}"
         warnings.warn(
-            f"The precomputed kernel is not positive semidefinite: smallest eigenvalue "
-            f"{report.smallest_eigenvalue:.3g}. There is no plane to converge to; the fit ends at "
-            "its limits. Add a multiple of the identity, or use another kernel.",
+            f"The {name} is not positive semidefinite: smallest eigenvalue "
+            f"{report.smallest_eigenvalue:.3g} on {some.size} rows. There is no plane in a feature "
+            "space to converge to, and an optimum found may be a local one. Add a multiple of the "
+            "identity, or use another kernel.",
             UserWarning,
             stacklevel=6,
         )

@@ -79,16 +79,20 @@ def _(
     square = float((alpha * problem.y) @ scores)
     dual = problem.linear * float(alpha.sum()) - 0.5 * square
     dual -= 0.5 * float(problem.ridge @ alpha**2)
-    rho = _best_rho(problem, margins) if problem.total else problem.linear
     primal = primal_value(problem, square, margins)
-    # ∂/∂α_i of the dual with b as the multiplier of yᵀα = 0, and ρ as that of 1ᵀα ≥ s.
-    slope = margins + problem.ridge * alpha - rho
-    violation = max(
-        float(np.max(-slope[below], initial=0.0)),
-        float(np.max(slope[above], initial=0.0)),
-    )
-    if problem.total and rho > 0.0:
-        violation, rounding = violation / rho, rounding / rho
+    # ∂/∂α_i of the dual with b as the multiplier of yᵀα = 0, and ρ as that of 1ᵀα ≥ s: for no α
+    # at its upper bound y g ≥ ρ, for none at 0 y g ≤ ρ.
+    slope = margins + problem.ridge * alpha
+    least, most = slope[below].min(initial=np.inf), slope[above].max(initial=-np.inf)
+    rho = problem.linear
+    if problem.total:
+        rho = 0.5 * (least + most) if below.any() else best_rho(problem, margins)
+    violation = float(max(rho - least, most - rho, 0.0))
+    if problem.total:
+        # ρ is at most s max K(x, x): where it is nothing to that, there is no margin to compare with.
+        largest = problem.total * float(problem.kernel.diagonal(problem.X)[problem.index].max())
+        unit = float(rho if rho > 1e-12 * largest else largest)
+        violation, rounding = violation / unit, rounding / unit
     gap = primal - dual
     relative = gap / max(abs(primal), np.finfo(float).tiny)
     return MarginCertificate(
@@ -125,7 +129,7 @@ def _suspects(problem: MarginProblem, solution: Solution, alpha: Floats, sample:
     """Return the samples that violate most by the solver's account, as many at random, both."""
     assert solution.scores is not None
     margins = problem.y * (solution.scores + float(solution.b[0])) + problem.ridge * alpha
-    level = _best_rho(problem, margins) if problem.total else problem.linear
+    level = best_rho(problem, margins) if problem.total else problem.linear
     wrong = np.maximum(
         np.where(alpha < problem.upper, level - margins, -np.inf),
         np.where(alpha > 0.0, margins - level, -np.inf),
@@ -135,8 +139,8 @@ def _suspects(problem: MarginProblem, solution: Solution, alpha: Floats, sample:
     return np.union1d(worst, others)
 
 
-def _best_rho(problem: MarginProblem, margins: Floats) -> float:
-    """The ρ that minimises −sρ + Σ u_i (ρ − y_i g(x_i))₊: a weighted quantile of the margins."""
+def best_rho(problem: MarginProblem, margins: Floats) -> float:
+    """Return the ρ that minimises −sρ + Σ u_i (ρ − y_i g(x_i))₊: a weighted quantile."""
     order = np.argsort(margins, kind="stable")
     sums = np.cumsum(problem.upper[order])
     reached = int(np.searchsorted(sums, problem.total * (1.0 - 1e-12)))
@@ -149,7 +153,7 @@ def primal_value(problem: MarginProblem, square: float, margins: Floats) -> floa
     For the hard margin it is that of the plane scaled up until every y g(x) ≥ 1; ∞ if none does it.
     """
     if problem.total:
-        rho = _best_rho(problem, margins)
+        rho = best_rho(problem, margins)
         slack = np.maximum(rho - margins, 0.0)
         return 0.5 * square - problem.total * rho + float(problem.upper @ slack)
     hard = np.isinf(problem.upper) & (problem.ridge == 0.0)

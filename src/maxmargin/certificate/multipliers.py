@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from scipy.linalg import eigvalsh
 
+from ..problem import MarginProblem
 from ..samples import Floats, Samples, blocks_of
+from .scores import kernel_scores
 
 # Terms of a sum, and steps of an elimination, up to which they are done in rational numbers: some
 # tenths of a second.
@@ -99,6 +102,36 @@ def gordan_residual(Z: Samples, u: Floats) -> float:
     scale = scale.reshape(Z.n_vectors, -1).max(axis=0)
     worst = np.abs(residual).reshape(Z.n_vectors, -1).max(axis=0)
     return float((worst / np.where(scale > 0, scale, 1.0)).max())
+
+
+@dataclass(frozen=True)
+class FeatureSpaceRefutation:
+    """u ≥ 0 with Σ_{y=+1} u_i φ(x_i) = Σ_{y=−1} u_i φ(x_i): a point common to both hulls.
+
+    Parameters
+    ----------
+    multipliers : ndarray of shape (n,)
+        u, of sum 1; half of it in each class.
+    distance : float
+        ‖Σ u_i y_i φ(x_i)‖ relative to max‖φ(x)‖, recomputed in float64: 0 up to rounding.
+    """
+
+    multipliers: Floats
+    distance: float
+
+    @classmethod
+    def of(cls, problem: MarginProblem, u: Floats) -> FeatureSpaceRefutation:
+        """Recompute what the multipliers prove."""
+        scores, _ = kernel_scores(problem, u * problem.y)
+        largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
+        square = max(float((u * problem.y) @ scores), 0.0) / max(largest, np.finfo(float).tiny)
+        return cls(u, float(np.sqrt(square)))
+
+    def __str__(self) -> str:
+        return (
+            f"{np.count_nonzero(self.multipliers)} samples combine to a point of both convex "
+            f"hulls in feature space (distance {self.distance:.1e} of the largest ‖φ(x)‖)"
+        )
 
 
 def margin_bound(Z: Samples, alpha: Floats | None) -> float:

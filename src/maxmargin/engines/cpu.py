@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import Kernel, Precomputed
+from ..lanes import square
 from ..rows import compiled
 from ..samples import Floats, Integers
 from ..threads import in_parallel
@@ -16,6 +17,8 @@ from .values import HEIGHT, WIDTH, values_of
 
 # The share of the free memory that kept values may take.
 SHARE = 0.25
+# Values computed at a time: 16 MiB in float32.
+BLOCK = 1 << 22
 # Values of so few multiplications are computed again as fast as the system hands out the memory to
 # keep them in: of those no more than this many bytes are kept.
 CHEAP = 100.0
@@ -67,6 +70,8 @@ class Gram:
         # A Gram matrix that the caller computed is there already.
         given = isinstance(kernel, Precomputed) and index is None
         self._whole: Any = X if given and X.dtype == self.dtype else None
+        # Whether vectors may be read beyond the end of a row of it, as of `lanes.square`.
+        self.padded = False
 
     @property
     def n_samples(self) -> int:
@@ -79,6 +84,11 @@ class Gram:
         if self._values is None:
             self._values = values_of(self.kernel, self.X, self._subset, self.dtype, self.budget / 4)
         return self._values
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of K is there."""
+        return self._whole is not None
 
     @property
     def fits(self) -> bool:
@@ -98,7 +108,7 @@ class Gram:
     def whole(self) -> Floats:
         """Return all of K, and keep it."""
         if self._whole is None:
-            K = np.empty((self.n_samples, self.n_samples), dtype=self.dtype)
+            K = square(self.n_samples, self.dtype)
             edges = range(0, self.n_samples, WIDTH)
             corners = [(i, j) for i in edges for j in edges if i <= j]
 
@@ -115,7 +125,7 @@ class Gram:
 
             in_parallel(fill, corners, alone=not self.kernel.elementwise)
             np.fill_diagonal(K, self.diagonal())
-            self._whole = K
+            self._whole, self.padded = K, True
         return self._whole
 
     def block(self, rows: Integers, columns: Integers | None = None) -> Floats:
@@ -127,7 +137,7 @@ class Gram:
             if own and (rows == np.arange(first, first + rows.size)).all():
                 return self._whole[first : first + rows.size, first : first + rows.size].copy()
             return self._whole[np.ix_(rows, columns)]
-        K = self.values.block(rows, columns)
+        K = self.values.block(rows, self.values.against(columns))
         if own and self.kernel.elementwise:
             np.fill_diagonal(K, self.diagonal()[rows])
         return K
@@ -152,9 +162,11 @@ class Gram:
     def product(self, rows: Integers, columns: Integers, v: Floats) -> Floats:
         """Return K[rows, columns] v in float64."""
         total = np.empty(rows.size)
-        for start in range(0, rows.size, WIDTH):
-            part = slice(start, start + WIDTH)
-            total[part] = self.block(rows[part], columns).astype(np.float64, copy=False) @ v
+        ready = self.values.against(columns)
+        step = max(16, BLOCK // max(1, columns.size))
+        for start in range(0, rows.size, step):
+            part = slice(start, start + step)
+            total[part] = self.values.block(rows[part], ready).astype(np.float64, copy=False) @ v
         return total
 
     def _slots(self, rows: Integers, keep: Any) -> _Slots:
@@ -198,6 +210,33 @@ class Gram:
             self._spare.append(memory)
 
         in_parallel(work, range(0, self.n_samples, WIDTH), alone=not self.kernel.elementwise)
+
+
+class Selected:
+    """Some rows of a Gram matrix that computes what it is asked for and keeps nothing."""
+
+    def __init__(self, gram: Gram, index: Integers) -> None:
+        self.gram, self.index, self.dtype = gram, index, gram.dtype
+
+    def diagonal(self) -> Floats:
+        """Return K(x_i, x_i)."""
+        return self.gram.diagonal()[self.index]
+
+    def block(self, rows: Integers, columns: Integers) -> Floats:
+        """Return K[rows, columns]."""
+        return self.gram.block(self.index[rows], self.index[columns])
+
+    def product(self, rows: Integers, columns: Integers, v: Floats) -> Floats:
+        """Return K[rows, columns] v."""
+        return self.gram.product(self.index[rows], self.index[columns], v)
+
+    def dot(self, rows: Integers, v: Floats, keep: Any = None) -> Floats:
+        """Return K[:, rows] v."""
+        return self.gram.product(self.index, self.index[rows], v)
+
+    def restrict(self, rows: Integers) -> Selected:
+        """Return some of these rows."""
+        return Selected(self.gram, self.index[rows])
 
 
 class _Slots:

@@ -1,7 +1,7 @@
 """Where kernel values come from: tiles K[rows, columns], by the products that suit the data.
 
-Dense rows are multiplied by BLAS. Of rows that are mostly zeros only the others are multiplied, with
-panels of samples that lie feature by feature; that pays below a quarter of non-zeros, in dense
+Dense rows are multiplied by BLAS. Of rows that are mostly zeros only the others are multiplied,
+with panels of samples that lie feature by feature; that pays below a quarter of non-zeros, in dense
 arrays as well. The kernel's formula is then applied to the tile while it is in the cache.
 """
 
@@ -59,9 +59,13 @@ class Values(ABC):
     def tile(self, prepared: Any, part: slice, columns: slice, out: Floats) -> None:
         """Write K[rows[part], columns] to ``out``."""
 
+    def against(self, columns: Integers) -> Any:
+        """Return what `block` needs to know of some columns."""
+        return columns
+
     @abstractmethod
-    def block(self, rows: Integers, columns: Integers) -> Floats:
-        """Return K[rows, columns]."""
+    def block(self, rows: Integers, columns: Any) -> Floats:
+        """Return K[rows, columns], the columns made ready by `against`."""
 
 
 def values_of(kernel: Kernel, X: Any, index: Integers | None, dtype: Any, budget: float) -> Values:
@@ -85,7 +89,7 @@ class Given(Values):
     def tile(self, prepared: Integers, part: slice, columns: slice, out: Floats) -> None:
         out[:] = self.block(prepared[part], np.arange(columns.start, columns.stop))
 
-    def block(self, rows: Integers, columns: Integers) -> Floats:
+    def block(self, rows: Integers, columns: Any) -> Floats:
         if self.index is not None:
             rows, columns = self.index[rows], self.index[columns]
         return np.asarray(self.X[np.ix_(rows, columns)], dtype=self.dtype)
@@ -99,7 +103,7 @@ class Opaque(Values):
     def tile(self, prepared: Integers, part: slice, columns: slice, out: Floats) -> None:
         out[:] = self.block(prepared[part], np.arange(columns.start, columns.stop))
 
-    def block(self, rows: Integers, columns: Integers) -> Floats:
+    def block(self, rows: Integers, columns: Any) -> Floats:
         return np.asarray(self.kernel(self.of(rows), self.of(columns)), dtype=self.dtype)
 
 
@@ -159,14 +163,17 @@ class DenseProducts(_Products):
         np.dot(x[part], self._centred(columns).T, out=out)
         self._transform(out, x_sq[part], self.squares[columns])
 
-    def block(self, rows: Integers, columns: Integers) -> Floats:
-        z = self._centred(columns).T
-        out = np.empty((rows.size, columns.size), dtype=self.dtype)
+    def against(self, columns: Integers) -> Any:
+        return self._centred(columns).T, self.squares[columns]
+
+    def block(self, rows: Integers, columns: Any) -> Floats:
+        z, z_sq = columns
+        out = np.empty((rows.size, z_sq.size), dtype=self.dtype)
 
         def work(start: int, stop: Event) -> None:
             part = slice(start, start + HEIGHT)
             np.dot(self._centred(rows[part]), z, out=out[part])
-            self._transform(out[part], self.squares[rows[part]], self.squares[columns])
+            self._transform(out[part], self.squares[rows[part]], z_sq)
 
         in_parallel(work, range(0, rows.size, HEIGHT))
         return out
@@ -217,11 +224,15 @@ class SparseProducts(_Products):
         if buffer is not out:
             out[:] = buffer[:, : out.shape[1]]
 
-    def block(self, rows: Integers, columns: Integers) -> Floats:
+    def against(self, columns: Integers) -> Any:
         panels = self._laid(columns)
-        out = np.empty((rows.size, panels.shape[0] * self.panel), dtype=self.dtype)
-        z_sq = np.zeros(out.shape[1], dtype=self.dtype)
+        z_sq = np.zeros(panels.shape[0] * self.panel, dtype=self.dtype)
         z_sq[: columns.size] = self.squares[columns]
+        return panels, z_sq, columns.size
+
+    def block(self, rows: Integers, columns: Any) -> Floats:
+        panels, z_sq, n_columns = columns
+        out = np.empty((rows.size, z_sq.size), dtype=self.dtype)
 
         def work(start: int, stop: Event) -> None:
             part = slice(start, start + HEIGHT)
@@ -229,7 +240,7 @@ class SparseProducts(_Products):
             self._transform(out[part], self.squares[rows[part]], z_sq)
 
         in_parallel(work, range(0, rows.size, HEIGHT))
-        return out[:, : columns.size]
+        return out[:, :n_columns]
 
 
 class WideProducts(_Products):
@@ -255,10 +266,13 @@ class WideProducts(_Products):
         out[:] = (x[part] @ z.T).toarray()
         self._transform(out, x_sq[part], self.squares[columns])
 
-    def block(self, rows: Integers, columns: Integers) -> Floats:
-        x = self.of(rows).astype(self.dtype, copy=False)
-        out = (x @ self.of(columns).astype(self.dtype, copy=False).T).toarray()
-        self._transform(out, self.squares[rows], self.squares[columns])
+    def against(self, columns: Integers) -> Any:
+        return self.of(columns).astype(self.dtype, copy=False).T, self.squares[columns]
+
+    def block(self, rows: Integers, columns: Any) -> Floats:
+        z, z_sq = columns
+        out = np.asarray((self.of(rows).astype(self.dtype, copy=False) @ z).toarray())
+        self._transform(out, self.squares[rows], z_sq)
         return out
 
 

@@ -41,6 +41,7 @@ class Training:
     sample_weights: Floats
     weights: Floats
     rng: np.random.RandomState
+    class_weights: Floats
 
     @cached_property
     def rows(self) -> Integers:
@@ -246,11 +247,9 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         validation.check_two_classes(classes)
         codes = np.zeros(len(y), dtype=np.intp)
         codes[counts] = used
-        weighted = validation.times_class_weight(
-            weights, self.class_weight, classes, y[counts], codes
-        )
+        of_class = validation.class_weights(weights, self.class_weight, classes, y[counts], codes)
         rng = check_random_state(self.random_state)
-        return Training(X, y, classes, codes, weights, weighted, rng)
+        return Training(X, y, classes, codes, weights, weights * of_class[codes], rng, of_class)
 
     def _solve_all(
         self, training: Training, tasks: list[Task], starts: list[Any], max_iter: int
@@ -288,14 +287,21 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         problems: list[Any],
         solutions: list[Solution],
     ) -> None:
-        self.certificates_ = [certify(p, s) for p, s in zip(problems, solutions, strict=True)]
+        self.certificates_ = self._certify(problems, solutions)
         self.statuses_ = [solution.status for solution in solutions]
         self.traces_ = [solution.trace for solution in solutions]
         self.n_iter_ = max(solution.n_iter for solution in solutions)
         self.n_updates_ = sum(solution.n_updates for solution in solutions)
-        self.separates_ = all(c.separates for c in self.certificates_)  # type: ignore[attr-defined]
+        self._publish_claims()
         for name, value in self._attributes(training, tasks, solutions).items():
             setattr(self, name, value)
+
+    def _certify(self, problems: list[Any], solutions: list[Solution]) -> list[Any]:
+        return [certify(p, s) for p, s in zip(problems, solutions, strict=True)]
+
+    def _publish_claims(self) -> None:
+        """Set what the certificates say of the whole model."""
+        self.separates_ = all(c.separates for c in self.certificates_)
 
     def _warn_if_unfinished(
         self, training: Training, tasks: list[Task], solutions: list[Solution]

@@ -153,7 +153,7 @@ class KernelPerceptron(CertifiedClassifier):
         )  # fmt: skip
         if isinstance(self.kernel_, Precomputed):
             validation.check_precomputed(training.X)
-            validation.warn_if_indefinite(training.X)
+            validation.warn_if_indefinite(self.kernel_, training.X)
         self._gram = Gram(self.kernel_, training.X)
 
     def _end(self) -> None:

@@ -202,11 +202,10 @@ class OnlineClassifier(LinearClassifier):
             raise ValueError(
                 "class_weight='balanced' needs all samples at once: pass a dict, or sample_weight."
             )
-        weighted = validation.times_class_weight(
-            weights, self.class_weight, self.classes_, y, codes
-        )
+        of_class = validation.class_weights(weights, self.class_weight, self.classes_, y, codes)
         rng = check_random_state(self.random_state)
-        return Training(X, y, self.classes_, codes, weights, weighted, rng)
+        weighted = weights * of_class[codes]
+        return Training(X, y, self.classes_, codes, weights, weighted, rng, of_class)
 
     def _pass_once(
         self, training: Training, tasks: list[Task], starts: list[Any], planes: list[Start]

@@ -35,6 +35,11 @@ class Kernel(ABC):
         """Whether K(x − c, z − c) = K(x, z), so that rows may be centred for accuracy."""
         return False
 
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether every Gram matrix of this kernel is known to be positive semidefinite."""
+        return False
+
     @abstractmethod
     def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
         """Return K from inner products, in the dtype and the memory of ``dot``.

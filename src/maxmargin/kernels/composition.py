@@ -37,6 +37,10 @@ class _Composition(Kernel):
     def shift_invariant(self) -> bool:
         return all(part.shift_invariant for part in self.parts)
 
+    @property
+    def positive_semidefinite(self) -> bool:
+        return all(part.positive_semidefinite for part in self.parts)
+
     def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
         for block in blocks(dot.shape[0], math.prod(dot.shape[1:])):  # copied for each part
             x, z = x_sq[block], z_sq if dot.ndim == 2 else z_sq[block]

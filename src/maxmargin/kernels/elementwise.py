@@ -24,6 +24,10 @@ class Linear(Kernel):
     [[11.]]
     """
 
+    @property
+    def positive_semidefinite(self) -> bool:
+        return True
+
     def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
         return dot
 
@@ -50,6 +54,10 @@ class Polynomial(Kernel):
         object.__setattr__(self, "degree", int(p))
         object.__setattr__(self, "gamma", positive("gamma", self.gamma))
         object.__setattr__(self, "coef0", real("coef0", self.coef0))
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        return self.coef0 >= 0.0
 
     def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
         dot *= self.gamma
@@ -125,6 +133,10 @@ class RBF(Kernel):
 
     @property
     def shift_invariant(self) -> bool:
+        return True
+
+    @property
+    def positive_semidefinite(self) -> bool:
         return True
 
     def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:

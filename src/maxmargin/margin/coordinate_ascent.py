@@ -1,9 +1,9 @@
 """Coordinate ascent: one variable at a time, for machines without a bias.
 
 Without Σβ = 0 (see `smo` for β and f) a variable may move alone: raising β_i by t gains
-t f_i − ½t²(K + D)_ii, most with t = f_i/(K + D)_ii. The one that gains most, ½f_i²/(K + D)_ii, is moved
-until it meets its bound or the gain is taken in full. β is optimal when f_i ≤ 0 wherever β_i may grow
-and f_i ≥ 0 wherever it may shrink (Cristianini, Shawe-Taylor, 2000, section 7.2).
+t f_i − ½t²(K + D)_ii, most with t = f_i/(K + D)_ii. The one that gains most, ½f_i²/(K + D)_ii, is
+moved until it meets its bound or the gain is taken in full. β is optimal when f_i ≤ 0 wherever β_i
+may grow and f_i ≥ 0 wherever it may shrink (Cristianini, Shawe-Taylor, 2000, section 7.2).
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Decomposition with a large working set (Osuna et al., 1997; Joachims, 1999; Zanni et al., 2006).
 
 The variables that violate most are collected in a working set of about a thousand, whose own
-problem, the others held fixed, is solved by `smo` (by `coordinate_ascent` where there is no bias) on
-a block of K that fits the cache. Then all others learn of it by one product with the rows of K that
-moved. Where there are many samples this goes on for a while among some of them only, a quarter, that
-are worth looking at: a row of K is then a quarter as long, and what moved back and forth is told to
-all others once.
+problem, the others held fixed, is solved by `smo` (by `coordinate_ascent` where there is no bias)
+on a block of K that fits the cache. Then all others learn of it by one product with the rows of K
+that moved. Once only few samples can come to violate soon, this goes on for a while among those
+alone: rows of K are then short, and what moved back and forth is told to all others once.
 
 Kernel values may be float32: what the gradient then lacks is measured on some rows before the end,
 and where it matters the gradient is computed anew in float64 and the descent goes on from there.
@@ -22,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..certificate.margin import primal_value
-from ..lanes import aligned
+from ..lanes import aligned, square
 from ..problem import MarginProblem
 from ..rows import compiled
 from ..samples import Floats, Integers
@@ -95,6 +94,8 @@ class Decomposition:
     limits : Limits
         Iterations are steps: pairs (or single variables) moved.
     working_set : int
+    shrinking : bool
+        Leave samples alone for a while that are not going to violate soon.
     """
 
     gram: GramMatrix
@@ -102,12 +103,24 @@ class Decomposition:
     tol: float = 1e-3
     limits: Limits = field(default_factory=Limits)
     working_set: int = WORKING_SET
+    shrinking: bool = True
 
-    def solve(self, problem: MarginProblem, alpha: Floats | None, progress: Progress) -> Solution:
-        """Return α and b, from ``alpha`` (made feasible) where it is given."""
-        beta = problem.y * feasible(problem, alpha)
+    def solve(
+        self,
+        problem: MarginProblem,
+        alpha: Floats | None,
+        progress: Progress,
+        scores: Floats | None = None,
+    ) -> Solution:
+        """Return α and b, from ``alpha`` (made feasible) where it is given.
+
+        ``scores`` of that α, if they are known, spare the first products with K.
+        """
+        start = feasible(problem, alpha)
+        if alpha is None or not np.array_equal(start, alpha):
+            scores = None
         with single_threaded_blas():
-            descent = _Descent(self, problem, beta, progress)
+            descent = _Descent(self, problem, problem.y * start, progress, scores)
             return descent.solution(descent.run())
 
 
@@ -115,7 +128,12 @@ class _Descent:
     """β = yα within its bounds, f = py − (K + D)β, and how they come down."""
 
     def __init__(
-        self, options: Decomposition, problem: MarginProblem, beta: Floats, progress: Progress
+        self,
+        options: Decomposition,
+        problem: MarginProblem,
+        beta: Floats,
+        progress: Progress,
+        scores: Floats | None = None,
     ) -> None:
         self.options, self.problem, self.progress = options, problem, progress
         self.gram = options.gram
@@ -124,7 +142,7 @@ class _Descent:
         self.lower, self.upper = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
         self.groups = sums_kept(problem)
         self.beta = beta
-        self.f = self.gradient(self.gram)
+        self.f = self.first_gradient(scores)
         self.value = -0.5 * float(beta @ (self.f + problem.linear * problem.y))
         self.working_set = _WorkingSet(options.working_set, problem, self.groups)
         self.parent: _Descent | None = None
@@ -132,6 +150,16 @@ class _Descent:
         self.tightened = 1.0
         self.steps = 0
         self.best, self.idle = np.inf, 0
+
+    def first_gradient(self, scores: Floats | None) -> Floats:
+        """Return f, from the scores that were handed in where they prove right on some rows."""
+        if scores is not None:
+            claimed = self.problem.linear * self.problem.y - self.problem.ridge * self.beta - scores
+            rows = np.linspace(0, scores.size - 1, min(scores.size, SOUNDINGS)).astype(int)
+            f = self.gradient(self.options.exact or self.gram, rows)
+            if np.abs(f - claimed[rows]).max() <= self.options.tol:
+                return claimed
+        return self.gradient(self.gram)
 
     def run(self) -> Status:
         """Go on until the conditions hold, or something ends it."""
@@ -183,8 +211,9 @@ class _Descent:
 
     def round(self) -> Status | None:
         """Solve the problem of some variables, the others held fixed, and tell all others."""
-        near = self.near(NEAR * self.violation)
-        if near.size <= FEW * self.f.size and self.f.size >= MANY:
+        many = self.options.shrinking and self.f.size >= MANY
+        near = self.near(NEAR * self.violation) if many else np.arange(0)
+        if many and near.size <= FEW * self.f.size:
             rows, beta, ended = self.focus(near)
         else:
             rows, beta, ended = *self.working_set.solve(self), None
@@ -230,8 +259,8 @@ class _Descent:
 
     def near(self, reach: float) -> Integers:
         """Return the variables that are free, that violate, or that a move of f by reach makes."""
-        close = self.free()
-        for group, (top, low) in zip(self.groups or [slice(None)], self.levels, strict=True):
+        close, everything = self.free(), np.arange(self.f.size)
+        for group, (top, low) in zip(self.groups or [everything], self.levels, strict=True):
             beta, f = self.beta[group], self.f[group]
             close[group] |= (beta < self.upper[group]) & (f > low - reach)
             close[group] |= (beta > self.lower[group]) & (f < top + reach)
@@ -358,6 +387,7 @@ class _WorkingSet:
         self.inside = np.zeros(problem.y.size, dtype=bool)
         self.groups = groups or [np.arange(problem.y.size)]
         self.alone = not groups
+        self.is_all = len(self.groups) == 1 and size >= problem.y.size
         self.n_rounds = 0
         self.K: Any = None
 
@@ -390,8 +420,23 @@ class _WorkingSet:
     def _renew(self, descent: _Descent) -> None:
         """Let the worst violators in, for those that have done their part."""
         self.n_rounds += 1
+        if self.is_all:
+            if self.n_rounds == 1:
+                self.member[: self.inside.size] = np.arange(self.inside.size)
+                self.K = self._all_of(descent)
+            return
         fresh = [self._enter(descent, k) for k in range(len(self.groups))]
         self._learn(descent, np.concatenate(fresh))
+
+    def _all_of(self, descent: _Descent) -> Floats:
+        """Return K + D of all samples; the engine's own where that may be."""
+        gram, n = descent.gram, self.inside.size
+        if getattr(gram, "padded", False) and not descent.problem.ridge.any():
+            return gram.whole()  # type: ignore[attr-defined, no-any-return]
+        K = square(n, gram.dtype)
+        K[:] = gram.block(np.arange(n), np.arange(n))
+        np.fill_diagonal(K, descent.curvature)
+        return K
 
     def _enter(self, descent: _Descent, k: int) -> Integers:
         """Put violators of a group in the places of those that go; return these places."""
@@ -400,10 +445,11 @@ class _WorkingSet:
         taken = places[self.member[places] >= 0]
         wanted = max(empty.size, min(FRESH // len(self.groups), places.size), 2)
         group = self.groups[k]
-        parts = (descent.f, descent.beta, descent.lower, descent.upper, self.inside)
+        parts: Any = (descent.f, descent.beta, descent.lower, descent.upper, self.inside)
         if group.size < descent.f.size:
             parts = tuple(part[group] for part in parts)
-        rows = group[violators(*parts, *descent.levels[k], min(wanted, places.size))]
+        top, low = descent.levels[k]
+        rows = group[violators(*parts, top, low, min(wanted, places.size))]
         # Those at a bound go first, then those longest here.
         order = np.lexsort((self.since[taken], descent.free(self.member[taken])))
         at = np.concatenate([empty, taken[order]])[: rows.size]

@@ -4,15 +4,15 @@ With β_i = y_i α_i, which lies between 0 and y_i u_i, the dual of the support 
 
     min ½ βᵀ(K + D)β − p yᵀβ   subject to   lower ≤ β ≤ upper,   Σβ = 0.
 
-Its negative gradient is f = p y − (K + D)β: the label minus the score, without the bias. Raising β_i
-and lowering β_j by the same t keeps Σβ = 0 and gains t(f_i − f_j) − ½t²(K_ii + K_jj − 2K_ij). So β
-is optimal when no variable that can still be raised has a larger f than one that can be lowered:
+Its negative gradient is f = p y − (K + D)β: the label minus the score, without the bias. Raising
+β_i and lowering β_j by the same t keeps Σβ = 0 and gains t(f_i − f_j) − ½t²(K_ii + K_jj − 2K_ij).
+So β is optimal when no variable that can be raised has a larger f than one that can be lowered:
 
     max{f_i : β_i < upper_i} − min{f_j : β_j > lower_j} ≤ 0,
 
 and the bias is any number between the two. Of all pairs the one is moved whose i has the largest f
-and whose j promises the largest gain ½(f_i − f_j)²/(K_ii + K_jj − 2K_ij), until one of the two meets
-its bound or the gain is taken in full.
+and whose j promises the largest gain ½(f_i − f_j)²/(K_ii + K_jj − 2K_ij), until one of the two
+meets its bound or the gain is taken in full.
 
 The machine with ν keeps the sum of each class: pairs are then chosen within a class.
 """

@@ -1,0 +1,1 @@
+"""Tables a person reads: margins, slacks, support vectors, KKT states, bounds."""
