@@ -86,8 +86,9 @@ class OneVsOne(Reduction):
 
     def tasks(self, codes: Integers, rows: Integers, names: list[str]) -> list[Task]:
         tasks = []
+        members = [rows[codes[rows] == k] for k in range(len(names))]
         for i, j in self.pairs(len(names)):
-            pair = rows[(codes[rows] == i) | (codes[rows] == j)]
+            pair = np.sort(np.concatenate([members[i], members[j]]))
             labels = np.where(codes[pair] == i, 1.0, -1.0)
             tasks.append(Task(pair, labels, f"{names[i]} against {names[j]}"))
         return tasks

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..problem import MarginProblem
-from ..samples import Floats, Integers
+from ..samples import Floats
 from ..solution import Solution
 from .base import certify
 from .scores import kernel_scores
 
 # Claimed scores that differ from recomputed ones by more, relative to the largest, are not used.
 DOUBTFUL = 1e-3
+# Times the sample: how many samples near the worst violation are recomputed at most.
+MANY = 8
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ class MarginCertificate:
         How far α was outside of 0 ≤ α ≤ u before it was clipped, relative to the largest α where
         that exceeds 1.
     rounding : float
-        How well the scores are known: 0 where all of them were recomputed; where a sample of them
-        was compared with what the solver claims, twice the largest difference.
+        By how much the violation may be larger: 0 where all scores were recomputed, or all that
+        come near it (see ``sample`` of `certify`).
     n_checked : int
         Samples whose scores were recomputed in float64.
     """
@@ -89,7 +91,7 @@ def _(
         rho = 0.5 * (least + most) if below.any() else best_rho(problem, margins)
     violation = float(max(rho - least, most - rho, 0.0))
     if problem.total:
-        # ρ is at most s max K(x, x): where it is nothing to that, there is no margin to compare with.
+        # ρ is at most s max K(x, x): where it is nothing to that, there is no margin to speak of.
         largest = problem.total * float(problem.kernel.diagonal(problem.X)[problem.index].max())
         unit = float(rho if rho > 1e-12 * largest else largest)
         violation, rounding = violation / unit, rounding / unit
@@ -106,37 +108,38 @@ def _scores(
     """Return Σ_l α_l y_l K(x_l, x_m) of every sample, how well they are known, and of how many.
 
     Without ``sample`` all are recomputed. Else the solver's own are compared with those of so many
-    samples, the worst by its own account and others at random; should they differ by more than
-    rounding explains, all are recomputed after all.
+    samples taken at random: they differ by e at most. All samples within 2e of being the worst
+    violator are then recomputed as well, so that no other can be it. Should the claims be far off,
+    or too many samples be that near, all are recomputed after all.
     """
     n, coefficients = problem.y.size, alpha * problem.y
     if problem.balanced and sample is None:
         coefficients = _balanced(alpha, problem.y) * problem.y
-    if sample is None or solution.scores is None or n <= sample:
+    if sample is None or solution.scores is None or n <= 2 * sample:
         return kernel_scores(problem, coefficients)[0], 0.0, n
-    rows = _suspects(problem, solution, alpha, sample)
-    claimed = solution.scores
-    exact = kernel_scores(problem, coefficients, rows)[0]
-    rounding = 2.0 * float(np.abs(exact - claimed[rows]).max())
-    if rounding > DOUBTFUL * max(1.0, float(np.abs(exact).max())):
+    scores = solution.scores.copy()
+    chosen = np.random.RandomState(0).permutation(n)[:sample]
+    exact = kernel_scores(problem, coefficients, chosen)[0]
+    error = 2.0 * float(np.abs(exact - scores[chosen]).max())
+    wrong = _violations(problem, scores, float(solution.b[0]), alpha)
+    near = np.flatnonzero(wrong > wrong.max() - 2.0 * error)
+    if error > DOUBTFUL * max(1.0, float(np.abs(exact).max())) or near.size > n // 8:
         return kernel_scores(problem, coefficients)[0], 0.0, n
-    scores = claimed.copy()
-    scores[rows] = exact
-    return scores, rounding, rows.size
+    # Of very many the worst will do; then e is what is not known.
+    worst = near[np.argsort(-wrong[near])[: MANY * sample]]
+    scores[chosen] = exact
+    scores[worst] = kernel_scores(problem, coefficients, worst)[0]
+    return scores, 0.0 if worst.size == near.size else error, np.union1d(chosen, worst).size
 
 
-def _suspects(problem: MarginProblem, solution: Solution, alpha: Floats, sample: int) -> Integers:
-    """Return the samples that violate most by the solver's account, as many at random, both."""
-    assert solution.scores is not None
-    margins = problem.y * (solution.scores + float(solution.b[0])) + problem.ridge * alpha
-    level = best_rho(problem, margins) if problem.total else problem.linear
-    wrong = np.maximum(
-        np.where(alpha < problem.upper, level - margins, -np.inf),
-        np.where(alpha > 0.0, margins - level, -np.inf),
+def _violations(problem: MarginProblem, scores: Floats, b: float, alpha: Floats) -> Floats:
+    """Return by how much every sample violates its KKT condition; below 0 it does not."""
+    slope = problem.y * (scores + b) + problem.ridge * alpha
+    level = best_rho(problem, slope) if problem.total else problem.linear
+    return np.maximum(
+        np.where(alpha < problem.upper, level - slope, -np.inf),
+        np.where(alpha > 0.0, slope - level, -np.inf),
     )
-    worst = np.argpartition(-wrong, sample // 2)[: sample // 2]
-    others = np.random.RandomState(0).permutation(problem.y.size)[: sample - sample // 2]
-    return np.union1d(worst, others)
 
 
 def best_rho(problem: MarginProblem, margins: Floats) -> float:

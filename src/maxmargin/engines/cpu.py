@@ -23,6 +23,8 @@ BLOCK = 1 << 22
 # keep them in: of those no more than this many bytes are kept.
 CHEAP = 100.0
 MODEST = 256 << 20
+# Requests after which a kept row that none of them wanted may go.
+STALE = 32
 
 
 class Gram:
@@ -84,6 +86,11 @@ class Gram:
         if self._values is None:
             self._values = values_of(self.kernel, self.X, self._subset, self.dtype, self.budget / 4)
         return self._values
+
+    @property
+    def cheap(self) -> bool:
+        """Whether values are computed again as fast as kept."""
+        return bool(self.values.cost < CHEAP)
 
     @property
     def is_whole(self) -> bool:
@@ -171,8 +178,7 @@ class Gram:
 
     def _slots(self, rows: Integers, keep: Any) -> _Slots:
         if self._kept is None:
-            cheap = self.values.cost < CHEAP
-            budget = min(self.budget, MODEST) if cheap else self.budget
+            budget = min(self.budget, MODEST) if self.cheap else self.budget
             self._kept = _Kept(self.n_samples, self.dtype, budget)
         return self._kept.slots(rows, keep)
 
@@ -214,6 +220,8 @@ class Gram:
 
 class Selected:
     """Some rows of a Gram matrix that computes what it is asked for and keeps nothing."""
+
+    cheap = False
 
     def __init__(self, gram: Gram, index: Integers) -> None:
         self.gram, self.index, self.dtype = gram, index, gram.dtype
@@ -273,7 +281,10 @@ class _Kept:
         return _Slots(self.cache, at, known)
 
     def _give(self, rows: Integers) -> Integers:
-        """Give slots to rows: empty ones, then those longest unused; −1 where all are in use."""
+        """Give slots to rows: empty ones, then those unused for long; −1 where there are none.
+
+        Rows that are asked for in turns would drive each other out before they are of use.
+        """
         slots = np.full(rows.size, -1)
         fresh = np.arange(self.n_given, min(self.n_given + rows.size, self.owner.size))
         self.n_given += fresh.size
@@ -283,8 +294,7 @@ class _Kept:
         n = min(rows.size - fresh.size, self.owner.size)
         if n > 0:
             oldest = np.argpartition(self.used, n - 1)[:n]
-            fresh = np.concatenate([fresh, oldest[self.used[oldest] < self.clock]])
-            fresh = fresh[: rows.size]
+            fresh = np.concatenate([fresh, oldest[self.used[oldest] < self.clock - STALE]])
         owners = self.owner[fresh]
         self.slot[owners[owners >= 0]] = -1
         slots[: fresh.size] = fresh

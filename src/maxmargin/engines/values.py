@@ -26,8 +26,10 @@ from ..threads import in_parallel
 # Columns of a tile, and rows of X worked on at a time: a tile of float32 is half a megabyte.
 WIDTH = 512
 HEIGHT = 256
-# The share of non-zeros up to which they are multiplied one by one.
+# The share of non-zeros up to which they are multiplied one by one; of rows so narrow that a panel
+# of them fits the nearest cache, where BLAS is not at its best.
 SPARSE = 0.25
+SPARSE_NARROW, NARROW = 0.7, 64
 # Vectors in a panel: as many running sums stay in registers.
 PANEL = 8
 
@@ -74,7 +76,7 @@ def values_of(kernel: Kernel, X: Any, index: Integers | None, dtype: Any, budget
         return Given(kernel, X, index, dtype)
     if not kernel.elementwise:
         return Opaque(kernel, X, index, dtype)
-    if _density(X) > SPARSE:
+    if _density(X) > (SPARSE_NARROW if X.shape[1] <= NARROW else SPARSE):
         return DenseProducts(kernel, X, index, dtype)
     if X.shape[0] * X.shape[1] * np.dtype(dtype).itemsize <= budget:
         return SparseProducts(kernel, X, index, dtype)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
+from threading import Event
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,13 +27,13 @@ from ..problem import MarginProblem
 from ..rows import compiled
 from ..samples import Floats, Integers
 from ..solution import Limits, Progress, Solution, Status
-from ..threads import single_threaded_blas
+from ..threads import in_parallel, single_threaded_blas
 from .coordinate_ascent import SingleBlock
 from .smo import Block
 
 # Variables of the working set, and how many of them are new in a round.
-WORKING_SET = 1024
-FRESH = 512
+WORKING_SET = 2048
+FRESH = 1024
 # A round ends when the block violates by this share of what the whole did before it,
 # and after so many steps a variable.
 PART = 0.1
@@ -47,13 +48,15 @@ GOAL = 1.75
 DRIFT = 0.1
 # The relative gap is at most so many tol.
 GAP = 1.8
-FAR_OFF = 100.0
+CLOSE = 10.0
 # Rows on which rounding is measured.
 SOUNDINGS = 256
 # Rounds without a better objective after which another way is tried.
 PATIENCE = 100
 # Bins of f into which violators are counted.
 BINS = 1024
+# Columns of the working set's block that one core writes at a time.
+STRIP = 256
 # Numbers in a vector of float32: groups begin at whole vectors.
 VECTOR = 16
 
@@ -62,6 +65,7 @@ class GramMatrix(Protocol):
     """What this solver needs of an engine."""
 
     dtype: Any
+    cheap: bool
 
     def diagonal(self) -> Floats:
         """K(x_i, x_i)."""
@@ -211,7 +215,8 @@ class _Descent:
 
     def round(self) -> Status | None:
         """Solve the problem of some variables, the others held fixed, and tell all others."""
-        many = self.options.shrinking and self.f.size >= MANY
+        # Among some of the samples all rows of K are computed anew: that has to be cheap.
+        many = self.options.shrinking and self.f.size >= MANY and self.gram.cheap
         near = self.near(NEAR * self.violation) if many else np.arange(0)
         if many and near.size <= FEW * self.f.size:
             rows, beta, ended = self.focus(near)
@@ -286,10 +291,11 @@ class _Descent:
         exact = self.options.exact
         if exact is not None and self.gram is not exact:
             # Nothing depends on the last digits of those far from the margin.
-            near = self.near(FAR_OFF * self.tol())
+            near = self.near(CLOSE * self.tol())
             rows = near[np.linspace(0, near.size - 1, min(near.size, SOUNDINGS)).astype(int)]
             drift = np.abs(self.gradient(exact, rows) - self.f[rows]).max(initial=0.0)
             if drift > DRIFT * self.tol():
+                near = self.near(CLOSE * max(self.tol(), drift))
                 self.f[near] = self.gradient(exact, near)
                 return False
         if self.relative_gap() <= GAP * self.options.tol or self.tightened < 1e-6:
@@ -400,22 +406,19 @@ class _WorkingSet:
         if descent.options.limits.iterations is not None:
             most = min(most, descent.options.limits.iterations - descent.steps)
 
-        def padded(values: Floats, dtype: Any) -> Floats:
-            out = aligned(self.member.size, dtype)
-            out[present] = values[rows]
-            return out
-
-        block = (SingleBlock if self.alone else Block)(
-            K=self.K,
-            curvature=padded(descent.curvature, self.K.dtype),
-            beta=padded(descent.beta, float),
-            lower=padded(descent.lower, float),
-            upper=padded(descent.upper, float),
-            f=padded(descent.f, self.K.dtype),
-            edges=self.edges,
-        )
+        block = self._block()
+        for name in ("curvature", "beta", "lower", "upper", "f"):
+            getattr(block, name)[present] = getattr(descent, name)[rows]
         descent.steps += block.solve(max(PART * descent.violation, 0.5 * descent.goal()), most)
         return rows, block.beta[present]
+
+    def _block(self) -> Block:
+        """Return an empty block: places without a member have no room to move in."""
+        size, dtype = self.member.size, self.K.dtype
+        beta, lower, upper = aligned((3, size), np.float64)
+        f, curvature = aligned((2, size), dtype)
+        kind = SingleBlock if self.alone else Block
+        return kind(self.K, curvature, beta, lower, upper, f, self.edges)
 
     def _renew(self, descent: _Descent) -> None:
         """Let the worst violators in, for those that have done their part."""
@@ -449,7 +452,8 @@ class _WorkingSet:
         if group.size < descent.f.size:
             parts = tuple(part[group] for part in parts)
         top, low = descent.levels[k]
-        rows = group[violators(*parts, top, low, min(wanted, places.size))]
+        most = max(descent.violation, 1e-300)
+        rows = group[violators(*parts, top, low, most, min(wanted, places.size))]
         # Those at a bound go first, then those longest here.
         order = np.lexsort((self.since[taken], descent.free(self.member[taken])))
         at = np.concatenate([empty, taken[order]])[: rows.size]
@@ -463,10 +467,15 @@ class _WorkingSet:
         if self.K is None:
             self.K = aligned((self.member.size, self.member.size), descent.gram.dtype)
         if fresh.size:
+            fresh = np.sort(fresh)
             present = np.flatnonzero(self.member >= 0)
             rows = self.member[fresh]
-            values = descent.gram.block(rows, self.member[present])
-            place(np.ascontiguousarray(values), fresh, present, self.K)
+            values = np.ascontiguousarray(descent.gram.block(rows, self.member[present]))
+
+            def work(start: int, stop: Event) -> None:
+                place(values, fresh, present[start : start + STRIP], start, self.K)
+
+            in_parallel(work, range(0, present.size, STRIP))
             self.K[fresh, fresh] = descent.curvature[rows]
 
 
@@ -520,50 +529,56 @@ def extremes(f, beta, lower, upper):
 
 
 @compiled
-def violators(f, beta, lower, upper, inside, top, low, wanted):
-    """Return up to ``wanted`` places outside the set where f is most wrong.
+def violators(f, beta, lower, upper, inside, top, low, most, wanted):
+    """Return up to ``wanted`` places outside the set where f is most wrong, by at most ``most``.
 
-    Half of them have a large f that may grow, half a small one that may shrink. Those are not
+    Half of them have a large f that may grow, half a small one that may shrink. They are not
     sorted but counted into bins of f, which is as good and takes two passes.
     """
-    chosen, n = np.empty(wanted, dtype=np.int64), 0
-    stride = _stride(f.size)  # of equals, some from everywhere
-    taken = np.zeros(f.size, dtype=np.bool_)
-    for way in range(2):
-        sign, level = (1.0, low) if way == 0 else (-1.0, -top)
-        most, counts = 0.0, np.zeros(BINS, dtype=np.int64)
-        for i in range(f.size):
-            excess = sign * f[i] - level
-            if excess > most and _may(way, i, beta, lower, upper) and not inside[i]:
-                most = excess
-        if most <= 0.0:
+    n, scale = f.size, (BINS - 1) / most
+    rising, falling = np.zeros(BINS, dtype=np.int64), np.zeros(BINS, dtype=np.int64)
+    for i in range(n):
+        if not inside[i]:
+            if f[i] > low and beta[i] < upper[i]:
+                rising[_bin(f[i] - low, scale)] += 1
+            if f[i] < top and beta[i] > lower[i]:
+                falling[_bin(top - f[i], scale)] += 1
+    least_up, spare_up = _threshold(rising, wanted // 2)
+    room = wanted - min(wanted // 2, rising.sum())
+    least_down, spare_down = _threshold(falling, room)
+    chosen, count, i = np.empty(wanted, dtype=np.int64), 0, 0
+    stride = _stride(n)  # of equals, some from everywhere
+    for _ in range(n):
+        i = i + stride if i + stride < n else i + stride - n
+        if inside[i] or count == wanted:
             continue
-        scale = (BINS - 1) / most
-        for i in range(f.size):
-            excess = sign * f[i] - level
-            if excess > 0.0 and _may(way, i, beta, lower, upper) and not inside[i]:
-                counts[int(excess * scale)] += 1
-        room = wanted // 2 if way == 0 else wanted - n
-        bin_, above = BINS - 1, 0
-        while bin_ > 0 and above + counts[bin_] < room:
-            above += counts[bin_]
-            bin_ -= 1
-        least, spare = bin_, room - above  # all above this bin, and some of it
-        i = 0
-        for _ in range(f.size):
-            i = (i + stride) % f.size
-            excess = sign * f[i] - level
-            if excess <= 0.0 or inside[i] or taken[i] or not _may(way, i, beta, lower, upper):
-                continue
-            mine = int(excess * scale)
-            if mine > least or (mine == least and spare > 0):
-                spare -= mine == least
-                chosen[n] = i
-                taken[i] = True
-                n += 1
-                if n == wanted:
-                    return chosen
-    return chosen[:n]
+        up = _bin(f[i] - low, scale) if f[i] > low and beta[i] < upper[i] else -1
+        down = _bin(top - f[i], scale) if f[i] < top and beta[i] > lower[i] else -1
+        if up > least_up or (up == least_up and spare_up > 0):
+            spare_up -= up == least_up
+        elif down > least_down or (down == least_down and spare_down > 0):
+            spare_down -= down == least_down
+        else:
+            continue
+        chosen[count] = i
+        count += 1
+    return chosen[:count]
+
+
+@compiled
+def _bin(excess, scale):
+    """The bin of a violation."""
+    return min(int(excess * scale), BINS - 1)
+
+
+@compiled
+def _threshold(counts, room):
+    """Return the bin above which all fit into ``room``, and how many of its own do too."""
+    at, above = BINS - 1, 0
+    while at > 0 and above + counts[at] <= room:
+        above += counts[at]
+        at -= 1
+    return at, min(counts[at], room - above)
 
 
 @compiled
@@ -580,25 +595,19 @@ def _stride(n):
 
 
 @compiled
-def _may(way, i, beta, lower, upper):
-    """Whether β_i may grow (way 0) or shrink (way 1)."""
-    return beta[i] < upper[i] if way == 0 else beta[i] > lower[i]
-
-
-@compiled
-def place(values, fresh, present, K):
-    """Write values[r, c] to K[fresh_r, present_c] and to its mirror image, in squares."""
+def place(values, fresh, present, start, K):
+    """Write values[r, start + c] to K[fresh_r, present_c] and to its mirror image, in squares."""
     square = np.empty((64, 64), dtype=K.dtype)  # rows of values lie too far apart for the cache
     for first in range(0, fresh.size, 64):
         height = min(64, fresh.size - first)
-        for start in range(0, present.size, 64):
-            width = min(64, present.size - start)
+        for c in range(0, present.size, 64):
+            width = min(64, present.size - c)
             for r in range(height):
-                row, numbers = K[fresh[first + r]], values[first + r][start : start + width]
+                row, numbers = K[fresh[first + r]], values[first + r][start + c : start + c + width]
                 for s in range(width):
-                    row[present[start + s]] = numbers[s]
+                    row[present[c + s]] = numbers[s]
                     square[s, r] = numbers[s]
             for s in range(width):
-                row, numbers = K[present[start + s]], square[s]
+                row, numbers = K[present[c + s]], square[s]
                 for r in range(height):
                     row[fresh[first + r]] = numbers[r]
