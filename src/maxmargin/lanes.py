@@ -58,8 +58,9 @@ def aligned(shape: Any, dtype: Any) -> Any:
 
 def square(n: int, dtype: Any) -> Any:
     """Return an n × n array beyond whose end a vector may be read."""
-    n_numbers = WIDTH // np.dtype(dtype).itemsize
-    return np.empty(n * n + n_numbers, dtype=dtype)[: n * n].reshape(n, n)
+    memory = np.empty(n * n + WIDTH // np.dtype(dtype).itemsize, dtype=dtype)
+    memory[n * n :] = 0.0
+    return memory[: n * n].reshape(n, n)
 
 
 def count(array: Any) -> int:

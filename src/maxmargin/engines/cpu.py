@@ -303,6 +303,15 @@ class _Kept:
         return slots
 
 
+def assembled(first: Floats, between: Floats, second: Floats) -> Gram:
+    """Return the Gram matrix of two sets of rows from its blocks within and between them."""
+    K = square(first.shape[0] + second.shape[0], first.dtype)
+    assemble(first, between, second, K)
+    gram = Gram(Precomputed(), K)
+    gram.padded = True
+    return gram
+
+
 def free_memory() -> int:
     """Bytes of memory that are free now (4 GiB where the system does not say)."""
     try:
@@ -330,6 +339,22 @@ def add_rows(K, rows, v, start, total):
             for j in range(part.size):
                 part[j] += va * a[j]
             k += 1
+
+
+@compiled
+def assemble(first, between, second, K):
+    """Do K ← [first, between; betweenᵀ, second], in squares."""
+    n, m = between.shape
+    for i in range(n):
+        K[i, :n] = first[i]
+        K[i, n:] = between[i]
+    for j in range(m):
+        K[n + j, n:] = second[j]
+    for top in range(0, n, 32):
+        for left in range(0, m, 32):
+            for j in range(left, min(left + 32, m)):
+                for i in range(top, min(top + 32, n)):
+                    K[n + j, i] = between[i, j]
 
 
 @compiled

@@ -25,7 +25,7 @@ from ..multiclass import OneVsOne, Task
 from ..problem import MarginProblem
 from ..samples import Floats, Integers
 from ..solution import Callback, Limits, Progress, Solution, Status
-from ..threads import at_most, in_parallel
+from ..threads import at_most, in_parallel, single_threaded_blas
 from .base import CertifiedClassifier, Training
 
 # Kernel values that a certificate recomputes without thinking twice: some hundredths of a second.
@@ -97,7 +97,7 @@ class KernelMachine(CertifiedClassifier):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        with at_most(self.n_jobs):
+        with at_most(self.n_jobs), single_threaded_blas():
             super()._fit(X, y, sample_weight)
 
     def _begin(self, training: Training) -> None:
@@ -456,27 +456,19 @@ class _Engines:
 
     def _assembled(self, problem: MarginProblem) -> Any:
         """Return an engine on K put together from blocks within and between two sets of rows."""
-        from ..engines.cpu import Gram
-        from ..lanes import square
+        from ..engines.cpu import assembled
 
         n_first = int(np.count_nonzero(problem.y > 0))  # they come first
         first, second = problem.index[:n_first], problem.index[n_first:]
-        K = square(problem.y.size, self.dtype)
-        K[:n_first, :n_first] = self._block_within(first)
-        K[n_first:, n_first:] = self._block_within(second)
-        between = self._all_fast.block(first, second)
-        K[:n_first, n_first:] = between
-        K[n_first:, :n_first] = between.T
-        gram = Gram(Precomputed(), K, dtype=self.dtype)
-        gram.padded = True
-        return gram
+        between = np.ascontiguousarray(self._all_fast.block(first, second))
+        return assembled(self._block_within(first), between, self._block_within(second))
 
     def _block_within(self, rows: Integers) -> Floats:
         """Return K of rows; that of a whole class is kept, for every pair needs it."""
         label = int(self.codes[rows[0]])
         if label in self._within and self._within[label].shape[0] == rows.size:
             return self._within[label]
-        K: Floats = self._all_fast.block(rows)
+        K: Floats = np.ascontiguousarray(self._all_fast.block(rows))
         if (self.codes[rows] == label).all():
             self._within[label] = K
         return K

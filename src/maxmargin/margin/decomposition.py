@@ -409,7 +409,9 @@ class _WorkingSet:
         block = self._block()
         for name in ("curvature", "beta", "lower", "upper", "f"):
             getattr(block, name)[present] = getattr(descent, name)[rows]
-        descent.steps += block.solve(max(PART * descent.violation, 0.5 * descent.goal()), most)
+        # Where all are here, there is nobody else to wait for.
+        part = 0.0 if self.is_all else PART * descent.violation
+        descent.steps += block.solve(max(part, 0.5 * descent.goal()), most)
         return rows, block.beta[present]
 
     def _block(self) -> Block:
