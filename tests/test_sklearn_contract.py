@@ -39,6 +39,18 @@ BATCH = [
     mm.HoKashyap(),
     mm.HoKashyap(multi_class="kesler"),
 ]
+MARGIN = [
+    mm.SVC(),
+    mm.SVC(kernel="linear"),
+    mm.SVC(kernel="precomputed"),
+    mm.SVC(multi_class="ovr", class_weight="balanced"),
+    mm.SVC(loss="squared_hinge", decision_function_shape="ovo"),
+    mm.SVC(fit_intercept=False),
+    mm.SVC(solver="active-set", break_ties=True),
+    mm.NuSVC(),
+    mm.NuSVC(kernel="linear", nu=0.3),
+    mm.NuSVC(nu=0.3, multi_class="ovr"),
+]
 
 
 def expected_failures(estimator):
@@ -48,6 +60,6 @@ def expected_failures(estimator):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(ONLINE + BATCH, expected_failed_checks=expected_failures)
+@parametrize_with_checks(ONLINE + BATCH + MARGIN, expected_failed_checks=expected_failures)
 def test_sklearn_check(estimator, check):
     check(estimator)

@@ -7,9 +7,10 @@ all else is recomputed from the data in float64.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,10 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from .certificate import MarginCertificate
-from .certificate.margin import primal_value
+from .certificate.margin import DOUBTFUL, primal_value
 from .certificate.scores import kernel_scores
 from .estimators.base import Training
-from .estimators.svm import SVC, KernelMachine, NuSVC
+from .estimators.svm import SVC, NuSVC
 from .kernels import RBF, Precomputed
 from .multiclass import OneVsOne, Task
 from .problem import MarginProblem
@@ -29,6 +30,8 @@ from .solution import Status
 
 __all__ = ["MarginReport", "SupportTable", "TaskMargin", "margin_report", "support_table"]
 
+Machine: TypeAlias = SVC | NuSVC
+
 STATES = ("outside", "on margin", "inside", "misclassified")
 # α within this of its bound, relative to it, is at the bound: a QP library stops short of it.
 AT_BOUND = 1e-6
@@ -36,6 +39,8 @@ AT_BOUND = 1e-6
 WHOLE = 2000
 # Numerical zero of ‖w‖² next to (Σα)² max K(x, x), the most that it can be.
 NO_MARGIN = 1e-12
+# Relative gap of a ν-machine that is near enough to its optimum.
+KNOWN = 1e-2
 
 
 # One sample a row ----------------------------------------------------------------------------
@@ -122,16 +127,17 @@ class SupportTable:
         if n_rows is not None and n_rows < 0:
             raise ValueError(f"n_rows={n_rows} is negative: pass a number of rows, None for all.")
         rows = np.argsort(keys[sort], kind="stable")[:n_rows]
-        numbers = [self.alpha, self.margin, self.slack, self.complementarity, self.cost]
-        lines = _aligned(
-            ["row", "label", "state", "alpha", "y·g", "slack", "residual", "C"],
-            [
-                [str(self.index[i]), str(self.label[i]), str(self.state[i])]
-                + [_number(column[i]) for column in numbers]
-                for i in rows
-            ],
-            left={1, 2},
-        )
+        columns: list[tuple[str, Iterable[str]]] = [
+            ("row", map(str, self.index[rows])),
+            ("label", map(str, self.label[rows])),
+            ("state", self.state[rows]),
+            ("alpha", map("{:.6g}".format, self.alpha[rows])),
+            ("y·g", map(_near_one, self.margin[rows])),
+            ("slack", map(_near_one, self.slack[rows])),
+            ("residual", map("{:.1e}".format, self.complementarity[rows])),
+            ("C", map("{:.6g}".format, self.cost[rows])),
+        ]
+        lines = _aligned(columns, left=("label", "state"))
         more = len(self) - rows.size
         if more:
             lines.append(f"… {more} more: to_text(n_rows=None) prints all")
@@ -151,7 +157,7 @@ class SupportTable:
 
 
 def support_table(
-    clf: SVC | NuSVC,
+    clf: Machine,
     X: Any,
     y: Any,
     sample_weight: Any = None,
@@ -183,8 +189,8 @@ def support_table(
     sample_weight : array-like of shape (n_samples,), optional
         As passed to fit; samples of weight 0 take no part.
     task : int, or labels, optional
-        Which machine of many classes: its number, the pair of labels of a "ovo" machine, or the
-        label in a tuple, ``("apple",)``, of a "ovr" machine. Two classes need none.
+        Which machine of many classes: its number; for "ovo" the pair of labels, for "ovr" the label
+        in a tuple, ``("apple",)``. Two classes need none.
     tol : float, optional
         y g within ``tol`` of 1 is on the margin; ``clf.tol`` by default.
 
@@ -204,35 +210,35 @@ def support_table(
     >>> table = mm.diagnostics.support_table(model, X, y)
     >>> print((225 * table.alpha).round(6))
     [ 8. 0. 9. 0. 17. 0.]
-    >>> print(table.to_text(n_rows=3, sort="alpha"))  # doctest: +SKIP
+    >>> print(table.to_text(n_rows=3, sort="alpha"))
     1 against -1: 6 samples, 3 support vectors; 3 outside, 3 on margin
     row  label  state          alpha  y·g  slack  residual    C
-      4  -1     on margin  0.0755556    1      0         0  inf
-      2  1      on margin       0.04    1      0         0  inf
-      0  1      on margin  0.0355556    1      0         0  inf
+      4  -1     on margin  0.0755556    1      0  ...       inf
+      2  1      on margin       0.04    1      0  ...       inf
+      0  1      on margin  0.0355556    1      0  ...       inf
     … 3 more: to_text(n_rows=None) prints all
     """
     _check_machine(clf)
     level = _check_tol(clf, tol)
     number = _task_number(clf, task)
-    machine = _trained(clf, _check_data(clf, X, y, sample_weight), number)
+    training = _check_data(clf, X, y, sample_weight)
+    (machine,) = _trained(clf, training, [number])
     if machine.rho == 0.0:
         raise ValueError(
-            f"'{machine.name}' has ρ = 0: NuSVC(nu={clf.nu}) found no margin, and states are "  # type: ignore[union-attr]
-            "relative to one. Use a smaller nu, or another kernel."
+            f"'{machine.name}' has ρ = 0: this ν-machine found no margin, and states are relative "
+            "to one. Use a larger nu, or another kernel."
         )
     problem, alpha, margins = machine.problem, machine.alpha, machine.margins
-    slack = machine.slack
     with np.errstate(divide="ignore"):
         cost = np.where(problem.ridge > 0.0, 0.5 / problem.ridge, problem.upper)
     return SupportTable(
         task=machine.name,
         index=problem.index,
-        label=np.asarray(y)[problem.index],
+        label=training.y[problem.index],
         sign=problem.y,
         alpha=alpha,
         margin=margins,
-        slack=slack,
+        slack=machine.slack,
         state=_states(margins, level),
         complementarity=_complementarity(problem, alpha, margins),
         cost=cost,
@@ -338,9 +344,8 @@ class TaskMargin:
         if self.margin_errors is None:
             return ""
         middle = "ν" if self.nu is None else f"{self.nu:.4g}"
-        return (
-            f"margin errors {self.margin_errors:.4g} ≤ {middle} ≤ {self.support_fraction:.4g} SVs"
-        )
+        below, above = f"{self.margin_errors:.4g}", f"{self.support_fraction:.4g}"
+        return f"{below} (margin errors) ≤ {middle} ≤ {above} (support vectors)"
 
     def _leave_one_out(self) -> str:
         if self.loo_support is None:
@@ -348,8 +353,8 @@ class TaskMargin:
         text = f"error at most {self.loo_support:.4g} (support vectors)"
         if self.loo_bound is None:
             return text
-        radius = "" if self.radius is None else f", R² = {self.radius:.4g}"
-        return f"{text}, {self.loo_bound:.4g} (ξα{radius})"
+        how = "own term" if self.radius is None else f"ξα, R² = {self.radius:.4g}"
+        return f"{text}, {self.loo_bound:.4g} ({how})"
 
 
 @dataclass(frozen=True)
@@ -372,36 +377,34 @@ class MarginReport:
     @property
     def width(self) -> float:
         """2/‖w‖ of the task with the narrowest margin; for two classes the only one."""
-        return min(task.width for task in self.tasks)
+        return float(np.min([task.width for task in self.tasks]))
 
     @property
     def norm(self) -> float:
         """‖w‖ of the task with the narrowest margin."""
-        return max(task.norm for task in self.tasks)
+        return float(np.max([task.norm for task in self.tasks]))
 
     def __str__(self) -> str:
         if len(self.tasks) == 1:
             return f"{self.estimator}: {self.tasks[0]}"
-        lines = _aligned(
-            ["task", "width", "‖w‖", "SVs", "bound", "margin errors", "SV bound", "ξα bound"],
-            [
-                [task.name, f"{task.width:.5g}", f"{task.norm:.5g}", str(task.n_support)]
-                + ["–" if task.n_bound is None else str(task.n_bound)]
-                + [
-                    "–" if value is None else f"{value:.4g}"
-                    for value in (task.margin_errors, task.loo_support, task.loo_bound)
-                ]
-                for task in self.tasks
-            ],
-            left={0},
-        )
+        columns = [
+            ("task", [task.name for task in self.tasks]),
+            ("width", [f"{task.width:.5g}" for task in self.tasks]),
+            ("‖w‖", [f"{task.norm:.5g}" for task in self.tasks]),
+            ("SVs", [str(task.n_support) for task in self.tasks]),
+            ("bound", [_if_known(task.n_bound) for task in self.tasks]),
+            ("margin errors", [_if_known(task.margin_errors) for task in self.tasks]),
+            ("LOO by SVs", [_if_known(task.loo_support) for task in self.tasks]),
+            ("LOO bound", [_if_known(task.loo_bound) for task in self.tasks]),
+        ]
+        lines = _aligned(columns, left=("task",))
         worst = max(self.tasks, key=lambda task: task.certificate.violation)
         last = f"worst proof, {worst.name}: {worst.certificate}; {worst.status}"
         return "\n".join([f"{self.estimator}: {len(self)} tasks", *lines, last])
 
 
 def margin_report(
-    clf: SVC | NuSVC, X: Any = None, y: Any = None, sample_weight: Any = None
+    clf: Machine, X: Any = None, y: Any = None, sample_weight: Any = None
 ) -> MarginReport:
     """Say how wide the margin is, what holds it, and what that says of new samples.
 
@@ -414,6 +417,7 @@ def margin_report(
     ξα-estimate). The squared hinge is there the hard margin of the kernel K + diag 1/(2C_i); a
     machine without a bias has α_i K(x_i, x_i) ≥ y_i g(x_i) in place of it (Jaakkola, Haussler).
     These bounds are those of the optimum; what was found is as near to it as the certificate says.
+    Those of a ν-machine are of the machine of the same C: C_i stays when a sample is left out.
 
     Recomputed in float64: ‖w‖ from the support vectors and ``dual_coef_``, and with X and y all
     margins. The certificate is that of the fit.
@@ -446,9 +450,9 @@ def margin_report(
     '5.144957554'
     >>> print(report)
     SVC: 1 against -1
-      margin         width 2/‖w‖ = 5.144958, ‖w‖ = 0.38873
+      margin         width 2/‖w‖ = 5.144958, ‖w‖ = 0.3887301
       support        3 support vectors of 6 samples: 3 free, 0 at their bound
-      ν              margin errors 0 ≤ ν ≤ 0.5 SVs
+      ν              0 (margin errors) ≤ ν ≤ 0.5 (support vectors)
       leave one out  error at most 0.5 (support vectors), ...
       proof          optimal to a relative gap of ...
     """
@@ -463,46 +467,45 @@ def margin_report(
                 "the model of a precomputed kernel holds no kernel values: pass X, the Gram matrix "
                 "of the training samples, and y."
             )
-        measured = [_without_data(clf, number) for number in range(len(clf.intercept_))]
+        measured = [_without_data(clf, machine) for machine in _supported(clf)]
     else:
         training = _check_data(clf, X, y, sample_weight)
-        measured = [_with_data(clf, training, number) for number in range(len(clf.intercept_))]
+        machines = _trained(clf, training, range(len(clf.intercept_)))
+        measured = [_with_data(clf, training, machine) for machine in machines]
     return MarginReport(type(clf).__name__, tuple(measured))
 
 
-def _without_data(clf: KernelMachine, number: int) -> TaskMargin:
-    machine = _supported(clf, number)
-    n_support = int(np.count_nonzero(machine.alpha))
+def _without_data(clf: Machine, machine: _Machine) -> TaskMargin:
+    basics = _basics(clf, machine)
     n_samples = None if isinstance(clf._reduction(), OneVsOne) else int(clf.shape_fit_[0])
-    bounded = isinstance(clf, NuSVC) or (clf.loss == "hinge" and np.isfinite(clf.C))  # type: ignore[attr-defined]
+    bounded = isinstance(clf, NuSVC) or (clf.loss == "hinge" and np.isfinite(clf.C))
     return TaskMargin(
-        **_basics(clf, machine, number),
-        C=None if isinstance(clf, NuSVC) else float(clf.C),  # type: ignore[attr-defined]
+        **basics,
+        C=None if isinstance(clf, NuSVC) else float(clf.C),
         n_samples=n_samples,
         n_bound=None if bounded else 0,
-        n_free=None if bounded else n_support,
+        n_free=None if bounded else basics["n_support"],
         nu=float(clf.nu) if isinstance(clf, NuSVC) else None,
-        loo_support=None if n_samples is None else n_support / n_samples,
+        loo_support=None if n_samples is None else basics["n_support"] / n_samples,
     )
 
 
-def _with_data(clf: KernelMachine, training: Training, number: int) -> TaskMargin:
-    machine = _trained(clf, training, number)
-    basics = _basics(clf, machine, number)
+def _with_data(clf: Machine, training: Training, machine: _Machine) -> TaskMargin:
+    basics = _basics(clf, machine)
     problem, alpha = machine.problem, machine.alpha
-    n_samples, n_support = alpha.size, int(np.count_nonzero(alpha))
+    n_samples, n_support = alpha.size, basics["n_support"]
     if machine.rho == 0.0:
         return TaskMargin(**basics, n_samples=n_samples, loo_support=n_support / n_samples)
     bounded = bool(np.isfinite(problem.upper).all())
     n_bound = int(np.count_nonzero(alpha >= problem.upper * (1.0 - AT_BOUND)))
     # What each sample counts: its cost, where that is what ν shares out.
     shares = problem.upper / problem.upper.sum() if bounded else np.full(n_samples, 1 / n_samples)
-    C = clf.C if isinstance(clf, SVC) else 1.0 / (machine.rho * machine.weight)  # type: ignore[operator]
+    C = problem.upper / training.weights[problem.index] if machine.rho else np.array([clf.C])
     radius = _radius(problem) if problem.balanced else None
     wrong = _may_be_wrong(machine, radius)
     return TaskMargin(
         **basics,
-        C=float(C),
+        C=float(C[0]),
         n_samples=n_samples,
         n_bound=n_bound,
         n_free=n_support - n_bound,
@@ -515,15 +518,15 @@ def _with_data(clf: KernelMachine, training: Training, number: int) -> TaskMargi
     )
 
 
-def _basics(clf: KernelMachine, machine: _Machine, number: int) -> dict[str, Any]:
+def _basics(clf: Machine, machine: _Machine) -> dict[str, Any]:
     norm = np.sqrt(machine.square) if machine.square >= 0.0 else np.nan
     return {
         "name": machine.name,
         "norm": float(norm),
         "width": float(2.0 / norm) if norm != 0.0 else np.inf,
         "n_support": int(np.count_nonzero(machine.alpha)),
-        "certificate": clf.certificates_[number],
-        "status": clf.statuses_[number],
+        "certificate": clf.certificates_[machine.number],
+        "status": clf.statuses_[machine.number],
         "rho": machine.rho,
     }
 
@@ -574,10 +577,11 @@ def _gram(problem: MarginProblem) -> Floats:
 class _Machine:
     """One task as the machine whose margin is 1, with what was recomputed of it.
 
-    ``rho`` is that of a ν-machine, ``weight`` the sum of its weights; ``magnitude`` the largest
-    Σ \\|α K\\| of a sample, to which rounding is relative.
+    ``rho`` is that of a ν-machine, ``magnitude`` the largest Σ \\|α K\\| of a sample, to which
+    rounding is relative.
     """
 
+    number: int
     name: str
     problem: MarginProblem
     alpha: Floats
@@ -585,54 +589,60 @@ class _Machine:
     square: float
     magnitude: float
     rho: float | None = None
-    weight: float | None = None
 
     @property
     def slack(self) -> Floats:
         return np.maximum(1.0 - self.margins, 0.0)
 
 
-def _trained(clf: KernelMachine, training: Training, number: int) -> _Machine:
-    """Return a task of the fit on its training data, of which it is verified to come."""
-    task = clf._tasks(training)[number]
-    order = np.argsort(task.rows)
-    task = replace(task, rows=task.rows[order], labels=task.labels[order])
-    coefficients = np.zeros(training.X.shape[0])
-    coefficients[clf.support_] = _coefficients(clf, number)
-    machine = _measure(
-        clf, number, task, clf._pose(training, task), coefficients[task.rows] * task.labels
-    )
-    if machine.rho == 0.0:
-        return machine
-    machine = replace(machine, weight=float(training.weights[task.rows].sum()))
-    _check_bounds(machine)
-    _check_primal(clf, machine, clf.certificates_[number])
-    return machine
+def _trained(clf: Machine, training: Training, numbers: Iterable[int]) -> Iterator[_Machine]:
+    """Yield tasks of the fit on its training data, which they are verified to come from."""
+    tasks, dual = clf._tasks(training), _dense(clf.dual_coef_)
+    for number in numbers:
+        rows, labels = tasks[number].rows, tasks[number].labels
+        order = np.argsort(rows)
+        task = replace(tasks[number], rows=rows[order], labels=labels[order])
+        coefficients = np.zeros(training.X.shape[0])
+        coefficients[clf.support_] = _coefficients(clf, dual, number)
+        problem = clf._pose(training, task)
+        machine = _measure(clf, number, task, problem, coefficients[task.rows])
+        # What ρ was is known of a ν-machine near its optimum only, where Σα = ν.
+        near = clf.certificates_[number].relative_gap < KNOWN
+        if machine.rho is None or (machine.rho > 0.0 and near):
+            _check_bounds(machine)
+            _check_primal(clf, machine)
+        yield machine
 
 
-def _supported(clf: KernelMachine, number: int) -> _Machine:
-    """Return a task of the fit on its support vectors alone, whose costs nobody knows."""
-    codes = np.repeat(np.arange(len(clf.classes_)), clf.n_support_)
+def _supported(clf: Machine) -> Iterator[_Machine]:
+    """Yield the tasks of the fit on support vectors alone, whose costs nobody knows."""
+    codes, dual = _support_codes(clf), _dense(clf.dual_coef_)
     names = [str(name) for name in clf.classes_]
-    task = clf._reduction().tasks(codes, np.arange(codes.size), names)[number]
-    unknown = np.full(task.rows.size, np.nan)
-    problem = MarginProblem(
-        clf.kernel_, clf.support_vectors_, task.labels, task.rows, unknown, unknown
-    )
-    return _measure(clf, number, task, problem, _coefficients(clf, number)[task.rows] * task.labels)
+    tasks = clf._reduction().tasks(codes, np.arange(codes.size), names)
+    for number, task in enumerate(tasks):
+        unknown = np.full(task.rows.size, np.nan)
+        problem = MarginProblem(
+            clf.kernel_, clf.support_vectors_, task.labels, task.rows, unknown, unknown
+        )
+        yield _measure(clf, number, task, problem, _coefficients(clf, dual, number)[task.rows])
 
 
 def _measure(
-    clf: KernelMachine, number: int, task: Task, problem: MarginProblem, alpha: Floats
+    clf: Machine, number: int, task: Task, problem: MarginProblem, coefficients: Floats
 ) -> _Machine:
-    scores, magnitude = kernel_scores(problem, alpha * problem.y)
+    scores, magnitude = np.empty(0), 0.0
+    if problem.index.size:  # a solver that diverged may leave no support vector
+        scores, magnitude = kernel_scores(problem, coefficients)
+    alpha = np.abs(coefficients)
     margins = problem.y * (scores + float(clf.intercept_[number]))
-    square = float((alpha * problem.y) @ scores)
-    machine = _Machine(task.name, problem, alpha, margins, square, magnitude)
+    square = float(coefficients @ scores)
+    machine = _Machine(number, task.name, problem, alpha, margins, square, magnitude)
     if not isinstance(clf, NuSVC):
         return machine
-    largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
-    if square <= NO_MARGIN * float(alpha.sum()) ** 2 * largest:
+    largest = float(problem.kernel.diagonal(problem.X)[problem.index].max(initial=0.0))
+    # w = 0 has the primal value 0: what is not better has no margin, and was not divided by it.
+    none = clf.certificates_[number].primal >= 0.0
+    if none or square <= NO_MARGIN * float(alpha.sum()) ** 2 * largest:
         return replace(machine, rho=0.0)
     # Σα = ν before α was divided by ρ > 0.
     rho = float(clf.nu / alpha.sum())
@@ -640,18 +650,26 @@ def _measure(
     return replace(machine, problem=hinge, rho=rho)
 
 
-def _coefficients(clf: KernelMachine, number: int) -> Floats:
+def _coefficients(clf: Machine, dual: Floats, number: int) -> Floats:
     """Return α y of one task for every support vector, from LIBSVM's layout for pairs."""
-    dual = clf.dual_coef_.toarray() if sparse.issparse(clf.dual_coef_) else clf.dual_coef_
     if not isinstance(clf._reduction(), OneVsOne):
-        return np.asarray(dual[number], dtype=np.float64)
+        return dual[number]
     i, j = OneVsOne.pairs(len(clf.classes_))[number]
-    codes = np.repeat(np.arange(len(clf.classes_)), clf.n_support_)
+    codes = _support_codes(clf)
     return np.select([codes == i, codes == j], [dual[j - 1], dual[i]], 0.0)
 
 
+def _support_codes(clf: Machine) -> Integers:
+    """Return the class number of every support vector: they come class by class."""
+    return np.repeat(np.arange(len(clf.classes_)), clf.n_support_)
+
+
+def _dense(matrix: Any) -> Floats:
+    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, dtype=np.float64)
+
+
 def _check_machine(clf: Any) -> None:
-    if not isinstance(clf, KernelMachine):
+    if not isinstance(clf, (SVC, NuSVC)):
         raise TypeError(
             f"diagnostics are of SVC and NuSVC, got {type(clf).__name__}: pass the machine itself, "
             "which a pipeline or a search holds in [-1] or best_estimator_, with its own X."
@@ -663,18 +681,18 @@ def _check_machine(clf: Any) -> None:
         )
 
 
-def _check_tol(clf: KernelMachine, tol: float | None) -> float:
+def _check_tol(clf: Machine, tol: float | None) -> float:
     level = float(clf.tol if tol is None else tol)
     if not 0.0 <= level < 1.0:
         raise ValueError(f"tol={tol} is no distance from the margin: pass a number in [0, 1).")
     return level
 
 
-def _task_number(clf: KernelMachine, task: Any) -> int:
+def _task_number(clf: Machine, task: Any) -> int:
     n_tasks, classes = len(clf.intercept_), clf.classes_.tolist()
     if task is None and n_tasks == 1:
         return 0
-    known: list[Sequence[int]] = [(0, 1)]
+    known: Sequence[Sequence[int]] = [(0, 1)]
     if n_tasks > 1:
         pairs = isinstance(clf._reduction(), OneVsOne)
         known = OneVsOne.pairs(len(classes)) if pairs else [(k,) for k in range(len(classes))]
@@ -697,10 +715,11 @@ def _task_number(clf: KernelMachine, task: Any) -> int:
     raise ValueError(f"task={task!r} is not there: {remedy}")
 
 
-def _check_data(clf: KernelMachine, X: Any, y: Any, sample_weight: Any) -> Training:
+def _check_data(clf: Machine, X: Any, y: Any, sample_weight: Any) -> Training:
     """Return the training data with the weights of the fit, if the model was fitted on them."""
     remedy = "pass the X, y and sample_weight of the fit, in the same order."
-    training = clf._check_training(X, y, sample_weight, reset=False)
+    # A copy, so that the model stays as it is whatever is passed.
+    training = copy(clf)._check_training(X, y, sample_weight, reset=False)
     if training.X.shape != tuple(clf.shape_fit_):
         raise ValueError(
             f"X has shape {training.X.shape}, the model was fitted on {tuple(clf.shape_fit_)}: "
@@ -711,7 +730,7 @@ def _check_data(clf: KernelMachine, X: Any, y: Any, sample_weight: Any) -> Train
             f"y holds the classes {training.classes.tolist()}, the model was fitted on "
             f"{clf.classes_.tolist()}: {remedy}"
         )
-    codes = np.repeat(np.arange(len(clf.classes_)), clf.n_support_)
+    codes = _support_codes(clf)
     others = np.flatnonzero(training.codes[clf.support_] != codes)
     if others.size:
         k = others[0]
@@ -731,7 +750,7 @@ def _check_data(clf: KernelMachine, X: Any, y: Any, sample_weight: Any) -> Train
     return replace(training, weights=weights)
 
 
-def _check_vectors(clf: KernelMachine, given: Any, remedy: str) -> None:
+def _check_vectors(clf: Machine, given: Any, remedy: str) -> None:
     fitted = clf.support_vectors_
     if sparse.issparse(given) or sparse.issparse(fitted):
         unequal = (sparse.csr_matrix(given) != sparse.csr_matrix(fitted)).sum(axis=1)
@@ -756,18 +775,24 @@ def _check_bounds(machine: _Machine) -> None:
         )
 
 
-def _check_primal(clf: KernelMachine, machine: _Machine, certificate: MarginCertificate) -> None:
+def _check_primal(clf: Machine, machine: _Machine) -> None:
     """Refuse data on which the model has another primal value than it had in the fit.
 
-    The value falls as margins grow: those of the fit are known to its rounding.
+    The value falls as margins grow, and those of the fit are known to some accuracy only.
     """
-    problem, claimed = machine.problem, certificate.primal
-    if machine.rho is not None:
+    problem, certificate = machine.problem, clf.certificates_[machine.number]
+    claimed = certificate.primal
+    if isinstance(clf, NuSVC) and machine.rho:
         # ½‖w‖² − νρ + Σ u_i ξ_i of the ν-machine is ρ² times that of margin 1, less νρ.
-        claimed = (claimed + clf.nu * machine.rho) / machine.rho**2  # type: ignore[attr-defined]
+        claimed = (claimed + clf.nu * machine.rho) / machine.rho**2
     if not np.isfinite(claimed):
         return
-    known = certificate.rounding + (1e-12 + certificate.balance) * machine.magnitude
+    known = 1e-12 * machine.magnitude
+    if problem.balanced and machine.alpha.any():  # the certificate repairs yᵀα = 0
+        known += 2.0 * abs(problem.y @ machine.alpha) / machine.alpha.sum() * machine.magnitude
+    if certificate.n_checked < machine.alpha.size:
+        # The others' scores are the solver's, which may be so far off before they are refused.
+        known += DOUBTFUL * max(1.0, float(np.abs(machine.margins).max()))
     slack = 1e-6 * abs(claimed) + known * float(machine.alpha.sum())
     lowest, highest = (
         primal_value(problem, machine.square, machine.margins + shift) for shift in (known, -known)
@@ -783,17 +808,20 @@ def _check_primal(clf: KernelMachine, machine: _Machine, certificate: MarginCert
 # Text ------------------------------------------------------------------------------------------
 
 
-def _number(value: float) -> str:
-    return f"{value:.6g}"
+def _near_one(value: float) -> str:
+    """Return a margin or a slack without the rounding of numbers of the size of 1."""
+    return f"{round(float(value), 9):.6g}"
 
 
-def _aligned(header: list[str], rows: list[list[str]], left: set[int]) -> list[str]:
-    """Return lines of columns two blanks apart, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if k in left else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in [header, *rows]
-    ]
+def _if_known(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
+
+
+def _aligned(columns: Iterable[tuple[str, Iterable[str]]], left: Sequence[str]) -> list[str]:
+    """Return lines of named columns two blanks apart, to the right but for those in ``left``."""
+    padded = []
+    for name, values in columns:
+        cells = [name, *values]
+        width = max(map(len, cells))
+        padded.append([c.ljust(width) if name in left else c.rjust(width) for c in cells])
+    return ["  ".join(cells).rstrip() for cells in zip(*padded, strict=True)]

@@ -20,6 +20,14 @@ from .samples import Floats, blocks_of
 LARGEST_VALUE = 1e75
 
 
+class OneClassError(ValueError):
+    """There is nothing to separate."""
+
+
+class OutOfRangeError(ValueError):
+    """Products of the data are not finite, or vanish."""
+
+
 def check_training_data(
     estimator: Any, X: Any, y: Any, *, reset: bool, accept_sparse: bool = True
 ) -> tuple[Any, Any]:
@@ -105,6 +113,27 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Floats:
     return weights
 
 
+def without_negative(sample_weight: Any) -> Any:
+    """Return the weights with 0 in place of negative ones: such samples do not count either."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.size and (weights <= 0).all():
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
+    return np.maximum(weights, 0.0)
+
+
+def holds_objects(X: Any) -> bool:
+    """Return whether samples are strings or other objects, not rows of numbers."""
+    if sparse.issparse(X):
+        return False
+    try:
+        samples = np.asarray(X)
+    except ValueError:  # rows of different lengths
+        return True
+    return samples.ndim == 1 and samples.dtype.kind not in "biufc"
+
+
 def class_weights(
     weights: Floats, class_weight: Any, classes: NDArray[Any], y: NDArray[Any], codes: NDArray[Any]
 ) -> Floats:
@@ -124,9 +153,9 @@ def class_weights(
 def check_two_classes(classes: NDArray[Any]) -> None:
     """Refuse a single class."""
     if len(classes) < 2:
-        raise ValueError(
-            f"A separating plane needs samples of at least 2 classes with positive weight, "
-            f"got 1 class: {classes[0]!r}."
+        raise OneClassError(
+            "Invalid input - all samples with positive weights belong to the same class, "
+            f"{classes[0]!r}: a separating plane needs at least 2 classes."
         )
 
 
@@ -225,7 +254,7 @@ def _refuse_overflow(X: Any) -> None:
     largest = max(float(values.max()), -float(values.min()))
     if largest > LARGEST_VALUE or 0.0 < largest < 1.0 / LARGEST_VALUE:
         fault = "overflow" if largest > 1.0 else "underflow"
-        raise ValueError(
+        raise OutOfRangeError(
             f"X holds values up to {largest:.3g}, whose products {fault} float64: "
             "rescale the features, for instance with sklearn.preprocessing.StandardScaler."
         )

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +21,7 @@ from ..certificate import MarginCertificate, NotSeparableError, certify
 from ..certificate.margin import best_rho
 from ..certificate.multipliers import FeatureSpaceRefutation
 from ..certificate.scores import kernel_scores
-from ..kernels import KERNELS, Kernel, Linear, Precomputed, resolve
+from ..kernels import KERNELS, Custom, Kernel, Linear, Precomputed, resolve
 from ..multiclass import OneVsOne, Task
 from ..problem import MarginProblem
 from ..samples import Floats, Integers
@@ -35,9 +36,15 @@ SAMPLES = 512
 # Samples up to which tasks of many classes are solved side by side, each on its whole Gram matrix.
 SMALL = 3000
 # Samples up to which a hard margin is solved by the active-set method.
-EXACT = 2000
+EXACT = 20_000
+# α max K(x, x) that a hard margin of a hundredth of the largest ‖φ(x)‖ does not exceed.
+COSTLY = 1e4
 # The tolerance down to which float32 kernel values, with float64 corrections, are of use.
 FINEST = 1e-5
+# Samples up to which float64, and numbers up to which dense rows, take no longer: the answer is then
+# the same for X dense or sparse, and for K computed by us or by the caller.
+FEW = 256
+NUMBERS = 1 << 20
 # Rows and support vectors whose kernel values are computed together in a prediction.
 ROWS, VECTORS = 256, 2048
 
@@ -95,10 +102,27 @@ class KernelMachine(CertifiedClassifier):
     # Fitting -------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        if self.break_ties and self.decision_function_shape == "ovo":
-            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         with at_most(self.n_jobs), single_threaded_blas():
             super()._fit(X, y, sample_weight)
+
+    def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
+        if get_tags(self).input_tags.pairwise and sparse.issparse(X):
+            raise TypeError("Sparse precomputed kernels are not supported: pass X.toarray().")
+        self._objects = None
+        if self._is_function and validation.holds_objects(X):
+            self._objects, X = X, self.kernel(X, X)
+        sample_weight = validation.without_negative(sample_weight)
+        try:
+            return super()._check_training(X, y, sample_weight, reset=reset)
+        except validation.OutOfRangeError as error:
+            raise ValueError(
+                f"The dual coefficients or intercepts are not finite: {error}"
+            ) from None
+
+    @property
+    def _is_function(self) -> bool:
+        """Whether the kernel is the caller's own function."""
+        return callable(self.kernel) and not isinstance(self.kernel, Kernel)
 
     def _begin(self, training: Training) -> None:
         self.kernel_ = self._resolve(training.counted)
@@ -109,6 +133,8 @@ class KernelMachine(CertifiedClassifier):
         self._engines = _Engines(self.kernel_, training, self.tol, budget)
 
     def _resolve(self, X: Any) -> Kernel:
+        if self._objects is not None:
+            return Precomputed()
         return resolve(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, X=X)
 
     def _end(self) -> None:
@@ -153,13 +179,16 @@ class KernelMachine(CertifiedClassifier):
         if seconds is not None:
             seconds = max(0.0, seconds - self._clock.seconds)
         limits = Limits(None if max_iter == -1 else max_iter, seconds)
-        solution = self._solver(problem, training, limits)(problem, start, progress)
+        if _is_hard(problem) and self._solver_for(problem) not in ("active-set", "qp"):
+            solution = self._within_bounds(problem, start, progress, limits)
+        else:
+            solution = self._solver(problem, limits)(problem, start, progress)
         if solution.status is Status.INSEPARABLE:
             raise _not_separable(problem, solution)
         return solution
 
     def _solver(
-        self, problem: MarginProblem, training: Training, limits: Limits
+        self, problem: MarginProblem, limits: Limits
     ) -> Callable[[MarginProblem, Any, Progress], Solution]:
         """Return the solver that was asked for, or the one that suits."""
         from ..margin.active_set import ActiveSet
@@ -193,6 +222,31 @@ class KernelMachine(CertifiedClassifier):
             problem, start and start.alpha, progress
         )
 
+    def _within_bounds(
+        self, problem: MarginProblem, start: Any, progress: Progress, limits: Limits
+    ) -> Solution:
+        """Solve a hard margin as a costly soft one, for a while, which cannot run away.
+
+        Where no α meets its bound the answer is the hard margin's. Else the active-set method goes
+        on from there, and finds the plane or the proof that there is none.
+        """
+        from ..margin.active_set import ActiveSet
+
+        largest = max(float(problem.kernel.diagonal(problem.X)[problem.index].max()), 1e-300)
+        bound = np.minimum(problem.upper, COSTLY / largest)
+        steps = min(100 * problem.y.size, limits.iterations or 2**62)
+        solver = self._solver(problem, replace(limits, iterations=steps))
+        solution = solver(replace(problem, upper=bound), start, progress)
+        assert solution.alpha is not None
+        ended = solution.status in (Status.STOPPED, Status.TIME_LIMIT) or (
+            solution.n_iter == limits.iterations
+        )
+        met = solution.alpha >= bound
+        if ended or (solution.status is Status.CONVERGED and not met.any()):
+            return solution
+        exact = ActiveSet(self._engines.exact(problem), min(self.tol, 1e-10), limits)
+        return exact.solve(problem, solution.alpha, progress)
+
     def _solver_for(self, problem: MarginProblem) -> str:
         if self.solver == "coordinate-ascent" and problem.balanced:
             raise ValueError(
@@ -206,8 +260,8 @@ class KernelMachine(CertifiedClassifier):
             )
         if self.solver != "auto":
             return self.solver
-        hard = np.isinf(problem.upper) & (problem.ridge == 0.0)
-        return "active-set" if hard.any() and problem.y.size <= EXACT else "decomposition"
+        small = problem.y.size <= EXACT
+        return "active-set" if _is_hard(problem) and small else "decomposition"
 
     def _restart(self, X: Any, tasks: list[Task]) -> list[Any]:
         if X.shape[0] != self.shape_fit_[0]:
@@ -296,8 +350,9 @@ class KernelMachine(CertifiedClassifier):
         if status is Status.PATIENCE:
             return "Rounding, or an indefinite kernel, allows no further descent: raise tol."
         return (
-            "Raise max_iter, or pre-process your data with StandardScaler or MinMaxScaler; "
-            "warm_start=True goes on from here."
+            f"Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing your "
+            "data with StandardScaler or MinMaxScaler. Or raise max_iter; warm_start=True goes on "
+            "from here."
         )
 
     # Prediction ----------------------------------------------------------------------------
@@ -306,7 +361,7 @@ class KernelMachine(CertifiedClassifier):
         """Return the class of each row: by votes for "ovo", by the largest g for "ovr".
 
         Equal votes go to the first class, or with ``break_ties=True`` to the one of the largest
-        confidence. On the plane itself the answer is the positive class.
+        confidence. On the plane itself the answer is the second class, of a pair too.
         """
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
@@ -316,7 +371,8 @@ class KernelMachine(CertifiedClassifier):
             return self.classes_[(scores[:, 0] >= 0).astype(int)]
         reduction = self._reduction()
         if isinstance(reduction, OneVsOne) and not self.break_ties:
-            return self.classes_[reduction.votes(scores, len(self.classes_)).argmax(1)]
+            won = np.where(scores > 0, 1.0, -1.0)
+            return self.classes_[reduction.votes(won, len(self.classes_)).argmax(1)]
         return self.classes_[reduction.confidences(scores, len(self.classes_)).argmax(1)]
 
     def decision_function(self, X: Any) -> Floats:
@@ -335,7 +391,15 @@ class KernelMachine(CertifiedClassifier):
     def _scores(self, X: Any) -> Floats:
         """Return g of every plane, (n, n_planes); each support vector is evaluated once."""
         check_is_fitted(self)
+        if self._objects is not None:
+            X = self.kernel(X, self._objects)
         X = validation.check_new_data(self, X)
+        dense = not sparse.issparse(self.support_vectors_)
+        if sparse.issparse(X) and dense and not isinstance(self.kernel_, Custom):
+            raise ValueError(
+                f"cannot use sparse input in {type(self).__name__!r} trained on dense data: pass "
+                "X.toarray()."
+            )
         if isinstance(self.kernel_, Precomputed) and X.shape[1] != self.shape_fit_[0]:
             raise ValueError(
                 f"X.shape[1] = {X.shape[1]} should be equal to {self.shape_fit_[0]}, the number of "
@@ -413,9 +477,17 @@ class _Engines:
         self, kernel: Kernel, training: Training, tol: float, budget: float | None
     ) -> None:
         self.kernel, self.X, self.budget = kernel, training.X, budget
+        few = self.X.shape[0] <= FEW
+        if (
+            few
+            and sparse.issparse(self.X)
+            and kernel.elementwise
+            and np.prod(self.X.shape) <= NUMBERS
+        ):
+            self.X = self.X.toarray()
         self.codes, self.n_classes = training.codes, len(training.classes)
         # float32 rows of K where float64 corrections make up for it; given values as they are.
-        coarse = tol >= FINEST and kernel.elementwise
+        coarse = tol >= FINEST and kernel.elementwise and not few
         self.dtype: Any = np.float32 if coarse else np.float64
         self._within: dict[int, Floats] = {}
 
@@ -474,6 +546,11 @@ class _Engines:
         return K
 
 
+def _is_hard(problem: MarginProblem) -> bool:
+    """Whether some α has nothing that keeps it from growing."""
+    return bool((np.isinf(problem.upper) & (problem.ridge == 0.0)).any())
+
+
 def _unless_all(index: Integers, X: Any) -> Integers | None:
     """Return None where the index names every row in turn: rows then need not be picked."""
     return None if index.size == X.shape[0] else index
@@ -506,7 +583,8 @@ class SVC(KernelMachine):
     after a converged one the worst violation of the KKT conditions is at most ``tol`` and the
     relative duality gap at most 2·tol.
 
-    A drop-in for scikit-learn's SVC. ``probability`` is not offered: use
+    A drop-in for scikit-learn's SVC: samples of negative weight do not count, and a model of dense
+    data refuses sparse ones. ``probability`` is not offered: use
     `sklearn.calibration.CalibratedClassifierCV`.
 
     Parameters
@@ -516,7 +594,8 @@ class SVC(KernelMachine):
         hard margin, which raises `NotSeparableError` with its proof where no plane separates.
     kernel : str, callable or Kernel, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "precomputed", a callable f(X, Z) that returns the
-        matrix of values, or a `maxmargin.kernels` object.
+        matrix of values (X may then be a list of strings or other objects), or a
+        `maxmargin.kernels` object.
     gamma : "scale", "auto" or float, default="scale"
         γ of rbf, poly and sigmoid: 1/(d·Var X), 1/d, or the number itself.
     degree, coef0 : int, float
@@ -746,6 +825,12 @@ class NuSVC(KernelMachine):
         self.callback = callback
         self.verbose = verbose
         self.random_state = random_state
+
+    def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
+        try:
+            return super()._check_training(X, y, sample_weight, reset=reset)
+        except validation.OneClassError as error:
+            raise ValueError(f"specified nu is infeasible: {error}") from None
 
     def _pose(self, training: Training, task: Task) -> MarginProblem:
         weights = training.weights[task.rows]

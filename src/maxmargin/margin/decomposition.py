@@ -450,12 +450,13 @@ class _WorkingSet:
         taken = places[self.member[places] >= 0]
         wanted = max(empty.size, min(FRESH // len(self.groups), places.size), 2)
         group = self.groups[k]
-        parts: Any = (descent.f, descent.beta, descent.lower, descent.upper, self.inside)
-        if group.size < descent.f.size:
-            parts = tuple(part[group] for part in parts)
+        f, beta, lower, upper, inside = (
+            part if group.size == part.size else part[group]
+            for part in (descent.f, descent.beta, descent.lower, descent.upper, self.inside)
+        )
         top, low = descent.levels[k]
-        most = max(descent.violation, 1e-300)
-        rows = group[violators(*parts, top, low, most, min(wanted, places.size))]
+        most, wanted = max(descent.violation, 1e-300), min(wanted, places.size)
+        rows = group[violators(f, beta, lower, upper, inside, top, low, most, wanted)]
         # Those at a bound go first, then those longest here.
         order = np.lexsort((self.since[taken], descent.free(self.member[taken])))
         at = np.concatenate([empty, taken[order]])[: rows.size]
