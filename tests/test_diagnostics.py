@@ -199,6 +199,7 @@ def test_nu_without_a_margin():
     (task,) = margin_report(model, X, y).tasks
     assert task.rho == 0.0
     assert task.C is None
+    assert np.isnan(task.width)
     assert "ρ = 0" in str(task)
     with pytest.raises(ValueError, match="found no margin"):
         support_table(model, X, y)
@@ -549,7 +550,7 @@ def test_fits_that_were_cut_short(make):
         model = make(max_iter=max_iter).fit(X, y)
         assert not model.certificate_.holds(1e-3)
         for report in (margin_report(model, X, y), margin_report(model)):
-            assert [task.width > 0.0 for task in report.tasks] == [True] * 3
+            assert not any(task.width <= 0.0 for task in report.tasks)
             assert report.tasks[0].status is model.statuses_[0]
             assert str(report)
 

@@ -273,7 +273,8 @@ class TaskMargin:
     ----------
     name : str
     norm, width : float
-        ‖w‖ in feature space and 2/‖w‖; nan where an indefinite kernel makes ‖w‖² negative.
+        ‖w‖ in feature space and 2/‖w‖; nan where an indefinite kernel makes ‖w‖² negative, or a
+        ν-machine found no margin.
     n_support : int
     certificate : MarginCertificate
     status : Status
@@ -325,6 +326,8 @@ class TaskMargin:
         return "\n".join([self.name, *body])
 
     def _margin(self) -> str:
+        if self.rho == 0.0:
+            return "none: ρ = 0, w = 0 would do as well; use a larger nu, or another kernel"
         if np.isnan(self.norm):
             return "none: ‖w‖² is negative, for the kernel is not positive semidefinite"
         text = f"width 2/‖w‖ = {self.width:.7g}, ‖w‖ = {self.norm:.7g}"
@@ -416,7 +419,8 @@ def margin_report(
     mean, whichever gives less), provided that the machines left over have a free α (Joachims's
     ξα-estimate). The squared hinge is there the hard margin of the kernel K + diag 1/(2C_i); a
     machine without a bias has α_i K(x_i, x_i) ≥ y_i g(x_i) in place of it (Jaakkola, Haussler).
-    These bounds are those of the optimum; what was found is as near to it as the certificate says.
+    These bounds are those of the optimum, for a positive semidefinite kernel; what was found is as
+    near to it as the certificate says.
     Those of a ν-machine are of the machine of the same C: C_i stays when a sample is left out.
 
     Recomputed in float64: ‖w‖ from the support vectors and ``dual_coef_``, and with X and y all
@@ -519,7 +523,8 @@ def _with_data(clf: Machine, training: Training, machine: _Machine) -> TaskMargi
 
 
 def _basics(clf: Machine, machine: _Machine) -> dict[str, Any]:
-    norm = np.sqrt(machine.square) if machine.square >= 0.0 else np.nan
+    has_margin = machine.square >= 0.0 and machine.rho != 0.0
+    norm = np.sqrt(machine.square) if has_margin else np.nan
     return {
         "name": machine.name,
         "norm": float(norm),
@@ -630,7 +635,8 @@ def _supported(clf: Machine) -> Iterator[_Machine]:
 def _measure(
     clf: Machine, number: int, task: Task, problem: MarginProblem, coefficients: Floats
 ) -> _Machine:
-    scores, magnitude = np.empty(0), 0.0
+    scores: Floats = np.empty(0)
+    magnitude = 0.0
     if problem.index.size:  # a solver that diverged may leave no support vector
         scores, magnitude = kernel_scores(problem, coefficients)
     alpha = np.abs(coefficients)

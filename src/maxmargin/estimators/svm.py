@@ -342,7 +342,7 @@ class KernelMachine(CertifiedClassifier):
         return solution.alpha, float(solution.b[0])
 
     def _disappointing(self, status: Status, certificate: Any) -> bool:
-        return status not in (Status.CONVERGED, Status.STOPPED) and not certificate.holds(self.tol)
+        return status is not Status.STOPPED and not certificate.holds(self.tol)
 
     def _remedy(self, status: Status) -> str:
         if status is Status.TIME_LIMIT:
@@ -553,7 +553,7 @@ def _is_hard(problem: MarginProblem) -> bool:
 
 def _unless_all(index: Integers, X: Any) -> Integers | None:
     """Return None where the index names every row in turn: rows then need not be picked."""
-    return None if index.size == X.shape[0] else index
+    return None if np.array_equal(index, np.arange(X.shape[0])) else index
 
 
 def _refuse_large(solver: str, n: int, gram: Any) -> None:
