@@ -67,6 +67,7 @@ def on_the_whole(gram, tol, limits):
 
 
 # They stop at the very tolerance they are given, and have no proof of inseparability.
+LIMITS = ("tol", "holds", "exact")
 DESCENT = {"tol": 1e-9, "holds": 1e-9, "exact": 1e-9, "rounds": True, "proves": False}
 # Interior points know a degenerate α, 0 as its multiplier is, to the root of their tolerance only:
 # 1e-12 for PIQP, 1e-10 for Clarabel.
@@ -81,8 +82,12 @@ METHODS = [
         tol=1e-12, holds=1e-4, exact=1e-7, warm=False, steps=False, needs="clarabel",
     ),
     Method("decomposition", in_float64, **DESCENT),
-    Method("decomposition-float32", in_float32, **DESCENT | {"tol": 1e-6, "holds": 1e-6}),
-    Method("decomposition-small-set", partial(in_float64, working_set=8), **DESCENT),
+    Method("decomposition-float32", in_float32, **{**DESCENT, **dict.fromkeys(LIMITS, 1e-5)}),
+    Method(
+        "decomposition-in-parts", partial(in_float64, working_set=32),
+        handles=lambda problem: bool((np.isfinite(problem.upper) | (problem.ridge > 0)).all()),
+        **{**DESCENT, **dict.fromkeys(LIMITS, 1e-6)},
+    ),
     Method("smo", on_the_whole, handles=lambda problem: problem.balanced, **DESCENT),
     Method(
         "coordinate-ascent", on_the_whole, handles=lambda problem: not problem.balanced, **DESCENT

@@ -44,7 +44,7 @@ MARGIN = [
     mm.SVC(kernel="linear"),
     mm.SVC(kernel="precomputed"),
     mm.SVC(multi_class="ovr", class_weight="balanced"),
-    mm.SVC(loss="squared_hinge", decision_function_shape="ovo"),
+    mm.SVC(loss="squared_hinge"),
     mm.SVC(fit_intercept=False),
     mm.SVC(solver="active-set", break_ties=True),
     mm.NuSVC(),

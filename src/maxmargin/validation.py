@@ -123,6 +123,17 @@ def without_negative(sample_weight: Any) -> Any:
     return np.maximum(weights, 0.0)
 
 
+def weighted_variance(X: Any, weights: Floats) -> float:
+    """Return the variance of all entries of X, those of a row counted ``weights`` times."""
+    counts = weights / (weights.sum() * X.shape[1])
+    if sparse.issparse(X):
+        counts = np.repeat(counts, np.diff(X.indptr))
+        mean = float(counts @ X.data)
+        return float(counts @ (X.data - mean) ** 2 + (1.0 - counts.sum()) * mean**2)
+    mean = float((counts @ X).sum())
+    return float((counts @ (X - mean) ** 2).sum())
+
+
 def holds_objects(X: Any) -> bool:
     """Return whether samples are strings or other objects, not rows of numbers."""
     if sparse.issparse(X):
@@ -155,7 +166,7 @@ def check_two_classes(classes: NDArray[Any]) -> None:
     if len(classes) < 2:
         raise OneClassError(
             "Invalid input - all samples with positive weights belong to the same class, "
-            f"{classes[0]!r}: a separating plane needs at least 2 classes."
+            f"{classes[0]!r}: a separating plane needs at least 2 classes, got 1 class."
         )
 
 

@@ -45,6 +45,8 @@ FINEST = 1e-5
 # the same for X dense or sparse, and for K computed by us or by the caller.
 FEW = 256
 NUMBERS = 1 << 20
+# Of so few the answer is polished, down to this violation, in no more than so many steps.
+EXACTLY, POLISH = 1e-10, 100
 # Rows and support vectors whose kernel values are computed together in a prediction.
 ROWS, VECTORS = 256, 2048
 
@@ -125,17 +127,23 @@ class KernelMachine(CertifiedClassifier):
         return callable(self.kernel) and not isinstance(self.kernel, Kernel)
 
     def _begin(self, training: Training) -> None:
-        self.kernel_ = self._resolve(training.counted)
+        self.kernel_ = self._resolve(training)
         if isinstance(self.kernel_, Precomputed):
             validation.check_precomputed(training.X)
         validation.warn_if_indefinite(self.kernel_, training.X)
         budget = None if self.cache_size == "auto" else float(self.cache_size) * 2**20
         self._engines = _Engines(self.kernel_, training, self.tol, budget)
 
-    def _resolve(self, X: Any) -> Kernel:
+    def _resolve(self, training: Training) -> Kernel:
         if self._objects is not None:
             return Precomputed()
-        return resolve(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0, X=X)
+        X, weights = training.counted, training.sample_weights[training.rows]
+        gamma = self.gamma
+        if gamma == "scale" and (weights != weights[0]).any():
+            # A sample of weight 2 counts as two samples.
+            variance = validation.weighted_variance(X, weights)
+            gamma = 1.0 / (X.shape[1] * variance) if variance else 1.0
+        return resolve(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0, X=X)
 
     def _end(self) -> None:
         del self._engines  # what they keep may be as large as the memory allows
@@ -201,8 +209,11 @@ class KernelMachine(CertifiedClassifier):
             gram, exact = self._engines.fast(problem), self._engines.corrections(problem)
             working_set = n if n <= SMALL and gram.is_whole else WORKING_SET
             solver = Decomposition(gram, exact, self.tol, limits, working_set, self.shrinking)
-            return lambda problem, start, progress: solver.solve(
-                problem, start and start.alpha, progress, start and start.scores
+            last = ActiveSet(gram, EXACTLY, Limits(POLISH, limits.seconds))
+            return lambda problem, start, progress: self._polished(
+                last,
+                problem,
+                solver.solve(problem, start and start.alpha, progress, start and start.scores),
             )
         gram = self._engines.exact(problem)
         if name in ("smo", "coordinate-ascent"):
@@ -215,12 +226,26 @@ class KernelMachine(CertifiedClassifier):
         chosen: Any
         if name == "qp":
             _refuse_large(name, n, gram)
-            chosen = QuadraticProgram(gram, min(self.tol, 1e-8), limits)
+            chosen = QuadraticProgram(gram, min(self.tol, 1e-12), limits)
         else:
             chosen = ActiveSet(gram, min(self.tol, 1e-10), limits)
         return lambda problem, start, progress: chosen.solve(
             problem, start and start.alpha, progress
         )
+
+    def _polished(self, solver: Any, problem: MarginProblem, solution: Solution) -> Solution:
+        """Go on to the last digit where samples are few: it takes a step or two.
+
+        The answer is then one and the same for rows given in another order, or twice in place of a
+        weight of 2.
+        """
+        few = self.solver == "auto" and problem.X.shape[0] <= FEW
+        if not few or solution.status is not Status.CONVERGED:
+            return solution
+        exact: Solution = solver.solve(problem, solution.alpha, Progress())
+        if exact.status is not Status.CONVERGED:
+            return solution
+        return replace(solution, alpha=exact.alpha, b=exact.b, scores=None)
 
     def _within_bounds(
         self, problem: MarginProblem, start: Any, progress: Progress, limits: Limits
@@ -833,14 +858,19 @@ class NuSVC(KernelMachine):
             raise ValueError(f"specified nu is infeasible: {error}") from None
 
     def _pose(self, training: Training, task: Task) -> MarginProblem:
-        weights = training.weights[task.rows]
-        upper = weights / weights.sum()
-        totals = [float(upper[task.labels == sign].sum()) for sign in (1.0, -1.0)]
+        weights = training.sample_weights[task.rows]
+        signs = [task.labels == sign for sign in (1.0, -1.0)]
+        totals = [float(weights[of_sign].sum() / weights.sum()) for of_sign in signs]
         if self.nu > 2.0 * min(totals) * (1.0 + 1e-12):
             raise ValueError(
                 f"specified nu is infeasible: nu={self.nu}, but at most {2.0 * min(totals):g} for "
                 f"'{task.name}', whose classes weigh {totals[0]:.3g} and {totals[1]:.3g} (2·min)."
             )
+        upper = training.weights[task.rows]
+        upper = upper / upper.sum()
+        for of_sign in signs:
+            # Weights of classes count as far as ν leaves room: each class has Σα = ν/2.
+            upper[of_sign] *= max(1.0, 0.5 * self.nu / upper[of_sign].sum())
         return MarginProblem(
             self.kernel_, training.X, task.labels, task.rows, upper, np.zeros(upper.size),
             linear=0.0, total=float(self.nu),

@@ -53,6 +53,8 @@ CLOSE = 10.0
 SOUNDINGS = 256
 # Rounds without a better objective after which another way is tried.
 PATIENCE = 100
+# Σα max K(x, x) of a hard margin of 1/1500 of the largest ‖φ(x)‖: beyond, there is none to be found.
+RUNAWAY = 1e7
 # Bins of f into which violators are counted.
 BINS = 1024
 # Columns of the working set's block that one core writes at a time.
@@ -96,7 +98,8 @@ class Decomposition:
     tol : float
         The largest violation of the KKT conditions at the end; the relative gap is at most 2·tol.
     limits : Limits
-        Iterations are steps: pairs (or single variables) moved.
+        Iterations are steps: pairs (or single variables) moved. A hard margin ends with
+        ``DIVERGED`` where α grows beyond that of any margin worth the name.
     working_set : int
     shrinking : bool
         Leave samples alone for a while that are not going to violate soon.
@@ -144,6 +147,8 @@ class _Descent:
         self.curvature = self.gram.diagonal() + problem.ridge
         bound = problem.y * problem.upper
         self.lower, self.upper = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
+        # Nothing keeps α of a hard margin from growing where no plane separates.
+        self.is_open = bool((np.isinf(problem.upper) & (problem.ridge == 0.0)).any())
         self.groups = sums_kept(problem)
         self.beta = beta
         self.f = self.first_gradient(scores)
@@ -153,7 +158,7 @@ class _Descent:
         self.rows: Any = None
         self.tightened = 1.0
         self.steps = 0
-        self.best, self.idle = np.inf, 0
+        self.best, self.least, self.idle = np.inf, np.inf, 0
 
     def first_gradient(self, scores: Floats | None) -> Floats:
         """Return f, from the scores that were handed in where they prove right on some rows."""
@@ -174,18 +179,18 @@ class _Descent:
 
     def descend(self, goal: Callable[[], float]) -> Status | None:
         """Go on, round after round, until no more is violated than the goal."""
-        while True:
-            self.survey()
-            if self.violation <= goal():
-                return None
+        self.survey()
+        while self.violation > goal():
             ended = self.options.limits.reached(self.steps, self.progress) or self.stalled()
             ended = ended or self.round()
+            self.survey()
             if ended is not None:
                 return ended
             if self.progress.iteration(
                 self.value, self.errors(), self.violation, lambda: self.solution(None)
             ):
                 return Status.STOPPED
+        return None
 
     def survey(self) -> None:
         """Find the largest f that may grow and the least that may shrink, in every group."""
@@ -255,7 +260,7 @@ class _Descent:
             setattr(part, name, getattr(self, name)[rows])
         part.groups = sums_kept(part.problem)
         part.working_set = _WorkingSet(self.options.working_set, part.problem, part.groups)
-        part.best, part.idle = np.inf, 0
+        part.best, part.least, part.idle = np.inf, np.inf, 0
         stop = max(PART * self.violation, 0.5 * self.goal())
         ended = part.descend(lambda: stop)
         self.steps = part.steps
@@ -317,9 +322,13 @@ class _Descent:
         self.value = -0.5 * float(self.beta @ (self.f + self.problem.linear * self.problem.y))
 
     def stalled(self) -> Status | None:
-        """Return a status once the objective has not improved for long, in float64 either."""
-        self.idle = 0 if self.value < self.best - 1e-10 * abs(self.value) else self.idle + 1
-        self.best = min(self.best, self.value)
+        """Return a status once the objective has not improved for long, or α has run away."""
+        if self.is_open and np.abs(self.beta).sum() * self.curvature.max() > RUNAWAY:
+            return Status.DIVERGED
+        better = self.value < self.best - 1e-14 * abs(self.value)
+        better |= self.violation < 0.9 * self.least
+        self.idle = 0 if better else self.idle + 1
+        self.best, self.least = min(self.best, self.value), min(self.least, self.violation)
         if self.idle < PATIENCE:
             return None
         exact = self.options.exact
@@ -409,8 +418,9 @@ class _WorkingSet:
         block = self._block()
         for name in ("curvature", "beta", "lower", "upper", "f"):
             getattr(block, name)[present] = getattr(descent, name)[rows]
-        # Where all are here, there is nobody else to wait for.
-        part = 0.0 if self.is_all else PART * descent.violation
+        # Where all are here, there is nobody else to wait for, unless somebody watches.
+        at_once = self.is_all and not descent.progress.callbacks
+        part = 0.0 if at_once else PART * descent.violation
         descent.steps += block.solve(max(part, 0.5 * descent.goal()), most)
         return rows, block.beta[present]
 
@@ -448,7 +458,7 @@ class _WorkingSet:
         places = np.arange(self.edges[k], self.edges[k] + self.capacity[k])
         empty = places[self.member[places] < 0]
         taken = places[self.member[places] >= 0]
-        wanted = max(empty.size, min(FRESH // len(self.groups), places.size), 2)
+        wanted = max(empty.size, min(FRESH // len(self.groups), places.size // 2), 2)
         group = self.groups[k]
         f, beta, lower, upper, inside = (
             part if group.size == part.size else part[group]
@@ -492,20 +502,21 @@ def sums_kept(problem: MarginProblem) -> list[Integers]:
 
 
 def feasible(problem: MarginProblem, alpha: Floats | None) -> Floats:
-    """Return α in its box with the sums it must have, as near to ``alpha`` as scaling takes it."""
-    y, upper = problem.y, problem.upper
+    """Return α in its box with the sums it must have, near ``alpha``."""
     if alpha is None:
-        return _filled(problem) if problem.total else np.zeros(y.size)
-    alpha = np.clip(alpha, 0.0, upper)
+        return _filled(problem) if problem.total else np.zeros(problem.y.size)
+    alpha = np.clip(alpha, 0.0, problem.upper)
     if not problem.balanced:
         return alpha
-    if problem.total:
-        return _filled(problem)
-    sums = [alpha[y > 0].sum(), alpha[y < 0].sum()]
-    for sign, total in zip((1.0, -1.0), sums, strict=True):
-        if total > min(sums):  # shrinking stays in the box
-            alpha[y == sign] *= min(sums) / total
-    # What rounding left, to the largest: Σβ is then 0 to the last bit that sums can hold.
+    classes = [np.flatnonzero(problem.y == sign) for sign in (1.0, -1.0)]
+    sums = [float(alpha[rows].sum()) for rows in classes]
+    goal = 0.5 * problem.total or min(sums)
+    for rows, total in zip(classes, sums, strict=True):
+        if total > goal * (1.0 + 1e-12):
+            alpha[rows] *= goal / total  # stays in the box
+        elif total < goal * (1.0 - 1e-12):
+            room = problem.upper[rows] - alpha[rows]
+            alpha[rows] += room * min(1.0, (goal - total) / room.sum())
     return alpha
 
 
