@@ -66,9 +66,12 @@ def on_the_whole(gram, tol, limits):
     return Decomposition(gram, None, tol, limits, gram.n_samples)
 
 
-# They stop at the very tolerance they are given, and have no proof of inseparability.
-LIMITS = ("tol", "holds", "exact")
-DESCENT = {"tol": 1e-9, "holds": 1e-9, "exact": 1e-9, "rounds": True, "proves": False}
+def is_soft(problem):
+    return bool((np.isfinite(problem.upper) | (problem.ridge > 0.0)).all())
+
+
+# These stop at the very tolerance they are given, and have no proof of inseparability.
+DESCENT = {"rounds": True, "proves": False}
 # Interior points know a degenerate α, 0 as its multiplier is, to the root of their tolerance only:
 # 1e-12 for PIQP, 1e-10 for Clarabel.
 METHODS = [
@@ -81,16 +84,21 @@ METHODS = [
         "clarabel", lambda *options: QuadraticProgram(*options, "clarabel"),
         tol=1e-12, holds=1e-4, exact=1e-7, warm=False, steps=False, needs="clarabel",
     ),
-    Method("decomposition", in_float64, **DESCENT),
-    Method("decomposition-float32", in_float32, **{**DESCENT, **dict.fromkeys(LIMITS, 1e-5)}),
+    Method("decomposition", in_float64, tol=1e-9, holds=1e-9, exact=1e-9, **DESCENT),
+    Method(
+        "decomposition-float32", in_float32, tol=1e-5, holds=1e-5, exact=1e-5, **DESCENT
+    ),
     Method(
         "decomposition-in-parts", partial(in_float64, working_set=32),
-        handles=lambda problem: bool((np.isfinite(problem.upper) | (problem.ridge > 0)).all()),
-        **{**DESCENT, **dict.fromkeys(LIMITS, 1e-6)},
+        tol=1e-6, holds=1e-6, exact=1e-6, handles=is_soft, **DESCENT,
     ),
-    Method("smo", on_the_whole, handles=lambda problem: problem.balanced, **DESCENT),
     Method(
-        "coordinate-ascent", on_the_whole, handles=lambda problem: not problem.balanced, **DESCENT
+        "smo", on_the_whole, tol=1e-9, holds=1e-9, exact=1e-9,
+        handles=lambda problem: problem.balanced, **DESCENT,
+    ),
+    Method(
+        "coordinate-ascent", on_the_whole, tol=1e-9, holds=1e-9, exact=1e-9,
+        handles=lambda problem: not problem.balanced, **DESCENT,
     ),
 ]  # fmt: skip
 
