@@ -125,13 +125,17 @@ def without_negative(sample_weight: Any) -> Any:
 
 def weighted_variance(X: Any, weights: Floats) -> float:
     """Return the variance of all entries of X, those of a row counted ``weights`` times."""
-    counts = weights / (weights.sum() * X.shape[1])
+    shares = weights / (weights.sum() * X.shape[1])
+    mean = float((X.T @ shares).sum())
     if sparse.issparse(X):
-        counts = np.repeat(counts, np.diff(X.indptr))
-        mean = float(counts @ X.data)
-        return float(counts @ (X.data - mean) ** 2 + (1.0 - counts.sum()) * mean**2)
-    mean = float((counts @ X).sum())
-    return float((counts @ (X - mean) ** 2).sum())
+        shares = np.repeat(shares, np.diff(X.indptr))
+        squares = np.square(X.data.astype(np.float64) - mean)
+        return float(shares @ squares + (1.0 - shares.sum()) * mean**2)
+    total = 0.0
+    for block in blocks_of(*X.shape):
+        squares = np.square(X[block].astype(np.float64) - mean)
+        total += float(shares[block] @ squares.sum(axis=1))
+    return total
 
 
 def holds_objects(X: Any) -> bool:

@@ -12,6 +12,7 @@ from ..solution import Solution
 from .base import certify
 from .scores import kernel_scores
 
+ROUNDING = 1e-14
 # Claimed scores that differ from recomputed ones by more, relative to the largest, are not used.
 DOUBTFUL = 1e-3
 # Times the sample: how many samples near the worst violation are recomputed at most.
@@ -27,10 +28,10 @@ class MarginCertificate:
     primal, dual : float
         P(w, b) and D(α), with P ≥ D for every feasible answer and P = D at the optimum.
     gap, relative_gap : float
-        P − D, and that relative to P.
+        P − D, and that relative to P (for the ν-machine: to νρ where P is less).
     violation : float
         The worst violation of the KKT conditions at b, where the margin is 1 (for the ν-machine:
-        relative to its ρ).
+        relative to `margin_unit`, its ρ).
     balance : float
         \\|yᵀα\\| before it was repaired, relative to Σα where that exceeds 1.
     box : float
@@ -74,7 +75,9 @@ def _(
     box = max(box, problem.total - float(alpha.sum()))
     balance = abs(float(problem.y @ alpha)) if problem.balanced else 0.0
     balance /= max(1.0, float(alpha.sum()))
-    below, above = alpha < problem.upper, alpha > 0.0
+    # At its bound is what rounding cannot tell from it.
+    below = alpha < (1.0 - ROUNDING) * problem.upper
+    above = alpha > ROUNDING * np.minimum(problem.upper, alpha.max())
     scores, rounding, n_checked = _scores(problem, solution, alpha, sample)
     alpha = _balanced(alpha, problem.y) if problem.balanced else alpha
     margins = problem.y * (scores + float(solution.b[0]))
@@ -89,14 +92,14 @@ def _(
     rho = problem.linear
     if problem.total:
         rho = 0.5 * (least + most) if below.any() else best_rho(problem, margins)
-    violation = float(max(rho - least, most - rho, 0.0))
+    violation, unit = float(max(rho - least, most - rho, 0.0)), 1.0
     if problem.total:
-        # ρ is at most s max K(x, x): where it is nothing to that, there is no margin to speak of.
-        largest = problem.total * float(problem.kernel.diagonal(problem.X)[problem.index].max())
-        unit = float(rho if rho > 1e-12 * largest else largest)
+        largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
+        unit = margin_unit(problem, rho, largest)
         violation, rounding = violation / unit, rounding / unit
     gap = primal - dual
-    relative = gap / max(abs(primal), np.finfo(float).tiny)
+    # P of the ν-machine is about −νρ, and may be anything, 0 included.
+    relative = gap / max(abs(primal), problem.total * unit, np.finfo(float).tiny)
     return MarginCertificate(
         primal, dual, gap, relative, violation, balance, box, rounding, n_checked
     )
@@ -140,6 +143,14 @@ def _violations(problem: MarginProblem, scores: Floats, b: float, alpha: Floats)
         np.where(alpha < problem.upper, level - slope, -np.inf),
         np.where(alpha > 0.0, slope - level, -np.inf),
     )
+
+
+def margin_unit(problem: MarginProblem, rho: float, largest: float) -> float:
+    """Return what violations of a ν-machine are relative to, ``largest`` being max K(x, x).
+
+    That is ρ; but there need be no margin at all, and then that of the machine of C = 1000/max K.
+    """
+    return float(max(rho, 1e-3 * problem.upper.mean() * largest, np.finfo(float).tiny))
 
 
 def best_rho(problem: MarginProblem, margins: Floats) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral, Real
 from threading import Event
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -41,12 +41,13 @@ EXACT = 20_000
 COSTLY = 1e4
 # The tolerance down to which float32 kernel values, with float64 corrections, are of use.
 FINEST = 1e-5
-# Samples up to which float64, and numbers up to which dense rows, take no longer: the answer is then
-# the same for X dense or sparse, and for K computed by us or by the caller.
+# Samples up to which float64, and numbers up to which dense rows, take no longer: the answer is
+# then the same for X dense or sparse, and for K computed by us or by the caller.
 FEW = 256
 NUMBERS = 1 << 20
-# Of so few the answer is polished, down to this violation, in no more than so many steps.
-EXACTLY, POLISH = 1e-10, 100
+# Their steps of decomposition, each, before the active-set method takes over; its steps, and the
+# violation it ends at.
+ENOUGH, POLISH, EXACTLY = 100, 1000, 1e-10
 # Rows and support vectors whose kernel values are computed together in a prediction.
 ROWS, VECTORS = 256, 2048
 
@@ -209,11 +210,10 @@ class KernelMachine(CertifiedClassifier):
             gram, exact = self._engines.fast(problem), self._engines.corrections(problem)
             working_set = n if n <= SMALL and gram.is_whole else WORKING_SET
             solver = Decomposition(gram, exact, self.tol, limits, working_set, self.shrinking)
-            last = ActiveSet(gram, EXACTLY, Limits(POLISH, limits.seconds))
-            return lambda problem, start, progress: self._polished(
-                last,
-                problem,
-                solver.solve(problem, start and start.alpha, progress, start and start.scores),
+            if self.solver == "auto" and self._engines.few:
+                return partial(_to_the_last_digit, solver)
+            return lambda problem, start, progress: solver.solve(
+                problem, start and start.alpha, progress, start and start.scores
             )
         gram = self._engines.exact(problem)
         if name in ("smo", "coordinate-ascent"):
@@ -232,20 +232,6 @@ class KernelMachine(CertifiedClassifier):
         return lambda problem, start, progress: chosen.solve(
             problem, start and start.alpha, progress
         )
-
-    def _polished(self, solver: Any, problem: MarginProblem, solution: Solution) -> Solution:
-        """Go on to the last digit where samples are few: it takes a step or two.
-
-        The answer is then one and the same for rows given in another order, or twice in place of a
-        weight of 2.
-        """
-        few = self.solver == "auto" and problem.X.shape[0] <= FEW
-        if not few or solution.status is not Status.CONVERGED:
-            return solution
-        exact: Solution = solver.solve(problem, solution.alpha, Progress())
-        if exact.status is not Status.CONVERGED:
-            return solution
-        return replace(solution, alpha=exact.alpha, b=exact.b, scores=None)
 
     def _within_bounds(
         self, problem: MarginProblem, start: Any, progress: Progress, limits: Limits
@@ -495,6 +481,41 @@ class KernelMachine(CertifiedClassifier):
         return tags
 
 
+def _to_the_last_digit(
+    solver: Any, problem: MarginProblem, start: WarmStart | None, progress: Progress
+) -> Solution:
+    """Solve a task of few samples by decomposition, and on by the active-set method.
+
+    From there it takes a step or two to the optimum, to rounding, where decomposition may creep.
+    The answer is then one and the same for rows in another order, and for a row given twice or with
+    a weight of 2.
+    """
+    from ..margin.active_set import ActiveSet
+
+    limits = solver.limits
+    most = np.inf if limits.iterations is None else limits.iterations
+    first = replace(limits, iterations=int(min(ENOUGH * problem.y.size, most)))
+    solution: Solution = replace(solver, limits=first).solve(
+        problem, start and start.alpha, progress, start and start.scores
+    )
+    creeps = solution.status is Status.ITERATION_LIMIT and solution.n_iter < most
+    if not creeps and solution.status not in (Status.CONVERGED, Status.PATIENCE):
+        return solution
+    exact = ActiveSet(solver.gram, EXACTLY, Limits(POLISH, limits.seconds))
+    polished = exact.solve(problem, solution.alpha, Progress())
+    if polished.status is Status.CONVERGED:
+        return replace(
+            solution, status=polished.status, alpha=polished.alpha, b=polished.b, scores=None
+        )
+    if not creeps:
+        return solution
+    rest = None if limits.iterations is None else limits.iterations - solution.n_iter
+    last: Solution = replace(solver, limits=replace(limits, iterations=rest)).solve(
+        problem, solution.alpha, progress, solution.scores
+    )
+    return replace(last, n_iter=solution.n_iter + last.n_iter)
+
+
 class _Engines:
     """What the tasks of a fit share: the ways to kernel values, and those within a class."""
 
@@ -502,9 +523,9 @@ class _Engines:
         self, kernel: Kernel, training: Training, tol: float, budget: float | None
     ) -> None:
         self.kernel, self.X, self.budget = kernel, training.X, budget
-        few = self.X.shape[0] <= FEW
+        self.few = self.X.shape[0] <= FEW
         if (
-            few
+            self.few
             and sparse.issparse(self.X)
             and kernel.elementwise
             and np.prod(self.X.shape) <= NUMBERS
@@ -512,7 +533,7 @@ class _Engines:
             self.X = self.X.toarray()
         self.codes, self.n_classes = training.codes, len(training.classes)
         # float32 rows of K where float64 corrections make up for it; given values as they are.
-        coarse = tol >= FINEST and kernel.elementwise and not few
+        coarse = tol >= FINEST and kernel.elementwise and not self.few
         self.dtype: Any = np.float32 if coarse else np.float64
         self._within: dict[int, Floats] = {}
 
@@ -622,14 +643,15 @@ class SVC(KernelMachine):
         matrix of values (X may then be a list of strings or other objects), or a
         `maxmargin.kernels` object.
     gamma : "scale", "auto" or float, default="scale"
-        γ of rbf, poly and sigmoid: 1/(d·Var X), 1/d, or the number itself.
+        γ of rbf, poly and sigmoid: 1/(d·Var X), rows weighted, 1/d, or the number itself.
     degree, coef0 : int, float
         p and r of (γ⟨x,z⟩ + r)^p, r also of the sigmoid.
     loss : {"hinge", "squared_hinge"}, default="hinge"
     solver : {"auto", "decomposition", "smo", "active-set", "coordinate-ascent", "qp"}
-        "auto" takes "active-set" for small hard margins, else "decomposition". "smo",
-        "active-set", "coordinate-ascent" (with ``fit_intercept=False``) and "qp" (a QP library,
-        ``pip install "maxmargin[qp]"``) are for small problems and for learners.
+        "auto" takes "active-set" for small hard margins, else "decomposition", which "active-set"
+        takes to the last digit where samples are few. "smo", "active-set", "coordinate-ascent"
+        (with ``fit_intercept=False``) and "qp" (a QP library, ``pip install "maxmargin[qp]"``) are
+        for small problems and for learners.
     tol : float, default=1e-3
         The largest violation of the KKT conditions.
     cache_size : "auto" or float, default="auto"
@@ -786,7 +808,9 @@ class NuSVC(KernelMachine):
     ----------
     nu : float, default=0.5
         At most 2·min(n₊, n₋)/n of every pair of classes.
-    kernel, degree, gamma, coef0, solver, tol, cache_size, class_weight, max_iter, time_limit
+    class_weight : dict, "balanced" or None
+        Makes the u_i of a class larger, and others smaller as far as ν remains feasible.
+    kernel, degree, gamma, coef0, solver, tol, cache_size, max_iter, time_limit
         As of `SVC`, and so are all others.
 
     References
@@ -884,4 +908,5 @@ class NuSVC(KernelMachine):
             scores, _ = kernel_scores(problem, solution.alpha * task.labels)
         rho = best_rho(problem, task.labels * (scores + b))
         # Without a margin there is nothing to divide by.
-        return (solution.alpha / rho, b / rho) if rho > 0.0 else (solution.alpha, b)
+        largest = problem.total * float(problem.kernel.diagonal(problem.X)[problem.index].max())
+        return (solution.alpha / rho, b / rho) if rho > 1e-12 * largest else (solution.alpha, b)

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..certificate.margin import primal_value
+from ..certificate.margin import margin_unit, primal_value
 from ..lanes import aligned, square
 from ..problem import MarginProblem
 from ..rows import compiled
@@ -53,7 +53,7 @@ CLOSE = 10.0
 SOUNDINGS = 256
 # Rounds without a better objective after which another way is tried.
 PATIENCE = 100
-# Σα max K(x, x) of a hard margin of 1/1500 of the largest ‖φ(x)‖: beyond, there is none to be found.
+# Σα max K(x, x) of a hard margin of 1/1500 of the largest ‖φ(x)‖: beyond, nothing is to be found.
 RUNAWAY = 1e7
 # Bins of f into which violators are counted.
 BINS = 1024
@@ -216,7 +216,7 @@ class _Descent:
             return self.options.tol
         (top, low), (other_top, other_low) = self.levels
         rho = 0.25 * (other_top + other_low - top - low)
-        return self.options.tol * max(rho, np.finfo(float).eps)
+        return self.options.tol * margin_unit(self.problem, rho, float(self.curvature.max()))
 
     def round(self) -> Status | None:
         """Solve the problem of some variables, the others held fixed, and tell all others."""
@@ -314,7 +314,10 @@ class _Descent:
         y, b = self.problem.y, self.bias()
         scores = self.problem.linear * y - self.f - self.problem.ridge * self.beta
         primal = primal_value(self.problem, float(self.beta @ scores), y * (scores + b))
-        return (primal + self.value) / max(abs(primal), np.finfo(float).tiny)
+        size = abs(primal)
+        if self.problem.total:  # −νρ + …, which may be anything, 0 included
+            size = max(size, self.problem.total * self.tol() / self.options.tol)
+        return (primal + self.value) / max(size, np.finfo(float).tiny)
 
     def refresh(self) -> None:
         """Compute f anew, in float64."""
@@ -325,10 +328,13 @@ class _Descent:
         """Return a status once the objective has not improved for long, or α has run away."""
         if self.is_open and np.abs(self.beta).sum() * self.curvature.max() > RUNAWAY:
             return Status.DIVERGED
-        better = self.value < self.best - 1e-14 * abs(self.value)
-        better |= self.violation < 0.9 * self.least
+        # Better is a share of what is left to do; less is rounding, of float32 much earlier.
+        least = 1e-14 if self.gram.dtype == np.float64 else 1e-9
+        better = self.value < self.best - least * abs(self.value)
+        better |= self.violation < 0.7 * self.least
         self.idle = 0 if better else self.idle + 1
-        self.best, self.least = min(self.best, self.value), min(self.least, self.violation)
+        if better:
+            self.best, self.least = min(self.best, self.value), min(self.least, self.violation)
         if self.idle < PATIENCE:
             return None
         exact = self.options.exact
