@@ -21,8 +21,10 @@ SHARE = 0.25
 BLOCK = 1 << 22
 # Values of so few multiplications are computed again as fast as the system hands out the memory to
 # keep them in: of those no more than this many bytes are kept.
+TRIFLING = 40.0
+MODEST = 512 << 20
+# Values of fewer multiplications may be computed anew for rows of another length.
 CHEAP = 100.0
-MODEST = 256 << 20
 # Requests after which a kept row that none of them wanted may go.
 STALE = 32
 
@@ -89,7 +91,7 @@ class Gram:
 
     @property
     def cheap(self) -> bool:
-        """Whether values are computed again as fast as kept."""
+        """Whether values may as well be computed anew for rows of another length."""
         return bool(self.values.cost < CHEAP)
 
     @property
@@ -178,7 +180,8 @@ class Gram:
 
     def _slots(self, rows: Integers, keep: Any) -> _Slots:
         if self._kept is None:
-            budget = min(self.budget, MODEST) if self.cheap else self.budget
+            trifling = self.values.cost < TRIFLING
+            budget = min(self.budget, MODEST) if trifling else self.budget
             self._kept = _Kept(self.n_samples, self.dtype, budget)
         return self._kept.slots(rows, keep)
 
