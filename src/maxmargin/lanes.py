@@ -57,8 +57,8 @@ def aligned(shape: Any, dtype: Any) -> Any:
 
 
 def square(n: int, dtype: Any) -> Any:
-    """Return an n × n array beyond whose end a vector may be read."""
-    memory = np.empty(n * n + WIDTH // np.dtype(dtype).itemsize, dtype=dtype)
+    """Return an n × n array beyond whose end 16 zeros, whole vectors of any type, may be read."""
+    memory = np.empty(n * n + 16, dtype=dtype)
     memory[n * n :] = 0.0
     return memory[: n * n].reshape(n, n)
 

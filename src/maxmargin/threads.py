@@ -47,6 +47,8 @@ def single_threaded_blas() -> Iterator[None]:
 def at_most(n_jobs: int | None) -> Iterator[None]:
     """Let this thread use ``n_jobs`` cores (None: as before; −1: all; −2: all but one)."""
     before = getattr(_here, "limit", None)
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 has no meaning: pass the number of cores, −1 for all, or None.")
     if n_jobs is not None:
         _here.limit = n_jobs if n_jobs > 0 else max(1, _available() + 1 + n_jobs)
     try:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, get_tags
@@ -95,6 +96,8 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     """
 
     classes_: NDArray[Any]
+    # Frames between a warning of the end of a fit and the caller of fit.
+    _frames: ClassVar[int] = 5
     _reduced_by: str
     max_iter: int
     multi_class: str
@@ -157,6 +160,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         """The plane of a two-class model that has one (a linear kernel, or no kernel)."""
         check_is_fitted(self)
         coef, intercept = self.coef_, self.intercept_  # type: ignore[attr-defined]
+        coef = coef.toarray() if sparse.issparse(coef) else coef
         if len(coef) != 1:
             raise AttributeError(
                 f"{len(coef)} planes, not one: hyperplane_ is for two classes. "
@@ -324,7 +328,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
             f"'{name}' ended at {status} (max_iter={self.max_iter}): {certificate}. "
             f"{scaling}{self._remedy(status)}",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=self._frames,
         )
 
     def _disappointing(self, status: Status, certificate: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
+from hashlib import blake2b
 from numbers import Integral, Real
 from threading import Event
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -77,6 +78,7 @@ class KernelMachine(CertifiedClassifier):
     shrinking: bool
     n_jobs: int | None
     fit_intercept: bool
+    _frames = 6
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(set(KERNELS)), callable, Kernel],
@@ -275,13 +277,18 @@ class KernelMachine(CertifiedClassifier):
         return "active-set" if _is_hard(problem) and small else "decomposition"
 
     def _restart(self, X: Any, tasks: list[Task]) -> list[Any]:
-        if X.shape[0] != self.shape_fit_[0]:
+        if self._memory is None:  # the last fit was told to forget
+            return [None] * len(tasks)
+        sizes = [alpha.size for alpha, _ in self._memory]
+        if X.shape[0] != self.shape_fit_[0] or sizes != [task.rows.size for task in tasks]:
             raise ValueError(
-                f"warm_start=True with {X.shape[0]} samples after {self.shape_fit_[0]}: the dual "
-                "variables belong to the samples. Use warm_start=False or the same samples."
+                f"warm_start=True with {X.shape[0]} samples after {self.shape_fit_[0]}, or others "
+                "of a class or of positive weight: the dual variables belong to the samples. Use "
+                "warm_start=False or the same samples."
             )
+        by, same = self._rescale(), _fingerprint(X) == self._fitted_on
         return [
-            WarmStart(alpha * self._rescale(), None if scores is None else scores * self._rescale())
+            WarmStart(alpha * by, scores * by if same and scores is not None else None)
             for alpha, scores in self._memory
         ]
 
@@ -345,6 +352,7 @@ class KernelMachine(CertifiedClassifier):
             "shape_fit_": X.shape,
             "class_weight_": training.class_weights,
             "_memory": remember if self.warm_start else None,
+            "_fitted_on": _fingerprint(X) if self.warm_start else None,
         }
 
     def _scaled(self, training: Training, task: Task, solution: Solution) -> tuple[Floats, float]:
@@ -533,7 +541,7 @@ class _Engines:
             self.X = self.X.toarray()
         self.codes, self.n_classes = training.codes, len(training.classes)
         # float32 rows of K where float64 corrections make up for it; given values as they are.
-        coarse = tol >= FINEST and kernel.elementwise and not self.few
+        coarse = tol >= FINEST and kernel.elementwise and not self.few and _moderate(kernel, self.X)
         self.dtype: Any = np.float32 if coarse else np.float64
         self._within: dict[int, Floats] = {}
 
@@ -590,6 +598,21 @@ class _Engines:
         if (self.codes[rows] == label).all():
             self._within[label] = K
         return K
+
+
+def _moderate(kernel: Kernel, X: Any) -> bool:
+    """Whether squares of X and kernel values are far from float32's overflow."""
+    values = X.data if sparse.issparse(X) else X
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    return largest < 1e15 and float(kernel.diagonal(X).max()) < 1e30
+
+
+def _fingerprint(X: Any) -> bytes:
+    """Return a digest of the numbers in X: scores of a last fit belong to them."""
+    digest = blake2b()
+    for part in (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,):
+        digest.update(np.ascontiguousarray(part).data)
+    return digest.digest()
 
 
 def _is_hard(problem: MarginProblem) -> bool:
