@@ -203,13 +203,15 @@ def check_precomputed(K: Any) -> None:
         )
 
 
-def warn_if_indefinite(kernel: Kernel, X: Any, at_most: int = 500) -> None:
+def warn_if_indefinite(kernel: Kernel, X: Any, at_most: int = 500, frames: int = 6) -> None:
     """Warn of a kernel that is not positive semidefinite, seen on up to ``at_most`` rows."""
     if kernel.positive_semidefinite:
         return
     some = np.linspace(0, X.shape[0] - 1, min(at_most, X.shape[0])).astype(int)
     given = isinstance(kernel, Precomputed)
-    report = mercer(kernel, X[np.ix_(some, some)] if given else X[some])
+    # Values that were given are as good as their type.
+    tol = 10.0 * some.size * float(np.finfo(X.dtype).eps) if given else None
+    report = mercer(kernel, X[np.ix_(some, some)] if given else X[some], tol)
     if not report.positive_semidefinite:
         name = "precomputed kernel" if given else f"kernel {kernel!r}"
         warnings.warn(
@@ -218,7 +220,7 @@ def warn_if_indefinite(kernel: Kernel, X: Any, at_most: int = 500) -> None:
             "space to converge to, and an optimum found may be a local one. Add a multiple of the "
             "identity, or use another kernel.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=frames,
         )
 
 

@@ -261,7 +261,8 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         listeners: list[Callback] = [self.callback] if self.callback is not None else []
         if self.verbose:
             listeners.append(Printer([task.name for task in tasks]))
-        bridge = sklearn_callbacks(self, training.X, training.y, len(tasks), max_iter)
+        known = max_iter if max_iter > 0 else None
+        bridge = sklearn_callbacks(self, training.X, training.y, len(tasks), known)
         problems: list[Any] = []
         solutions: list[Solution] = []
         for k, (task, start) in enumerate(zip(tasks, starts, strict=True)):

@@ -37,7 +37,7 @@ class SklearnCallbacks:
     The tree of tasks is fit → one task a plane → one a pass, so that ProgressBar shows all three.
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any, n_tasks: int, max_iter: int) -> None:
+    def __init__(self, estimator: Any, X: Any, y: Any, n_tasks: int, max_iter: int | None) -> None:
         self.estimator = estimator
         self.data = {"X": X, "y": y}
         self.max_iter = max_iter
@@ -77,7 +77,7 @@ class SklearnCallbacks:
 
 
 def sklearn_callbacks(
-    estimator: Any, X: Any, y: Any, n_tasks: int, max_iter: int
+    estimator: Any, X: Any, y: Any, n_tasks: int, max_iter: int | None
 ) -> SklearnCallbacks | None:
     """Return the adapter where scikit-learn has callbacks and some are set, else None."""
     if not getattr(estimator, "_skl_callbacks", None):

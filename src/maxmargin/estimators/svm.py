@@ -133,7 +133,7 @@ class KernelMachine(CertifiedClassifier):
         self.kernel_ = self._resolve(training)
         if isinstance(self.kernel_, Precomputed):
             validation.check_precomputed(training.X)
-        validation.warn_if_indefinite(self.kernel_, training.X)
+        validation.warn_if_indefinite(self.kernel_, training.X, frames=self._frames + 2)
         budget = None if self.cache_size == "auto" else float(self.cache_size) * 2**20
         self._engines = _Engines(self.kernel_, training, self.tol, budget)
 
@@ -409,6 +409,10 @@ class KernelMachine(CertifiedClassifier):
 
     def _scores(self, X: Any) -> Floats:
         """Return g of every plane, (n, n_planes); each support vector is evaluated once."""
+        with at_most(self.n_jobs):
+            return self._checked_scores(X)
+
+    def _checked_scores(self, X: Any) -> Floats:
         check_is_fitted(self)
         if self._objects is not None:
             X = self.kernel(X, self._objects)
@@ -544,13 +548,27 @@ class _Engines:
         coarse = tol >= FINEST and kernel.elementwise and not self.few and _moderate(kernel, self.X)
         self.dtype: Any = np.float32 if coarse else np.float64
         self._within: dict[int, Floats] = {}
+        if coarse and not self._fine_enough():
+            self.dtype = np.float64
+            del self._all_fast
+
+    def _fine_enough(self) -> bool:
+        """Whether float32 makes about the right values, as seen on some rows."""
+        n = self.X.shape[0]
+        rows = np.linspace(0, n - 1, min(n, 64)).astype(int)
+        with np.errstate(all="ignore"):
+            rough = self._all_fast.block(rows)
+        some = self.X[rows].astype(np.float64)
+        exact = self.kernel(some.toarray() if sparse.issparse(some) else some)
+        return bool(np.abs(rough - exact).max() <= 1e-4 * np.abs(exact).max())
 
     def fast(self, problem: MarginProblem) -> Any:
         """Return the engine of a task, with all of K where that is small."""
         small = problem.y.size <= SMALL
         if small and self.n_classes > 2 and self.kernel.elementwise:
             return self._assembled(problem)
-        gram = self._gram(self.dtype, _unless_all(problem.index, self.X))
+        index = _unless_all(problem.index, self.X)
+        gram = self._all_fast if index is None else self._gram(self.dtype, index)
         if small and gram.fits:
             gram.whole()
         return gram

@@ -38,6 +38,8 @@ FRESH = 1024
 # and after so many steps a variable.
 PART = 0.1
 STEPS = 20
+# Numbers that the steps of a round may pass over: a tenth of a second, for Ctrl-C's sake.
+SLICE = 10**8
 # When no more than this share of the samples can come to violate soon, and there are as many
 # samples as this, the others are left alone for a while.
 FEW = 0.35
@@ -49,6 +51,7 @@ DRIFT = 0.1
 # The relative gap is at most so many tol.
 GAP = 1.8
 CLOSE = 10.0
+CORRECTIONS = 5
 # Rows on which rounding is measured.
 SOUNDINGS = 256
 # Rounds without a better objective after which another way is tried.
@@ -159,6 +162,7 @@ class _Descent:
         self.tightened = 1.0
         self.steps = 0
         self.best, self.least, self.idle = np.inf, np.inf, 0
+        self.n_corrections = 0
 
     def first_gradient(self, scores: Floats | None) -> Floats:
         """Return f, from the scores that were handed in where they prove right on some rows."""
@@ -300,14 +304,28 @@ class _Descent:
             rows = near[np.linspace(0, near.size - 1, min(near.size, SOUNDINGS)).astype(int)]
             drift = np.abs(self.gradient(exact, rows) - self.f[rows]).max(initial=0.0)
             if drift > DRIFT * self.tol():
-                near = self.near(CLOSE * max(self.tol(), drift))
-                self.f[near] = self.gradient(exact, near)
+                self.correct(exact, drift)
                 return False
         if self.relative_gap() <= GAP * self.options.tol or self.tightened < 1e-6:
             return True
         # Many small violations may add up to a gap.
         self.tightened *= 0.5
         return False
+
+    def correct(self, exact: GramMatrix, drift: float) -> None:
+        """Make up for what float32 lacks near the margin; where that does not end, leave it."""
+        self.n_corrections += 1
+        if drift > CLOSE * self.tol() or self.n_corrections > CORRECTIONS:
+            self.turn_to(exact)
+            return
+        near = self.near(CLOSE * max(self.tol(), drift))
+        self.f[near] = self.gradient(exact, near)
+
+    def turn_to(self, exact: GramMatrix) -> None:
+        """Go on in float64."""
+        self.gram, self.idle = exact, 0
+        self.working_set = _WorkingSet(self.options.working_set, self.problem, self.groups)
+        self.refresh()
 
     def relative_gap(self) -> float:
         """Return (P − D)/P at the present b."""
@@ -340,9 +358,7 @@ class _Descent:
         exact = self.options.exact
         if exact is None or self.gram is exact or self.parent is not None:
             return Status.PATIENCE
-        self.gram, self.idle = exact, 0
-        self.working_set = _WorkingSet(self.options.working_set, self.problem, self.groups)
-        self.refresh()
+        self.turn_to(exact)
         return None
 
     def errors(self) -> int:
@@ -417,7 +433,7 @@ class _WorkingSet:
         self._renew(descent)
         present = self.member >= 0
         rows = self.member[present]
-        most = STEPS * rows.size
+        most = min(STEPS * rows.size, SLICE // rows.size)
         if descent.options.limits.iterations is not None:
             most = min(most, descent.options.limits.iterations - descent.steps)
 
