@@ -233,9 +233,9 @@ class Selected:
         """Return K(x_i, x_i)."""
         return self.gram.diagonal()[self.index]
 
-    def block(self, rows: Integers, columns: Integers) -> Floats:
-        """Return K[rows, columns]."""
-        return self.gram.block(self.index[rows], self.index[columns])
+    def block(self, rows: Integers, columns: Integers | None = None) -> Floats:
+        """Return K[rows, columns], K[rows, rows] by default."""
+        return self.gram.block(self.index[rows], None if columns is None else self.index[columns])
 
     def product(self, rows: Integers, columns: Integers, v: Floats) -> Floats:
         """Return K[rows, columns] v."""

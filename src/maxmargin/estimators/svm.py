@@ -46,9 +46,10 @@ FINEST = 1e-5
 # then the same for X dense or sparse, and for K computed by us or by the caller.
 FEW = 256
 NUMBERS = 1 << 20
-# Their steps of decomposition, each, before the active-set method takes over; its steps, and the
-# violation it ends at.
-ENOUGH, POLISH, EXACTLY = 100, 1000, 1e-10
+# Steps of decomposition a sample before the active-set method takes over, of few and of up to so
+# many samples; its steps, and the violation it ends at.
+ENOUGH, PLENTY, NEWTON = 100, 1000, 5000
+POLISH, EXACTLY = 2000, 1e-10
 # Rows and support vectors whose kernel values are computed together in a prediction.
 ROWS, VECTORS = 256, 2048
 
@@ -212,8 +213,8 @@ class KernelMachine(CertifiedClassifier):
             gram, exact = self._engines.fast(problem), self._engines.corrections(problem)
             working_set = n if n <= SMALL and gram.is_whole else WORKING_SET
             solver = Decomposition(gram, exact, self.tol, limits, working_set, self.shrinking)
-            if self.solver == "auto" and self._engines.few:
-                return partial(_to_the_last_digit, solver)
+            if self.solver == "auto" and n <= NEWTON:
+                return partial(_to_the_end, solver, self._engines.few)
             return lambda problem, start, progress: solver.solve(
                 problem, start and start.alpha, progress, start and start.scores
             )
@@ -493,27 +494,27 @@ class KernelMachine(CertifiedClassifier):
         return tags
 
 
-def _to_the_last_digit(
-    solver: Any, problem: MarginProblem, start: WarmStart | None, progress: Progress
+def _to_the_end(
+    solver: Any, few: bool, problem: MarginProblem, start: WarmStart | None, progress: Progress
 ) -> Solution:
-    """Solve a task of few samples by decomposition, and on by the active-set method.
+    """Solve by decomposition, and on by the active-set method where that creeps or samples are few.
 
-    From there it takes a step or two to the optimum, to rounding, where decomposition may creep.
-    The answer is then one and the same for rows in another order, and for a row given twice or with
-    a weight of 2.
+    From there it takes some steps to the optimum, to rounding. The answer for few samples is then
+    one and the same for rows in another order, and for a row given twice or with a weight of 2.
     """
     from ..margin.active_set import ActiveSet
 
-    limits = solver.limits
+    limits, n = solver.limits, problem.y.size
     most = np.inf if limits.iterations is None else limits.iterations
-    first = replace(limits, iterations=int(min(ENOUGH * problem.y.size, most)))
-    solution: Solution = replace(solver, limits=first).solve(
+    enough = min((ENOUGH if few else PLENTY) * n, most)
+    solution: Solution = replace(solver, limits=replace(limits, iterations=int(enough))).solve(
         problem, start and start.alpha, progress, start and start.scores
     )
     creeps = solution.status is Status.ITERATION_LIMIT and solution.n_iter < most
-    if not creeps and solution.status not in (Status.CONVERGED, Status.PATIENCE):
+    done = few and solution.status is Status.CONVERGED
+    if not (creeps or done or solution.status is Status.PATIENCE):
         return solution
-    exact = ActiveSet(solver.gram, EXACTLY, Limits(POLISH, limits.seconds))
+    exact = ActiveSet(solver.exact or solver.gram, EXACTLY, Limits(POLISH, limits.seconds))
     polished = exact.solve(problem, solution.alpha, Progress())
     if polished.status is Status.CONVERGED:
         return replace(

@@ -1,0 +1,18 @@
+"""scikit-learn's own tests of SVC and NuSVC, run on ours."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sklearn
+
+TOOL = Path(__file__).resolve().parents[1] / "tools" / "drop_in.py"
+
+
+@pytest.mark.skipif(
+    not sklearn.__version__.startswith("1.9."), reason="tests change with scikit-learn's versions"
+)
+def test_scikit_learn_tests_pass():
+    run = subprocess.run([sys.executable, TOOL], capture_output=True, text=True, timeout=600)
+    assert run.returncode == 0, run.stdout + run.stderr
