@@ -125,7 +125,7 @@ def _scores(
     exact = kernel_scores(problem, coefficients, chosen)[0]
     error = 2.0 * float(np.abs(exact - scores[chosen]).max())
     wrong = _violations(problem, scores, float(solution.b[0]), alpha)
-    near = np.flatnonzero(wrong > wrong.max() - 2.0 * error)
+    near = np.flatnonzero(wrong >= wrong.max() - 2.0 * error)
     if error > DOUBTFUL * max(1.0, float(np.abs(exact).max())) or near.size > n // 8:
         return kernel_scores(problem, coefficients)[0], 0.0, n
     # Of very many the worst will do; then e is what is not known.

@@ -41,10 +41,11 @@ def kernel_scores(
             magnitude += np.abs(tile) @ np.abs(coefficients[others])
         return scores, float(magnitude.max(initial=0.0))
 
-    side = min(TILE, -(-rows.size // n_threads()))
+    side = max(1, min(TILE, -(-rows.size // n_threads())))
     parts = [rows[k : k + side] for k in range(0, rows.size, side)]
     done = in_parallel(part, parts, alone=not problem.kernel.elementwise)
-    return np.concatenate([scores for scores, _ in done]), max(size for _, size in done)
+    scores = np.concatenate([np.empty(0), *(scores for scores, _ in done)])
+    return scores, max((size for _, size in done), default=0.0)
 
 
 def _float64_gram(kernel: Kernel, X: Any, rows: Integers, columns: Integers) -> Floats:

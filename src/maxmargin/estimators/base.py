@@ -312,11 +312,11 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         self, training: Training, tasks: list[Task], solutions: list[Solution]
     ) -> None:
         left = [
-            (task.name, solution.status, certificate)
-            for task, solution, certificate in zip(
-                tasks, solutions, self.certificates_, strict=True
+            (task.name, status, certificate)
+            for task, status, certificate in zip(
+                tasks, self.statuses_, self.certificates_, strict=True
             )
-            if self._disappointing(solution.status, certificate)
+            if self._disappointing(status, certificate)
         ]
         if not left:
             return

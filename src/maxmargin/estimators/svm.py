@@ -134,7 +134,7 @@ class KernelMachine(CertifiedClassifier):
         self.kernel_ = self._resolve(training)
         if isinstance(self.kernel_, Precomputed):
             validation.check_precomputed(training.X)
-        validation.warn_if_indefinite(self.kernel_, training.X, frames=self._frames + 2)
+        validation.warn_if_indefinite(self.kernel_, training.X, frames=self._frames + 1)
         budget = None if self.cache_size == "auto" else float(self.cache_size) * 2**20
         self._engines = _Engines(self.kernel_, training, self.tol, budget)
 
@@ -313,6 +313,13 @@ class KernelMachine(CertifiedClassifier):
         return in_parallel(one, range(len(problems)), alone=not side_by_side)
 
     def _publish_claims(self) -> None:
+        # A solver may believe what its arithmetic cannot know: the certificate has the last word.
+        self.statuses_ = [
+            Status.PATIENCE
+            if status is Status.CONVERGED and not certificate.holds(self.tol)
+            else status
+            for status, certificate in zip(self.statuses_, self.certificates_, strict=True)
+        ]
         self.fit_status_ = int(any(status is not Status.CONVERGED for status in self.statuses_))
 
     def _attributes(
@@ -516,7 +523,10 @@ def _to_the_end(
         return solution
     exact = ActiveSet(solver.exact or solver.gram, EXACTLY, Limits(POLISH, limits.seconds))
     polished = exact.solve(problem, solution.alpha, Progress())
-    if polished.status is Status.CONVERGED:
+    assert polished.alpha is not None
+    balance = abs(float(problem.y @ polished.alpha)) if problem.balanced else 0.0
+    feasible = balance <= 1e-9 * float(polished.alpha.sum())  # an indefinite kernel may spoil it
+    if polished.status is Status.CONVERGED and feasible:
         return replace(
             solution, status=polished.status, alpha=polished.alpha, b=polished.b, scores=None
         )

@@ -298,18 +298,32 @@ class _Descent:
     def settled(self) -> bool:
         """Return whether this is the end; where it is not, there is more to be done after it."""
         exact = self.options.exact
-        if exact is not None and self.gram is not exact:
-            # Nothing depends on the last digits of those far from the margin.
-            near = self.near(CLOSE * self.tol())
-            rows = near[np.linspace(0, near.size - 1, min(near.size, SOUNDINGS)).astype(int)]
-            drift = np.abs(self.gradient(exact, rows) - self.f[rows]).max(initial=0.0)
-            if drift > DRIFT * self.tol():
-                self.correct(exact, drift)
-                return False
+        if exact is not None and self.gram is not exact and self.is_off(exact):
+            return False
         if self.relative_gap() <= GAP * self.options.tol or self.tightened < 1e-6:
             return True
         # Many small violations may add up to a gap.
         self.tightened *= 0.5
+        return False
+
+    def is_off(self, exact: GramMatrix) -> bool:
+        """Return whether float32 has led astray; where it has, f is corrected."""
+        if self.f.size <= MANY:
+            self.refresh()
+            self.survey()
+            if self.violation <= self.goal():
+                return False
+            self.n_corrections += 1
+            if self.n_corrections > CORRECTIONS:
+                self.turn_to(exact)
+            return True
+        # Nothing depends on the last digits of those far from the margin.
+        near = self.near(CLOSE * self.tol())
+        rows = near[np.linspace(0, near.size - 1, min(near.size, SOUNDINGS)).astype(int)]
+        drift = np.abs(self.gradient(exact, rows) - self.f[rows]).max(initial=0.0)
+        if drift > DRIFT * self.tol():
+            self.correct(exact, drift)
+            return True
         return False
 
     def correct(self, exact: GramMatrix, drift: float) -> None:
