@@ -298,11 +298,16 @@ class _Descent:
     def settled(self) -> bool:
         """Return whether this is the end; where it is not, there is more to be done after it."""
         exact = self.options.exact
-        if exact is not None and self.gram is not exact and self.is_off(exact):
+        if not self.is_tight():
             return False
+        if exact is None or self.gram is exact:
+            return True
+        return not self.is_off(exact) and (self.f.size > MANY or self.is_tight())
+
+    def is_tight(self) -> bool:
+        """Return whether the gap is small; many small violations may add up to a large one."""
         if self.relative_gap() <= GAP * self.options.tol or self.tightened < 1e-6:
             return True
-        # Many small violations may add up to a gap.
         self.tightened *= 0.5
         return False
 
