@@ -577,7 +577,7 @@ def test_unknown_and_missing_libraries(monkeypatch):
 
 
 def test_too_large_a_program_is_refused(monkeypatch):
-    monkeypatch.setattr(margin_qp, "_free_memory", lambda: 1000)
+    monkeypatch.setattr(margin_qp, "free_memory", lambda: 1000)
     problem = two_samples()
     assert answer(METHODS[1], problem).status is Status.CONVERGED
     with pytest.raises(ValueError, match='solver="decomposition"'):

@@ -94,7 +94,7 @@ def adapted(file: str, source: str) -> str:
 
 
 @contextmanager
-def test_folder() -> Iterator[Path]:
+def adapted_files() -> Iterator[Path]:
     """Hold the adapted test files while they are run."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
@@ -170,7 +170,7 @@ def main(arguments: list[str]) -> int:
         stack.enter_context(mock.patch.dict(os.environ))
         for name in strange:
             del os.environ[name]
-        folder = stack.enter_context(test_folder())
+        folder = stack.enter_context(adapted_files())
         for ours in (SVC, NuSVC):
             stack.enter_context(mock.patch.object(sklearn.svm, ours.__name__, ours))
             stack.enter_context(mock.patch.object(ours, "__new__", ledger.make))

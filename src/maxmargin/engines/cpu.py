@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from threading import Event
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ..kernels import Kernel, Precomputed
 from ..lanes import square
+from ..memory import free_memory
 from ..rows import compiled
 from ..samples import Floats, Integers
 from ..threads import in_parallel
@@ -313,14 +313,6 @@ def assembled(first: Floats, between: Floats, second: Floats) -> Gram:
     gram = Gram(Precomputed(), K)
     gram.padded = True
     return gram
-
-
-def free_memory() -> int:
-    """Bytes of memory that are free now (4 GiB where the system does not say)."""
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 4 << 30
 
 
 @compiled

@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import validation
 from ..certificate import Certificate, certify
 from ..geometry import Hyperplane
+from ..kernels import Precomputed
 from ..multiclass import Reduction, Task, reduction_for
 from ..samples import Floats, Integers
 from ..solution import Callback, Progress, Solution, Status
@@ -71,6 +72,13 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
             delattr(estimator, name)
         vars(estimator).update(before)
         raise
+
+
+def with_kernel(tags: Any, kernel: Any) -> Any:
+    """Return scikit-learn's tags for an estimator with this kernel: given values are dense."""
+    tags.input_tags.pairwise = kernel == "precomputed" or isinstance(kernel, Precomputed)
+    tags.input_tags.sparse = not tags.input_tags.pairwise
+    return tags
 
 
 class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):

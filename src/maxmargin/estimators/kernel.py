@@ -16,7 +16,7 @@ from ..multiclass import Task
 from ..problem import KernelSeparationProblem
 from ..samples import Floats, blocks_of
 from ..solution import Callback, Progress, Solution
-from .base import CertifiedClassifier, Training
+from .base import CertifiedClassifier, Training, with_kernel
 
 
 class DualStart(NamedTuple):
@@ -229,9 +229,4 @@ class KernelPerceptron(CertifiedClassifier):
         return scores
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(
-            self.kernel, Precomputed
-        )
-        tags.input_tags.sparse = not tags.input_tags.pairwise
-        return tags
+        return with_kernel(super().__sklearn_tags__(), self.kernel)

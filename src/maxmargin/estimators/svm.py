@@ -28,7 +28,7 @@ from ..problem import MarginProblem
 from ..samples import Floats, Integers
 from ..solution import Callback, Limits, Progress, Solution, Status
 from ..threads import at_most, in_parallel, single_threaded_blas
-from .base import CertifiedClassifier, Training
+from .base import CertifiedClassifier, Training, with_kernel
 
 # Kernel values that a certificate recomputes without thinking twice: some hundredths of a second.
 # Beyond, the solver's scores are checked on so many samples in all.
@@ -137,6 +137,7 @@ class KernelMachine(CertifiedClassifier):
         validation.warn_if_indefinite(self.kernel_, training.X, frames=self._frames + 1)
         budget = None if self.cache_size == "auto" else float(self.cache_size) * 2**20
         self._engines = _Engines(self.kernel_, training, self.tol, budget)
+        self._clock = Progress()  # of all tasks together
 
     def _resolve(self, training: Training) -> Kernel:
         if self._objects is not None:
@@ -150,7 +151,8 @@ class KernelMachine(CertifiedClassifier):
         return resolve(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0, X=X)
 
     def _end(self) -> None:
-        del self._engines  # what they keep may be as large as the memory allows
+        # What engines keep may be as large as the memory allows.
+        del self._engines, self._clock
 
     def _tasks(self, training: Training) -> list[Task]:
         if len(self.classes_) == 2:
@@ -168,9 +170,7 @@ class KernelMachine(CertifiedClassifier):
         watched = self.callback or self.verbose or getattr(self, "_skl_callbacks", None)
         small = max(task.rows.size for task in tasks) <= SMALL
         if watched or not small or len(tasks) == 1 or not self.kernel_.elementwise:
-            self._clock = Progress()
             return super()._solve_all(training, tasks, starts, max_iter)
-        self._clock = Progress()
 
         def work(k: int, stop: Event) -> tuple[Any, Solution]:
             problem = self._pose(training, tasks[k])
@@ -493,12 +493,7 @@ class KernelMachine(CertifiedClassifier):
         return coef
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(
-            self.kernel, Precomputed
-        )
-        tags.input_tags.sparse = not tags.input_tags.pairwise
-        return tags
+        return with_kernel(super().__sklearn_tags__(), self.kernel)
 
 
 def _to_the_end(

@@ -11,7 +11,6 @@ Goulart, Chen, Clarabel (2024).
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
+from ..memory import free_memory
 from ..problem import MarginProblem
 from ..samples import Floats, Integers
 from ..solution import Limits, Progress, Solution, Status
@@ -331,19 +331,12 @@ def _publish(
 
 
 def _refuse_large(n: int) -> None:
-    need, free = MATRICES * 8 * n**2, _free_memory()
+    need, free = MATRICES * 8 * n**2, free_memory()
     if need > free:
         raise ValueError(
             f"a quadratic program of {n} samples takes about {need / 2**30:.1f} GiB for matrices "
             f'of {n} × {n} numbers, {free / 2**30:.1f} GiB are free: use solver="decomposition".'
         )
-
-
-def _free_memory() -> int:
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 4 << 30
 
 
 def _check(qp: QP) -> None:
