@@ -18,6 +18,7 @@ _HOME = {
     "Hyperplane": "geometry",
     "KernelPerceptron": "estimators.kernel",
     "LMS": "estimators.online",
+    "LinearSVC": "estimators.linear_svm",
     "NotSeparableError": "certificate",
     "NuSVC": "estimators.svm",
     "Perceptron": "estimators.online",
@@ -25,6 +26,7 @@ _HOME = {
     "Pseudoinverse": "estimators.least_squares",
     "Recorder": "solution",
     "Relaxation": "estimators.online",
+    "RowBlocks": "blocks",
     "SVC": "estimators.svm",
     "Separability": "gordan",
     "Status": "solution",
@@ -41,12 +43,14 @@ if TYPE_CHECKING:
     from . import diagnostics as diagnostics
     from . import kernels as kernels
     from . import qp as qp
+    from .blocks import RowBlocks as RowBlocks
     from .certificate import Certificate as Certificate
     from .certificate import NotSeparableError as NotSeparableError
     from .certificate import certify as certify
     from .estimators.kernel import KernelPerceptron as KernelPerceptron
     from .estimators.least_squares import HoKashyap as HoKashyap
     from .estimators.least_squares import Pseudoinverse as Pseudoinverse
+    from .estimators.linear_svm import LinearSVC as LinearSVC
     from .estimators.online import LMS as LMS
     from .estimators.online import Perceptron as Perceptron
     from .estimators.online import Pocket as Pocket

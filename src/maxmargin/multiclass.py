@@ -124,7 +124,12 @@ class Kesler(Reduction):
         return scores
 
 
-REDUCTIONS: dict[str, type[Reduction]] = {"ovr": OneVsRest, "ovo": OneVsOne, "kesler": Kesler}
+REDUCTIONS: dict[str, type[Reduction]] = {
+    "ovr": OneVsRest,
+    "ovo": OneVsOne,
+    "kesler": Kesler,
+    "crammer_singer": Kesler,  # of the largest margin
+}
 
 
 def reduction_for(multi_class: str, n_classes: int) -> Reduction:

@@ -6,7 +6,7 @@ A solver answers a problem with a `Solution`; `certify` checks the answer from t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -159,3 +159,81 @@ class MarginProblem:
                 f"{np.sum(y > 0)} and {np.sum(y < 0)} (2·min/n)."
             )
         return cls(kernel, X, y, np.arange(n), np.full(n, 1.0 / n), np.zeros(n), 0.0, float(nu))
+
+
+@dataclass(frozen=True)
+class LinearMarginProblem:
+    """The linear support vector machine, in its primal form.
+
+        min ½‖w‖² + Σ h_i(1 − y_i (w·x_i + b)),   h_i(z) = max {αz − ½D_i α² : 0 ≤ α ≤ u_i}
+
+    is that of the hinge C_i z₊ (u = C, D = 0), of the squared hinge C_i z₊² (u = ∞, D = 1/(2C_i))
+    and of the hard margin (u = ∞, D = 0). Its dual is that of a `MarginProblem` with the linear
+    kernel; a penalised bias adds ½b², as if every sample had one more feature of value 1.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or RowBlocks of shape (n, n_features)
+    y : ndarray of shape (n,)
+        Labels −1 and +1.
+    upper, ridge : ndarray of shape (n,) or (1,)
+        u and D, of each sample or of all; a sample of u = 0, or D = ∞, does not count.
+    bias : {"free", "penalised", "none"}
+    """
+
+    X: Any
+    y: Floats
+    upper: Floats
+    ridge: Floats
+    bias: Literal["free", "penalised", "none"] = "free"
+
+    @classmethod
+    def of(
+        cls, X: Any, y: Floats, C: Floats | float, loss: str = "hinge", bias: Any = "free"
+    ) -> LinearMarginProblem:
+        """Pose it for a cost C, a number or one a sample, and loss "hinge" or "squared_hinge"."""
+        costs = np.atleast_1d(np.asarray(C, dtype=np.float64))
+        if loss == "hinge":
+            return cls(X, y, costs, np.zeros(1), bias)
+        with np.errstate(divide="ignore"):
+            return cls(X, y, np.full(1, np.inf), 0.5 / costs, bias)
+
+    @property
+    def hard(self) -> bool:
+        """Whether some α has nothing that keeps it from growing."""
+        return bool((np.isinf(self.upper) & (self.ridge == 0.0)).any())
+
+
+@dataclass(frozen=True)
+class JointMarginProblem:
+    """The linear machine of c classes with the largest margin between any two of them.
+
+        min ½Σ_k‖w_k‖² + Σ C_i ξ_i   subject to
+        (w_y − w_k)·x_i + b_y − b_k ≥ 1 − ξ_i   for every class k other than y = y_i.
+
+    The slack ξ_i ≥ 0 is one number a sample. A penalised bias adds ½Σ b_k², as if every sample had
+    one more feature of value 1. The dual has a number for every sample and class,
+
+        max Σ_i α_i^y − ½Σ_k‖w_k‖²,   w_k = Σ_i α_i^k x_i,   Σ_k α_i^k = 0,
+        α_i^y ≤ C_i,   α_i^k ≤ 0 for k ≠ y,
+
+    and Σ_i α_i^k = 0 for every class k where the bias is free.
+    Reference: Crammer, Singer, *JMLR* 2 (2001).
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, n_features)
+    labels : ndarray of int of shape (n,)
+        Class numbers 0 … c − 1.
+    n_classes : int
+        c.
+    cost : ndarray of shape (n,)
+        C, finite; a sample of C_i = 0 does not count.
+    bias : {"free", "penalised", "none"}
+    """
+
+    X: Any
+    labels: Integers
+    n_classes: int
+    cost: Floats
+    bias: Literal["free", "penalised", "none"] = "free"

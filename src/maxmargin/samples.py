@@ -57,12 +57,13 @@ def linear_scores(
     n_rows = X.shape[0] if index is None else index.size
     scores = np.empty((n_rows, w.shape[0]))
     for block in blocks_of(n_rows, row_length(X)):
-        rows = _rows(X, block, index)
+        rows = row_block(X, block, index)
         scores[block] = abs(rows) @ np.abs(w).T if absolute else rows @ w.T
     return scores
 
 
-def _rows(X: Any, block: slice, index: Integers | None) -> Any:
+def row_block(X: Any, block: slice, index: Integers | None = None) -> Any:
+    """Return some rows of X in float64."""
     if index is None and sparse.issparse(X):
         # What X[block] does, without its checks of every index.
         bounds = X.indptr[block.start : block.stop + 1]
@@ -147,7 +148,7 @@ class Samples(ABC):
         """‖x_i‖² of each sample."""
         total = np.empty(self.n_samples)
         for block in blocks_of(self.n_samples, row_length(self.X)):
-            rows = _rows(self.X, block, self._subset)
+            rows = row_block(self.X, block, self._subset)
             if sparse.issparse(rows):
                 total[block] = _squares(rows) @ np.ones(rows.shape[1])
             else:
@@ -158,7 +159,7 @@ class Samples(ABC):
         """Σ_i v_i x_ij² of each feature, and Σ_i v_i of the bias: (d + 1,)."""
         total = np.zeros(self.X.shape[1] + 1)
         for block in blocks_of(self.n_samples, row_length(self.X)):
-            rows = _rows(self.X, block, self._subset)
+            rows = row_block(self.X, block, self._subset)
             total[:-1] += _squares(rows).T @ weights[block]
         total[-1] = float(self.bias_step > 0) * weights.sum()
         return total
@@ -206,7 +207,7 @@ class Samples(ABC):
         """Σ_i c_ik (x_i, bias_step) for every weight vector k: (n_vectors, d + 1)."""
         total = np.zeros((self.n_vectors, self.X.shape[1] + 1))
         for block in blocks_of(self.n_samples, row_length(self.X)):
-            rows = _rows(self.X, block, self._subset)
+            rows = row_block(self.X, block, self._subset)
             total[:, :-1] += (rows.T @ coefficients[block]).T
         total[:, -1] = self.bias_step * coefficients.sum(axis=0)
         return total

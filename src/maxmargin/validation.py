@@ -11,10 +11,18 @@ from scipy import sparse
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.sparsefuncs import min_max_axis
-from sklearn.utils.validation import _check_sample_weight, check_X_y, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    check_X_y,
+    column_or_1d,
+    validate_data,
+)
 
+from .blocks import RowBlocks
 from .kernels import Kernel, Precomputed, mercer
-from .samples import Floats, blocks_of
+from .samples import Floats, blocks_of, row_block, row_length
 
 # Largest |x| whose fourth powers, as in the length of ZᵀZa, stay far from float64's overflow.
 LARGEST_VALUE = 1e75
@@ -45,6 +53,38 @@ def check_training_data(
         X.sum_duplicates()
     _refuse_overflow(X)
     return X, y
+
+
+def check_row_blocks(estimator: Any, X: RowBlocks, y: Any) -> tuple[RowBlocks, Any]:
+    """Check every block of X, and y; remember the number of features."""
+    start = 0
+    for block in X:
+        try:
+            check_array(block, accept_sparse="csr", dtype=[np.float64, np.float32])
+        except ValueError as error:
+            raise ValueError(
+                f"Rows {start} to {start + block.shape[0] - 1} of X: {error}"
+            ) from None
+        _refuse_overflow(block)
+        start += block.shape[0]
+    y = column_or_1d(y, warn=True)
+    _check_labels(y)
+    check_consistent_length(X, y)
+    estimator.n_features_in_ = X.shape[1]
+    vars(estimator).pop("feature_names_in_", None)
+    return X, y
+
+
+def largest_square(X: Any) -> float:
+    """Return the largest ‖x‖²."""
+    if isinstance(X, RowBlocks):
+        return max(largest_square(block) for block in X)
+    largest = 0.0
+    for block in blocks_of(X.shape[0], row_length(X)):
+        rows = row_block(X, block)
+        squares = rows.multiply(rows) if sparse.issparse(rows) else rows * rows
+        largest = max(largest, float(np.asarray(squares.sum(axis=1)).max()))
+    return largest
 
 
 def check_two_labels(X: Any, y: Any) -> tuple[Any, Any]:
@@ -226,6 +266,8 @@ def warn_if_indefinite(kernel: Kernel, X: Any, at_most: int = 500, frames: int =
 
 def scale_ratio(X: Any) -> float:
     """Largest over smallest spread of a feature, seen on some 2,000 rows: bad scaling shows."""
+    if isinstance(X, RowBlocks):
+        X = next(iter(X))
     X = X[:: max(1, X.shape[0] // 2000)]
     low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(axis=0), X.max(axis=0))
     spread = (high - low)[high > low]
@@ -234,6 +276,8 @@ def scale_ratio(X: Any) -> float:
 
 def constant_features(X: Any) -> tuple[NDArray[np.intp], Floats]:
     """Return the columns of X that hold one value throughout, and those values."""
+    if isinstance(X, RowBlocks):
+        return _constant_in_blocks(X)
     if sparse.issparse(X):
         return _constant_columns(X)
     first, columns = X[0], np.arange(X.shape[1])
@@ -242,6 +286,17 @@ def constant_features(X: Any) -> tuple[NDArray[np.intp], Floats]:
         if not columns.size:
             break
     return columns, first[columns].astype(np.float64)
+
+
+def _constant_in_blocks(X: RowBlocks) -> tuple[NDArray[np.intp], Floats]:
+    """Columns that are constant in every block, with the same value."""
+    found = [constant_features(block) for block in X]
+    columns, values = found[0]
+    for here, there in found[1:]:
+        both, first, second = np.intersect1d(columns, here, return_indices=True)
+        same = values[first] == there[second]
+        columns, values = both[same], values[first][same]
+    return columns, values
 
 
 def _constant_columns(X: Any) -> tuple[NDArray[np.intp], Floats]:

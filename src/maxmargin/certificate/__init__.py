@@ -5,22 +5,27 @@ A plane separates when the smallest margin exceeds what rounding could have made
 inseparable when u ≥ 0, Σu = 1, Zᵀu = 0 (Gordan's alternative) holds up to rounding.
 """
 
-from . import margin, separation  # what `certify` knows
+from . import margin, plane, separation  # what `certify` knows
 from .base import Certificate, NotSeparableError, certify
+from .joint import JointMarginCertificate
 from .margin import MarginCertificate
 from .multipliers import gordan_residual, margin_bound, refutes
+from .plane import PlaneCertificate
 from .separation import LeastSquaresCertificate, SeparationCertificate
 
 __all__ = [
     "Certificate",
+    "JointMarginCertificate",
     "LeastSquaresCertificate",
     "MarginCertificate",
     "NotSeparableError",
+    "PlaneCertificate",
     "SeparationCertificate",
     "certify",
     "gordan_residual",
     "margin",
     "margin_bound",
+    "plane",
     "refutes",
     "separation",
 ]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Event
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from ..kernels import Precomputed
 from ..multiclass import Reduction, Task, reduction_for
 from ..samples import Floats, Integers
 from ..solution import Callback, Progress, Solution, Status
+from ..threads import in_parallel
 from .callbacks import CallbackSupportMixin, Printer, sklearn_callbacks
 
 
@@ -215,6 +217,10 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     def _begin(self, training: Training) -> None:
         """Prepare what all tasks of a fit share."""
 
+    def _side_by_side(self, training: Training, tasks: list[Task]) -> bool:
+        """Whether tasks that nobody watches are small enough to be solved one on each core."""
+        return False
+
     def _end(self) -> None:
         """Let go of what the tasks of a fit shared."""
 
@@ -253,6 +259,10 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         X, y = validation.check_training_data(
             self, X, y, reset=reset, accept_sparse=get_tags(self).input_tags.sparse
         )
+        return self._weighted(X, y, sample_weight)
+
+    def _weighted(self, X: Any, y: Any, sample_weight: Any) -> Training:
+        """Return checked X and y with class numbers and weights."""
         weights = validation.check_sample_weight(sample_weight, X)
         counts = slice(None) if (weights > 0).all() else weights > 0
         classes, used = validation.encode_labels(y[counts])
@@ -266,6 +276,15 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     def _solve_all(
         self, training: Training, tasks: list[Task], starts: list[Any], max_iter: int
     ) -> tuple[list[Any], list[Solution]]:
+        watched = self.callback or self.verbose or getattr(self, "_skl_callbacks", None)
+        if len(tasks) > 1 and not watched and self._side_by_side(training, tasks):
+
+            def work(k: int, stop: Event) -> tuple[Any, Solution]:
+                problem = self._pose(training, tasks[k])
+                return problem, self._answer(problem, starts[k], Progress(), training, max_iter)
+
+            done = in_parallel(work, range(len(tasks)))
+            return [problem for problem, _ in done], [solution for _, solution in done]
         listeners: list[Callback] = [self.callback] if self.callback is not None else []
         if self.verbose:
             listeners.append(Printer([task.name for task in tasks]))

@@ -163,21 +163,8 @@ class KernelMachine(CertifiedClassifier):
         ]
         return [replace(task, rows=task.rows[k], labels=task.labels[k]) for task, k in orders]
 
-    def _solve_all(
-        self, training: Training, tasks: list[Task], starts: list[Any], max_iter: int
-    ) -> tuple[list[Any], list[Solution]]:
-        """Solve small tasks side by side where nobody wants to watch, else one after the other."""
-        watched = self.callback or self.verbose or getattr(self, "_skl_callbacks", None)
-        small = max(task.rows.size for task in tasks) <= SMALL
-        if watched or not small or len(tasks) == 1 or not self.kernel_.elementwise:
-            return super()._solve_all(training, tasks, starts, max_iter)
-
-        def work(k: int, stop: Event) -> tuple[Any, Solution]:
-            problem = self._pose(training, tasks[k])
-            return problem, self._answer(problem, starts[k], Progress(), training, max_iter)
-
-        done = in_parallel(work, range(len(tasks)))
-        return [problem for problem, _ in done], [solution for _, solution in done]
+    def _side_by_side(self, training: Training, tasks: list[Task]) -> bool:
+        return self.kernel_.elementwise and max(task.rows.size for task in tasks) <= SMALL
 
     def _answer(
         self,

@@ -1,0 +1,373 @@
+"""The linear support vector machine at scale: LinearSVC."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from .. import validation
+from ..blocks import RowBlocks
+from ..certificate import NotSeparableError
+from ..gordan import separability
+from ..multiclass import Task
+from ..problem import JointMarginProblem, LinearMarginProblem
+from ..samples import Floats
+from ..solution import Callback, Limits, Progress, Solution, Status
+from ..threads import at_most, single_threaded_blas
+from .base import Training
+from .linear import LinearClassifier
+
+Solver = Literal["auto", "interior-point", "newton", "coordinate-descent"]
+# What a solver aims at, relative to tol: the certificate adds up in another order.
+AIM = 0.99
+# Stored numbers of X up to which tasks of many classes are solved side by side.
+SMALL = 1 << 22
+# α max‖x‖² that a hard margin of a hundredth of the largest ‖x‖ does not exceed, and by how much
+# it is raised, and how often, before the question is whether any plane separates.
+COSTLY, RAISED, RAISES = 1e4, 1e3, 3
+# The gap that a hard margin is solved to: α of samples off the margin are then 0.
+TIGHT = 1e-6
+# Columns up to which sparse rows have a square matrix of sums to be solved with.
+NARROW = 1500
+
+
+class LinearSVC(LinearClassifier):
+    """The linear support vector machine, for millions of rows or many features.
+
+    min ½‖w‖² + Σ C_i ξ_i² (``loss="squared_hinge"``) or Σ C_i ξ_i (``"hinge"``) subject to
+    y_i (w·x_i + b) ≥ 1 − ξ_i, ξ_i ≥ 0. The fit stops when the duality gap between the plane and the
+    dual variables, relative to the objective, is at most ``tol``; the certificate recomputes both.
+
+    The bias is not penalised, unless asked for: scikit-learn's LinearSVC (LIBLINEAR) always
+    penalises it, and moves the plane towards the origin.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a unit of slack, times the weight of the sample and of its class. ``np.inf`` is the
+        hard margin, which raises `NotSeparableError` with its proof where no plane separates.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+    solver : {"auto", "interior-point", "newton", "coordinate-descent"}
+        "newton" (semismooth, on the augmented Lagrangian) and "interior-point" suit n ≫ d,
+        "coordinate-descent" on the dual sparse data and d > n, from where Newton steps on the free
+        variables go on. "auto" chooses.
+    tol : float, default=1e-4
+        The relative duality gap.
+    fit_intercept : bool, default=True
+        Whether there is a bias.
+    penalize_intercept : bool, default=False
+        Add ½b² to the objective, as LIBLINEAR does.
+    multi_class : {"ovr", "ovo", "crammer_singer"}, default="ovr"
+        One plane a class against the rest, one a pair of classes, or one a class found jointly
+        (`JointMarginProblem`, for the hinge only). Two classes are one plane under every name.
+    class_weight : dict, "balanced" or None
+    max_iter : int, default=1000
+        Newton or interior-point steps, or passes of coordinate descent, a task; −1 sets no limit.
+    time_limit : float, optional
+        Seconds for all tasks together; the model is then the best one so far.
+    warm_start : bool, default=False
+        Begin with the planes of the last fit, and with its α where the samples are as many.
+    callback : callable, optional
+        Called with a `Step` after every step or pass; a true answer stops the fit.
+    verbose : bool, default=False
+    random_state : int, RandomState instance or None
+        For the order in which coordinate descent visits samples.
+    n_jobs : int, optional
+        Cores to use, all by default.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_planes, n_features)
+    intercept_ : ndarray of shape (n_planes,)
+    support_ : ndarray of shape (n_support,)
+        Rows of X whose α is positive in some task.
+    dual_coef_ : ndarray of shape (n_planes, n_support)
+        α y: ``coef_`` is about ``dual_coef_ @ X[support_]``.
+    n_iter_ : int
+        Steps of the longest task.
+    hyperplane_ : Hyperplane
+        Of two classes.
+    certificates_, certificate_, statuses_, status_, traces_, trace_
+        As of every estimator; see `PlaneCertificate`.
+
+    References
+    ----------
+    Fan, Chang, Hsieh, Wang, Lin, *JMLR* 9 (2008); Li, Sun, Toh, *SIAM J. Optim.* 28 (2018).
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> model = mm.LinearSVC(C=float("inf"), tol=1e-10).fit(X, y)
+    >>> print(model.coef_.round(6), model.intercept_.round(6))
+    [[-0.333333  0.2     ]] [0.133333]
+    >>> model.certificate_.holds(1e-10)
+    True
+    """
+
+    _frames = 6
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LinearClassifier._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="right")],
+        "loss": [StrOptions({"hinge", "squared_hinge"})],
+        "solver": [StrOptions({"auto", "interior-point", "newton", "coordinate-descent"})],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "penalize_intercept": ["boolean"],
+        "multi_class": [StrOptions({"ovr", "ovo", "crammer_singer"})],
+        "max_iter": [Interval(Integral, -1, None, closed="left")],
+        "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
+        solver: Solver = "auto",
+        tol: float = 1e-4,
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        multi_class: Literal["ovr", "ovo", "crammer_singer"] = "ovr",
+        class_weight: Any = None,
+        max_iter: int = 1000,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+        verbose: Any = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.solver = solver
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.multi_class = multi_class
+        self.class_weight = class_weight
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # Fitting -------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        with at_most(self.n_jobs), single_threaded_blas():
+            super()._fit(X, y, sample_weight)
+
+    def _begin(self, training: Training) -> None:
+        if self.multi_class == "crammer_singer" and len(training.classes) > 2:
+            self._check_joint()
+        self._clock = Progress()  # of all tasks together
+        self._seed = int(training.rng.randint(2**31 - 1))
+
+    def _check_joint(self) -> None:
+        if self.solver != "auto":
+            raise ValueError(
+                f"solver={self.solver!r} is for planes found one by one: "
+                "multi_class='crammer_singer' has its own, use solver='auto'."
+            )
+        if np.isinf(self.C):
+            raise ValueError(
+                "C=inf with multi_class='crammer_singer': there is no hard margin for a linear "
+                "machine here. Use a large finite C, or multi_class='ovr'."
+            )
+
+    def _end(self) -> None:
+        del self._clock, self._seed
+
+    def _side_by_side(self, training: Training, tasks: list[Task]) -> bool:
+        X = training.X
+        return not isinstance(X, RowBlocks) and (X.nnz if sparse.issparse(X) else X.size) <= SMALL
+
+    @property
+    def _bias(self) -> Literal["free", "penalised", "none"]:
+        if not self.fit_intercept:
+            return "none"
+        return "penalised" if self.penalize_intercept else "free"
+
+    def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
+        if isinstance(X, RowBlocks):
+            X, y = validation.check_row_blocks(self, X, y)
+            return self._weighted(X, y, sample_weight)
+        return super()._check_training(X, y, sample_weight, reset=reset)
+
+    def _pose(self, training: Training, task: Task) -> Any:
+        X, labels, rows = training.X, task.labels, task.rows
+        costs = self.C * training.weights
+        if isinstance(X, RowBlocks) and rows.size < X.shape[0]:
+            # Rows that do not take part cost nothing: picking the others would read them all.
+            everything = np.zeros(X.shape[0])
+            everything[rows] = costs[rows]
+            signs = np.ones(X.shape[0], dtype=labels.dtype)
+            signs[rows] = labels
+            costs, labels = everything, signs
+        elif rows.size < X.shape[0]:
+            X, costs = X[rows], costs[rows]
+        if task.n_vectors > 1:
+            return JointMarginProblem(X, labels, task.n_vectors, costs, self._bias)
+        if (costs == costs[0]).all():
+            costs = costs[:1]
+        loss = "hinge" if np.isinf(self.C) else self.loss
+        return LinearMarginProblem.of(X, labels, costs, loss, self._bias)
+
+    def _answer(
+        self, problem: Any, start: Any, progress: Progress, training: Training, max_iter: int
+    ) -> Solution:
+        seconds = self.time_limit
+        if seconds is not None:
+            seconds = max(0.0, seconds - self._clock.seconds)
+        limits = Limits(None if max_iter == -1 else max_iter, seconds)
+        if isinstance(problem, LinearMarginProblem) and problem.hard:
+            return self._hard(problem, start, progress, limits)
+        solver = self._solver_for(problem, limits, AIM * self.tol, self._seed)
+        solution: Solution = solver.solve(problem, start, progress)
+        return solution
+
+    def _solver_for(self, problem: Any, limits: Limits, tol: float, seed: int) -> Any:
+        """Return the solver that was asked for, or the one that suits."""
+        from ..engines.features import Features
+        from ..margin.coordinate_descent import CoordinateDescent
+        from ..margin.crammer_singer import CrammerSinger
+        from ..margin.interior_point import InteriorPoint
+        from ..margin.newton import SemismoothNewton
+
+        if isinstance(problem, JointMarginProblem):
+            return CrammerSinger(tol, limits, seed)
+        name = self.solver if self.solver != "auto" else suited(problem)
+        features = Features(problem.X)
+        if name == "coordinate-descent":
+            return CoordinateDescent(features, tol, limits, seed)
+        second_order = InteriorPoint if name == "interior-point" else SemismoothNewton
+        return second_order(features, tol, limits)
+
+    def _hard(
+        self, problem: LinearMarginProblem, start: Any, progress: Progress, limits: Limits
+    ) -> Solution:
+        """Solve the hard margin as a soft one that is costly enough for no α to meet its bound."""
+        largest = max(validation.largest_square(problem.X), np.finfo(float).tiny)
+        bound = COSTLY / largest
+        for raised in range(RAISES):
+            soft = replace(problem, upper=np.full(1, bound))
+            if problem.upper.size > 1:
+                soft = replace(problem, upper=np.where(np.isinf(problem.upper), bound, 0.0))
+            solver = self._solver_for(soft, limits, min(AIM * self.tol, TIGHT), self._seed)
+            solution: Solution = solver.solve(soft, start, progress)
+            assert solution.alpha is not None
+            ended = solution.status in (Status.STOPPED, Status.TIME_LIMIT)
+            if ended or float(solution.alpha.max()) < bound:
+                return solution
+            if raised == 0 or raised == RAISES - 1:
+                self._refuse_inseparable(problem)
+            bound *= RAISED
+        return solution
+
+    @staticmethod
+    def _refuse_inseparable(problem: LinearMarginProblem) -> None:
+        """Raise the error that carries the proof, where no plane separates."""
+        X = problem.X
+        if isinstance(X, RowBlocks):
+            X = X[np.arange(X.shape[0])]
+        counts = np.broadcast_to(problem.upper > 0, problem.y.shape)
+        rows = slice(None) if counts.all() else np.flatnonzero(counts)
+        report = separability(X[rows], problem.y[rows])
+        if report.separable is False:
+            raise NotSeparableError(
+                f"C=inf asks for a hard margin, but no plane separates these classes: {report}. "
+                "Use a finite C.",
+                report,
+            )
+
+    def _restart(self, X: Any, tasks: list[Task]) -> list[Any]:
+        from ..margin.planes import Plane
+
+        alphas = self._memory if self._memory is not None else [None] * len(tasks)
+        ratio = self.C / self._fitted_with
+        planes: list[Any] = []
+        if tasks[0].n_vectors > 1:
+            return [a if a is not None and len(a) == tasks[0].rows.size else None for a in alphas]
+        for start, task, alpha in zip(super()._restart(X, tasks), tasks, alphas, strict=True):
+            fits = alpha is not None and alpha.shape[0] == task.rows.size and np.isfinite(ratio)
+            planes.append(Plane(start.w[0], float(start.b[0]), ratio * alpha if fits else None))
+        return planes
+
+    def _finish(self, training: Training, solutions: list[Solution]) -> list[Solution]:
+        # What a free bias can take over has no weight at the optimum.
+        return super()._finish(training, solutions) if self._bias == "free" else solutions
+
+    def _publish_claims(self) -> None:
+        # A solver may believe what its arithmetic cannot know: the certificate has the last word.
+        self.statuses_ = [
+            Status.PATIENCE
+            if status is Status.CONVERGED and not certificate.holds(self.tol)
+            else status
+            for status, certificate in zip(self.statuses_, self.certificates_, strict=True)
+        ]
+
+    @property
+    def _worst(self) -> int:
+        return int(np.argmax([certificate.relative_gap for certificate in self.certificates_]))
+
+    def _attributes(
+        self, training: Training, tasks: list[Task], solutions: list[Solution]
+    ) -> dict[str, Any]:
+        return {
+            "coef_": np.vstack([solution.w for solution in solutions]),
+            "intercept_": np.concatenate([solution.b for solution in solutions]),
+            **_support(training, tasks, solutions),
+            "_memory": [s.alpha for s in solutions] if self.warm_start else None,
+            "_fitted_with": self.C,
+        }
+
+    def _disappointing(self, status: Status, certificate: Any) -> bool:
+        return status is not Status.STOPPED and not certificate.holds(self.tol)
+
+    def _remedy(self, status: Status) -> str:
+        if status is Status.TIME_LIMIT:
+            return f"Raise time_limit={self.time_limit}, or go on with warm_start=True."
+        if status is Status.PATIENCE:
+            return "Rounding allows no smaller gap: raise tol, or scale the features."
+        return "Raise max_iter, or scale the features; warm_start=True goes on from here."
+
+
+def suited(problem: LinearMarginProblem) -> str:
+    """Return the solver that suits a problem by its shape and density."""
+    n, d = problem.X.shape
+    is_sparse = sparse.issparse(problem.X) or getattr(problem.X, "sparse", False)
+    return "coordinate-descent" if is_sparse and (d > NARROW or d > n) else "newton"
+
+
+def _support(training: Training, tasks: list[Task], solutions: list[Solution]) -> dict[str, Any]:
+    """Return the samples with α > 0, and their α y."""
+    used = np.zeros(training.X.shape[0], dtype=bool)
+    alphas = [_alpha(task, solution) for task, solution in zip(tasks, solutions, strict=True)]
+    for task, alpha in zip(tasks, alphas, strict=True):
+        used[task.rows[alpha.any(axis=1)]] = True
+    support = np.flatnonzero(used)
+    place = np.cumsum(used) - 1
+    dual = []
+    for task, alpha in zip(tasks, alphas, strict=True):
+        chosen = used[task.rows]
+        signed = alpha if task.n_vectors > 1 else alpha * task.labels[:, np.newaxis]
+        dual.append(np.zeros((task.n_vectors, support.size)))
+        dual[-1][:, place[task.rows[chosen]]] = signed[chosen].T
+    return {"support_": support.astype(np.int32), "dual_coef_": np.vstack(dual)}
+
+
+def _alpha(task: Task, solution: Solution) -> Floats:
+    """Return α of the rows of a task, one column a weight vector of a joint one."""
+    if solution.alpha is None:  # of a step that is not final
+        return np.zeros((task.rows.size, task.n_vectors))
+    alpha = solution.alpha.reshape(len(solution.alpha), -1)
+    return alpha if len(alpha) == task.rows.size else alpha[task.rows]

@@ -1,0 +1,291 @@
+"""Dual coordinate descent: the linear machine for sparse X and more features than samples.
+
+Given: X, y, u, D of a `LinearMarginProblem`. Wanted: w = Σ α_i y_i x_i and b.
+
+One α_i at a time goes to the minimum of ½‖w‖² + ½Σ D_i α_i² − Σ α_i,
+
+    α_i ← clip(α_i − G_i/(‖x_i‖² + D_i), 0, u_i),   G_i = y_i (w·x_i + b) − 1 + D_i α_i,
+
+and w moves along. A free bias is the multiplier b of yᵀα = 0: the term ½ρ(yᵀα)² of the augmented
+Lagrangian makes b move with every α, as the weight of one more feature of value √ρ would, and after
+every pass its center moves to where b is. A penalised bias is that feature with value 1.
+
+Samples whose α is at a bound, and will stay there as far as the last pass can tell, are left out
+of the next ones; sweeps over the α between their bounds, which are few, come after each pass.
+Where that still crawls (large C), `SemismoothNewton` goes on from there.
+
+References: Hsieh, Chang, Lin, Keerthi, Sundararajan, *ICML* (2008); Fercoq, Gramfort, Salmon,
+*ICML* (2015), for the gap-safe rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..problem import LinearMarginProblem
+from ..rows import compiled, row_add, row_dot, row_prefetch
+from ..samples import Floats, Integers
+from ..solution import Limits, Progress, Solution, Status
+from .newton import SemismoothNewton, on_kink, step_work
+from .planes import Ledger, Plane, best_biases, of_some
+
+# Consecutive rows that keep together when their order is shuffled.
+BLOCK = 8
+# ρ, relative to the mean ‖x‖².
+PENALTY = 0.05
+# Sweeps over the free α after a pass, at most, and how far below the pass's their violation falls.
+SWEEPS, FALL = 10, 0.1
+# Passes between two looks at the gap, at most.
+LOOK = 10
+# What Newton's method is expected to take: steps, and multiplications a second.
+STEPS, SPEED = 25, 4e9
+# The gap that goes with a violation of 1, as a first guess.
+GAP_OF_VIOLATION = 0.03
+# Stored numbers that are visited between two chances to stop.
+SLICE = 1 << 24
+
+
+@dataclass(frozen=True)
+class CoordinateDescent:
+    """The solver of the linear machine for sparse X.
+
+    Parameters
+    ----------
+    features : Features
+        The engine of X.
+    tol : float
+        The relative duality gap to stop at.
+    limits : Limits
+        Of passes, and seconds.
+    seed : int
+        Of the order of the samples.
+    """
+
+    features: Any
+    tol: float = 1e-4
+    limits: Limits = field(default_factory=Limits)
+    seed: int = 0
+
+    def solve(
+        self, problem: LinearMarginProblem, start: Plane | None, progress: Progress
+    ) -> Solution:
+        """Return the plane, and α that proves it."""
+        ledger = Ledger(problem, self.features)
+        descent = _Descent(problem, self.features, start, np.random.RandomState(self.seed))
+        n_iter, looked, expected, clock = 0, 0, GAP_OF_VIOLATION, progress.seconds
+        while True:
+            n_iter += 1
+            descent.one_pass()
+            stop = progress.iteration(
+                descent.dual_value, descent.errors, descent.violation, descent.snapshot
+            )
+            status = Status.STOPPED if stop else self.limits.reached(n_iter, progress)
+            if not (status or expected * descent.violation <= self.tol or n_iter - looked >= LOOK):
+                continue
+            before, passes = ledger.gap, n_iter - looked
+            descent.look(ledger)
+            if ledger.gap <= self.tol:
+                return ledger.solution(Status.CONVERGED, n_iter, progress)
+            if status:
+                return ledger.solution(status, n_iter, progress)
+            seconds, clock = progress.seconds - clock, progress.seconds
+            if passes >= LOOK and np.isfinite(before):
+                fall = np.log(before / ledger.gap)
+                left = np.log(ledger.gap / self.tol) / fall * seconds if fall > 0.0 else np.inf
+                if left > descent.newton_seconds():
+                    return self._polished(problem, ledger, n_iter, progress)
+            looked, expected = n_iter, 0.7 * ledger.gap / max(descent.violation, 1e-300)
+
+    def _polished(
+        self, problem: LinearMarginProblem, ledger: Ledger, n_iter: int, progress: Progress
+    ) -> Solution:
+        """Let Newton's method go on with the free α."""
+        limits = self.limits
+        if limits.iterations is not None:
+            limits = replace(limits, iterations=limits.iterations - n_iter)
+        start = replace(ledger.plane, alpha=ledger.alpha)
+        solution = SemismoothNewton(self.features, self.tol, limits).solve(problem, start, progress)
+        return replace(solution, n_iter=n_iter + solution.n_iter)
+
+
+class _Descent:
+    """α, w and b on their way, and the samples that are still visited."""
+
+    def __init__(
+        self,
+        problem: LinearMarginProblem,
+        features: Any,
+        start: Plane | None,
+        rng: np.random.RandomState,
+    ) -> None:
+        self.problem, self.features, self.rng = problem, features, rng
+        self.rows = features.rows
+        self.squares = features.squared_lengths()
+        self.rho = {"none": 0.0, "penalised": 1.0}.get(
+            problem.bias, PENALTY * float(self.squares.mean())
+        )
+        self.alpha, self.b = np.zeros(features.n_rows), 0.0
+        self.w = np.zeros(features.n_columns)
+        if start is not None and start.alpha is not None:
+            self.alpha = np.clip(start.alpha, 0.0, problem.upper)
+            self.w = features.combine(self.alpha * problem.y)
+            self.b = start.b
+        if problem.bias == "penalised":
+            self.b = float(self.alpha @ problem.y)
+        self.visited = self.open = np.arange(features.n_rows)
+        # G beyond which a sample with α at 0, or at u, is left out.
+        self.bounds = np.array([np.inf, -np.inf])
+        self.violation, self.errors = np.inf, 0
+        self.slice = max(1, int(SLICE / (features.mean_stored + 1.0)))
+
+    @property
+    def dual_value(self) -> float:
+        """D(α), without the term of the multiplier."""
+        value = float(self.alpha.sum()) - 0.5 * float(self.w @ self.w)
+        if self.problem.bias == "penalised":
+            value -= 0.5 * self.b**2
+        ridge = self.problem.ridge
+        if ridge.any():
+            value -= 0.5 * float(np.sum(np.where(np.isfinite(ridge), ridge, 0.0) * self.alpha**2))
+        return value
+
+    def one_pass(self) -> None:
+        """Visit the samples that are not left out, then the free α again and again."""
+        order = self._shuffled(self.visited)
+        self.visited, (highest, lowest, errors) = self._sweep(order, self.bounds)
+        self.violation, self.errors = highest - lowest, int(errors)
+        self.bounds = np.array(
+            [highest if highest > 0.0 else np.inf, lowest if lowest < 0.0 else -np.inf]
+        )
+        alpha = self.alpha[self.visited]
+        free = self.visited[(alpha > 0.0) & (alpha < of_some(self.problem.upper, self.visited))]
+        nobody = np.array([np.inf, -np.inf])
+        for _ in range(SWEEPS if free.size else 0):
+            _, (highest, lowest, _) = self._sweep(free, nobody)
+            if highest - lowest < FALL * self.violation:
+                break
+        if self.problem.bias == "free":
+            self.b += self.rho * float(self.alpha @ self.problem.y)
+
+    def _sweep(self, order: Integers, bounds: Floats) -> tuple[Integers, Floats]:
+        """Visit samples in turn; return those that are not left out, and what was found."""
+        problem, kept, found = self.problem, 0, np.array([-np.inf, np.inf, 0.0])
+        for first in range(0, order.size, self.slice):
+            part = order[first : first + self.slice]
+            n_kept, self.b = _visit(
+                self.rows, problem.y, problem.upper, problem.ridge, self.squares, self.rho, part,
+                self.alpha, self.w, self.b, bounds, found,
+            )  # fmt: skip
+            order[kept : kept + n_kept] = part[:n_kept]
+            kept += n_kept
+        return order[:kept], found
+
+    def _shuffled(self, rows: Integers) -> Integers:
+        """Return the rows in another order, neighbours still together: the memory likes it."""
+        n_blocks = rows.size // BLOCK
+        blocks = rows[: n_blocks * BLOCK].reshape(n_blocks, BLOCK)
+        shuffled = blocks[self.rng.permutation(n_blocks)].ravel()
+        return np.concatenate([shuffled, rows[n_blocks * BLOCK :]])
+
+    def look(self, ledger: Ledger) -> None:
+        """Measure the gap, and begin anew with all samples whose α is not certain."""
+        b = self.b
+        scores = self.features.scores(self.w, b)
+        ledger.enter(Plane(self.w.copy(), b), scores, self.alpha)
+        self._settle(scores, ledger)
+        self.visited = self.open
+        self.bounds = np.array([np.inf, -np.inf])
+
+    def _settle(self, scores: Floats, ledger: Ledger) -> None:
+        """Leave out for good the samples whose α is at its bound in every optimum.
+
+        P is strongly convex in w: ‖w − w*‖ ≤ r = √(2(P − D)), so y g moves by ‖x‖r, and with b by
+        Rr more, R = max‖x‖, beyond what b is from the best one for w: as the scores move, so does
+        at most that best b, which is a weighted quantile of y − w·x or a mean of some of them.
+        """
+        problem = self.problem
+        radius = np.sqrt(2.0 * max(ledger.primal - ledger.dual, 0.0))
+        lengths = np.sqrt(self.squares)
+        reach = lengths * radius
+        if problem.bias == "penalised":
+            reach = np.sqrt(self.squares + 1.0) * radius
+        elif problem.bias == "free":
+            low, high = best_biases(problem, scores)
+            reach += lengths.max() * radius + max(abs(low), abs(high))
+        slopes = problem.y * scores - 1.0
+        above = slopes > reach
+        certain = above | ((slopes < -reach) & np.isfinite(problem.upper))
+        self.open = np.flatnonzero(~certain)
+        self._fix(certain, above)
+
+    def _fix(self, certain: Any, above: Any) -> None:
+        """Put what is certain at its bound."""
+        upper = np.broadcast_to(self.problem.upper, certain.shape)
+        target = np.where(above, 0.0, upper)
+        moved = np.flatnonzero(certain & (self.alpha != target))
+        if moved.size:
+            change = np.zeros_like(self.alpha)
+            change[moved] = (target - self.alpha)[moved] * self.problem.y[moved]
+            self.alpha[moved] = target[moved]
+            self.w += self.features.combine(change)
+            if self.problem.bias == "penalised":
+                self.b += float(change.sum())
+
+    def newton_seconds(self) -> float:
+        """Return about how long Newton's method would take from here."""
+        inside = on_kink(self.alpha, self.problem.upper)
+        return STEPS * step_work(self.features, int(np.count_nonzero(inside))) / SPEED
+
+    def snapshot(self) -> Solution:
+        """Return where it stands, for those who watch."""
+        return Solution(
+            self.w[np.newaxis].copy(), np.array([self.b]), Status.STOPPED, alpha=self.alpha.copy()
+        )
+
+
+@compiled
+def _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, b, bounds, found):
+    """Visit samples in turn; return how many remain, at the front of ``order``, and b."""
+    kept, errors = 0, 0
+    u, D = upper[0], ridge[0]
+    highest, lowest = found[0], found[1]
+    for k in range(order.size):
+        i = order[k]
+        if k + 2 < order.size:
+            row_prefetch(rows, order[k + 2])
+        if upper.size > 1:
+            u = upper[i]
+        if ridge.size > 1:
+            D = ridge[i]
+        slope = y[i] * (row_dot(rows, i, w) + b) - 1.0
+        if slope < -1.0:
+            errors += 1
+        if np.isinf(D) or u == 0.0:
+            continue
+        slope += D * alpha[i]
+        projected = slope
+        if alpha[i] <= 0.0:
+            if slope > bounds[0]:
+                continue
+            projected = min(slope, 0.0)
+        elif alpha[i] >= u:
+            if slope < bounds[1]:
+                continue
+            projected = max(slope, 0.0)
+        order[kept] = i
+        kept += 1
+        highest, lowest = max(highest, projected), min(lowest, projected)
+        curvature = squares[i] + rho + D
+        if projected != 0.0 and curvature > 0.0:
+            before = alpha[i]
+            alpha[i] = min(max(before - slope / curvature, 0.0), u)
+            step = (alpha[i] - before) * y[i]
+            if step != 0.0:
+                row_add(rows, i, w, step)
+                b += rho * step
+    found[0], found[1] = highest, lowest
+    found[2] += errors
+    return kept, b

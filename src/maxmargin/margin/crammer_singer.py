@@ -1,0 +1,1002 @@
+"""The linear machine of c classes with the largest margin (Crammer, Singer, JMLR 2, 2001).
+
+Given: X, y, C of a `JointMarginProblem`. Wanted: w_k and b_k of every class, and α.
+
+With the shares p_i = e_y − α_i/C_i, which are ≥ 0 and add up to 1, and the values
+s_i^k = (k ≠ y_i) + w_k·x_i + b_k, the loss of a sample is C_i(max_k s_i^k − s_i^y), and
+
+    w_k = Σ_i C_i (e_y − p_i)^k x_i,        gap = Σ_i C_i (max_k s_i^k − p_i·s_i).
+
+So p_i is optimal when it has shares of the largest values only. Two methods take turns:
+
+*Sequential dual ascent* moves the shares of one sample after the other to where the dual is
+largest, the projection of p_i + s_i/(C_i‖x_i‖²) onto the simplex. Classes that come nowhere near
+the largest value are left out for a while, and with them most samples. It is quick to begin with,
+and to the end where features are many and samples much unlike each other (Keerthi et al., *KDD*,
+2008). A free bias follows by the method of multipliers.
+
+*Semismooth Newton on the augmented Lagrangian* ends what that creeps on. The proximal point method
+on the dual, max D(p) − Σ_i C_i (δ/2)‖p_i − p⁰_i‖², asks in the primal for the minimum of
+
+    Φ(w, b) = ½Σ_k‖w_k‖² + Σ_i C_i max {p·s_i − (δ/2)‖p − p⁰_i‖² : p in the simplex} − C_i s_i^y,
+
+smooth and piecewise quadratic: the maximum, rounded off over a width of δ. The p that attains it is
+the projection of p⁰_i + s_i/δ; its generalised Hessian is I + Σ_i (C_i/δ) P_i ⊗ x_i x_iᵀ, where
+P_i = diag(1_A) − 1_A 1_Aᵀ/|A| and A are the classes with a share. Only samples with several of them
+count, few once δ is small. Then p⁰ ← p, and δ shrinks (Rockafellar, *Math. Oper. Res.* 1, 1976; Li,
+Sun, Toh, *SIAM J. Optim.* 28, 2018).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Any
+
+import numpy as np
+from numba.extending import overload
+from scipy import sparse
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from ..certificate.joint import circulating, rival_flows
+from ..problem import JointMarginProblem
+from ..rows import REORDER, compiled, row_add, row_dot, row_prefetch, row_square, rows_of
+from ..samples import Floats, Integers, blocks_of, row_block, row_length
+from ..solution import Limits, Progress, Solution, Status
+from ..threads import in_parallel, single_threaded_blas
+
+# The gap aimed at, relative to tol: what is left to the repair of α, and to rounding.
+AIM = 0.95
+# Multiplications in a slice of a pass: a tenth of a second at most. As many passes as make this
+# many, up to so many passes, are made in a row.
+SLICE = 5e7
+ROUND, PASSES = 1e6, 16
+# Classes are left out whose value is below those with a share by this part of the worst violation.
+FAR = 0.5
+# Newton steps that a fit may take, and how much faster BLAS multiplies than a pass over rows does:
+# the sequential method may take as long as they would, so that no fit takes more than twice the
+# time of the better method.
+STEPS, BLAS = 40, 8.0
+# The least δ to begin with; then it shrinks by as much as steps were few (steps up to, factor);
+# beyond, it is kept, and it grows where so many steps were not enough.
+NARROWEST = 0.1
+NARROWER = ((8, 0.2), (15, 0.5), (25, 1.0))
+WIDER, MANY = 5.0, 40
+# A minimisation ends where what steps still promise is this fraction of the gap that δ leaves.
+ENOUGH = 0.1
+# Unknowns up to which the Hessian is factored whole, and numbers of its diagonal blocks, one for
+# every class, up to which these are; the least curvature of a bias, relative to the block's.
+WHOLE, BLOCKS = 1000, 1 << 25
+LEAST = 1e-3
+# Conjugate gradients: the accuracy of a direction, and products for it at most.
+ACCURACY, PRODUCTS = 0.1, 300
+# Points that a line search looks at.
+SEARCH = 40
+# Numbers of rows that are copied to spare finding them again.
+HELD = 1 << 22
+# Multiplications, and numbers of a pass over samples, that are shared between cores.
+HEAVY, PART = 1e7, 1 << 18
+# Minimisations in a row that bring nothing: rounding allows no more.
+PATIENCE = 8
+TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class CrammerSinger:
+    """Sequential dual ascent, then semismooth Newton steps, to a relative duality gap of ``tol``.
+
+    Parameters
+    ----------
+    tol : float, default=1e-4
+        The relative duality gap to end at.
+    limits : Limits, optional
+        Iterations are rounds of passes over the samples not left out, and Newton steps.
+    seed : int, default=0
+        Of the order in which samples are visited.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, labels = np.array([[0.0], [2.0], [4.0]]), np.array([0, 1, 2])
+    >>> problem = JointMarginProblem(X, labels, 3, np.full(3, 10.0))
+    >>> solution = CrammerSinger(tol=1e-9).solve(problem, None, Progress())
+    >>> print((X @ solution.w.T + solution.b).argmax(axis=1), solution.w.ravel().round(4) + 0.0)
+    [0 1 2] [-0.5  0.   0.5]
+    """
+
+    tol: float = 1e-4
+    limits: Limits = field(default_factory=Limits)
+    seed: int = 0
+
+    def solve(
+        self, problem: JointMarginProblem, start: Floats | None, progress: Progress
+    ) -> Solution:
+        """Return w, b and α, starting from α of shape (n, c) or from nothing."""
+        run = _Run(self.tol, self.limits, progress)
+        machine = _Machine(problem, start)
+        with single_threaded_blas():
+            _SequentialAscent(machine, np.random.RandomState(self.seed)).run(run)
+            if run.status is None:
+                _Newton(machine).run(run)
+        return machine.solution(run.status or Status.PATIENCE, progress)
+
+
+class _Run:
+    """The fit's clock: what it is aiming at, and what has ended it."""
+
+    def __init__(self, tol: float, limits: Limits, progress: Progress) -> None:
+        self.tol, self.limits, self.progress = tol, limits, progress
+        self.status: Status | None = None
+
+    def tell(self, dual: float, gap: float, errors: int, snapshot: Callable[[], Solution]) -> bool:
+        """Report an iteration; return whether a limit or a callback ends the fit."""
+        relative = gap / max(abs(dual + gap), TINY)
+        if self.progress.iteration(-dual, errors, relative, snapshot):
+            self.status = Status.STOPPED
+        else:
+            self.status = self.limits.reached(len(self.progress.history), self.progress)
+        return self.status is not None
+
+
+class _Machine:
+    """The samples that count, their shares, and w and b: an answer in the making."""
+
+    def __init__(self, problem: JointMarginProblem, start: Floats | None) -> None:
+        self.problem = problem
+        counted = np.flatnonzero(problem.cost > 0.0)
+        everything = counted.size == problem.cost.size
+        self.counted = counted
+        self.rows = _Rows(problem.X, None if everything else counted)
+        self.labels = np.ascontiguousarray(problem.labels[counted], dtype=np.intp)
+        self.cost = np.ascontiguousarray(problem.cost[counted], dtype=np.float64)
+        self.p = np.zeros((counted.size, problem.n_classes))
+        if start is not None:
+            self.p = rival_flows(problem, start)[counted] / self.cost[:, np.newaxis]
+        self.p[self.own] = 1.0 - self.p.sum(axis=1)
+        self.has_bias = problem.bias != "none"
+        # What ½Σ‖w_k‖² has of the square of a bias.
+        self.penalty = float(problem.bias == "penalised")
+        self.w, self.b = self.combined()
+        self.b *= self.penalty
+
+    @property
+    def own(self) -> tuple[Integers, Integers]:
+        """The places of the own classes in an array of shape (n, c)."""
+        return np.arange(self.labels.size), self.labels
+
+    @property
+    def alpha(self) -> Floats:
+        """α of the samples that count."""
+        return _alpha(self.p, self.cost, self.own)
+
+    def combined(self) -> tuple[Floats, Floats]:
+        """Return Σ_i α_i^k (x_i, 1)."""
+        alpha = self.alpha
+        return self.rows.combine(alpha), alpha.sum(axis=0)
+
+    def values(self) -> Floats:
+        """Return w_k·x_i + b_k."""
+        return self.rows.scores(self.w, self.b)
+
+    def square(self, w: Floats, b: Floats) -> float:
+        """Return Σ_k‖w_k‖², and b² where it is penalised."""
+        return float(np.linalg.norm(w)) ** 2 + self.penalty * float(b @ b)
+
+    def feasible(self) -> Floats:
+        """Return α with Σ_i α_i^k = 0 where the bias is free."""
+        alpha = self.alpha
+        if self.problem.bias == "free":
+            flows = np.maximum(-alpha, 0.0)
+            flows[self.own] = 0.0
+            alpha = -circulating(self.labels, flows)
+            alpha[self.own] = 0.0
+            alpha[self.own] = -alpha.sum(axis=1)
+        return alpha
+
+    def holds(self, primal: float, tol: float) -> bool:
+        """Return whether α proves that no answer undercuts P by more than tol·P."""
+        alpha = self.feasible()
+        square = self.square(self.rows.combine(alpha), alpha.sum(axis=0))
+        return primal - (float(alpha[self.own].sum()) - 0.5 * square) <= tol * abs(primal)
+
+    def snapshot(self) -> Solution:
+        """Return the machine now, for those who watch."""
+        return self.solution(Status.STOPPED, None)
+
+    def solution(self, status: Status, progress: Progress | None) -> Solution:
+        """Return w, b, and α of all samples."""
+        alpha = np.zeros((self.problem.cost.size, self.problem.n_classes))
+        alpha[self.counted] = self.alpha
+        w, b = np.ascontiguousarray(self.w).copy(), self.b.copy()
+        if progress is None:
+            return Solution(w, b, status, alpha=alpha)
+        trace = progress.trace()
+        return Solution(
+            w, b, status, len(trace), seconds=progress.seconds, alpha=alpha, trace=trace
+        )
+
+
+def _alpha(p: Floats, cost: Floats, own: tuple[Integers, Integers]) -> Floats:
+    """Return α of shares, the own class's from those of its rivals: Σ_k α_i^k = 0 to rounding."""
+    alpha = -cost[:, np.newaxis] * p
+    alpha[own] = 0.0
+    alpha[own] = -alpha.sum(axis=1)
+    return alpha
+
+
+class _Rows:
+    """Rows of X, all of them or those named: products in float64, block by block on all cores."""
+
+    def __init__(self, X: Any, index: Integers | None) -> None:
+        self.X, self.index = X, index
+        self.n_rows = X.shape[0] if index is None else index.size
+        self.n_columns = X.shape[1]
+
+    @property
+    def numbers(self) -> int:
+        """Numbers stored in all rows, about."""
+        return self.n_rows * row_length(self.X)
+
+    @property
+    def names(self) -> Integers:
+        """The places of the rows in X."""
+        return np.arange(self.n_rows) if self.index is None else self.index
+
+    def take(self, rows: Integers) -> _Rows:
+        """Return some of the rows: a copy in float64 where they are few."""
+        taken = _Rows(self.X, rows if self.index is None else self.index[rows])
+        if taken.numbers > max(HELD, self.X.shape[0] * row_length(self.X) // 8):
+            return taken
+        return _Rows(self.X[taken.index].astype(np.float64, copy=False), None)
+
+    def scores(self, w: Floats, b: Floats) -> Floats:
+        """Return w_k·x_i + b_k: (n_rows, c)."""
+        out = np.empty((self.n_rows, len(w)))
+
+        def work(block: slice, rows: Any) -> None:
+            out[block] = rows @ w.T
+            out[block] += b
+
+        self._over(work, len(w))
+        return out
+
+    def combine(self, alpha: Floats) -> Floats:
+        """Return Σ_i α_i^k x_i: (c, d)."""
+        if sparse.issparse(self.X):
+            total = np.zeros((self.n_columns, alpha.shape[1]))
+            for block, rows in self._blocks():
+                total += rows.T @ alpha[block]
+            return np.asarray(total.T)
+        parts = self._over(lambda block, rows: alpha[block].T @ rows, alpha.shape[1])
+        return sum(parts, np.zeros((alpha.shape[1], self.n_columns)))
+
+    def squares(self, weights: Floats) -> Floats:
+        """Return Σ_i v_i^k x_ij² of every feature: (c, d)."""
+        total = np.zeros((weights.shape[1], self.n_columns))
+        for block, rows in self._blocks():
+            total += (
+                (rows.multiply(rows) if sparse.issparse(rows) else rows**2).T @ weights[block]
+            ).T
+        return total
+
+    def matrix(self) -> Any:
+        """Return the rows in float64, an array or a CSR matrix."""
+        return row_block(self.X, slice(0, self.n_rows), self.index)
+
+    def augmented(self, has_bias: bool) -> Floats:
+        """Return the rows (x, 1), or x without a bias, as a dense array."""
+        out = np.ones((self.n_rows, self.n_columns + has_bias))
+        for block, rows in self._blocks():
+            out[block, : self.n_columns] = rows.toarray() if sparse.issparse(rows) else rows
+        return out
+
+    def squared_lengths(self) -> Floats:
+        """Return ‖x_i‖² of every row."""
+        out = np.empty(self.n_rows)
+        square_rows(rows_of(self.X), self.names, out)
+        return out
+
+    def _blocks(self) -> Iterator[tuple[slice, Any]]:
+        for block in blocks_of(self.n_rows, row_length(self.X)):
+            yield block, row_block(self.X, block, self.index)
+
+    def _over(self, work: Callable[[slice, Any], Any], n_vectors: int) -> list[Any]:
+        """Return ``work(block, rows)`` of every block; blocks depend on X alone."""
+
+        if self.numbers * n_vectors < HEAVY:
+            return [work(block, rows) for block, rows in self._blocks()]
+
+        def part(block: slice, stop: Event) -> Any:
+            return None if stop.is_set() else work(block, row_block(self.X, block, self.index))
+
+        return in_parallel(part, list(blocks_of(self.n_rows, row_length(self.X))))
+
+
+# The sequential method -----------------------------------------------------------------------
+
+
+class _SequentialAscent:
+    """Passes over the samples, one at a time, with most of them soon left out."""
+
+    def __init__(self, machine: _Machine, rng: np.random.RandomState) -> None:
+        self.machine, self.rng = machine, rng
+        n, c = machine.p.shape
+        lengths = machine.rows.squared_lengths()
+        mean = float(lengths.mean())
+        # The weight of the constant feature: 1 where it is one; that of all others where the
+        # method of multipliers is free to choose.
+        self.step = {"none": 0.0, "penalised": 1.0, "free": mean or 1.0}[machine.problem.bias]
+        self.curvature = machine.cost * np.maximum(lengths + self.step, 1e-12 * (mean or 1.0))
+        if sparse.issparse(machine.problem.X):
+            machine.w = np.asfortranarray(machine.w)
+        self.balance = machine.alpha.sum(axis=0)
+        self.classes = np.tile(np.arange(c, dtype=np.int32), (n, 1))
+        self.count = np.full(n, c, dtype=np.int32)
+        self.names = machine.rows.names
+        self.a_row = row_length(machine.problem.X)
+        self.flow = float(machine.cost @ (1.0 - machine.p[machine.own]))
+
+    @property
+    def dual(self) -> float:
+        """D, apart from the balance of a free bias."""
+        machine = self.machine
+        return self.flow - 0.5 * machine.square(machine.w, machine.b)
+
+    def run(self, run: _Run) -> None:
+        """Make passes until the gap is small, or Newton steps would take less time."""
+        machine = self.machine
+        budget = _expected_work(machine)
+        n, c = machine.p.shape
+        order, far, aim = np.arange(n), np.inf, AIM * run.tol
+        while budget > 0.0:
+            work = 4.0 * self.a_row * float(self.count[order].sum())
+            times = int(np.clip(ROUND / work, 1, PASSES))
+            budget -= times * work
+            visits = np.concatenate([self.rng.permutation(order) for _ in range(times)])
+            gap, worst, errors = self._pass(visits, far)
+            gap, errors, dual = gap / times, errors // times, self.dual
+            if run.tell(dual, gap, errors, machine.snapshot):
+                return
+            far = FAR * worst
+            order = order[self.count[order] > 1]
+            if gap <= aim * abs(dual + gap) or not order.size:
+                gap, primal = self._measure()
+                budget -= 2.0 * machine.rows.numbers * c / BLAS
+                if gap <= AIM * run.tol * primal and machine.holds(primal, run.tol):
+                    run.status = Status.CONVERGED
+                    return
+                # Gaps of a pass are those met on the way, and of the samples not left out.
+                aim *= 0.5
+                order, far = np.arange(n), np.inf
+                self.count[:] = c
+
+    def _pass(self, order: Integers, far: float) -> tuple[float, float, int]:
+        """Visit samples, in slices; return the gap met, the worst violation, and errors."""
+        machine = self.machine
+        if machine.problem.bias == "free":
+            # The multipliers of Σ_i α_i^k = 0 move by what is violated.
+            machine.b += self.step * self.balance
+        step = max(1, int(SLICE / (4.0 * self.a_row * machine.p.shape[1])))
+        gap, worst, errors = 0.0, 0.0, 0
+        for first in range(0, order.size, step):
+            met, violation, wrong, flow = sequential_pass(
+                rows_of(machine.problem.X), self.names, machine.labels, machine.cost,
+                self.curvature, machine.p, machine.w, machine.b, self.step, self.balance,
+                order[first : first + step], self.classes, self.count, far,
+            )  # fmt: skip
+            gap, worst, errors = gap + met, max(worst, violation), errors + wrong
+            self.flow += flow
+        return gap, worst, errors
+
+    def _measure(self) -> tuple[float, float]:
+        """Return the gap and P, with w and b made those of α again: rounding adds up."""
+        machine = self.machine
+        w, self.balance = machine.combined()
+        machine.w[:] = w
+        if machine.problem.bias == "penalised":
+            machine.b[:] = self.balance
+        near = np.empty(machine.labels.size, dtype=np.bool_)
+        loss, slack, _ = survey(
+            machine.values(), machine.labels, machine.cost, machine.p, np.inf, near
+        )
+        return slack, 0.5 * machine.square(machine.w, machine.b) + loss
+
+
+def _expected_work(machine: _Machine) -> float:
+    """Return what Newton steps may take, in multiplications of a pass over rows."""
+    n, c = machine.p.shape
+    size, a_row = machine.rows.n_columns + 1, row_length(machine.problem.X)
+    everywhere = 4.0 * machine.rows.numbers * c
+    several = min(n, c * size)  # samples with more than one class, two or three of them
+    # Products with sparse rows are no faster than passes.
+    slow = BLAS if sparse.issparse(machine.rows.X) else 1.0
+    if _way(c, size) is _Whole:
+        step = (c * size) ** 3 / 3.0 + 6.0 * several * size**2
+    else:
+        side = min(size, 3 * several // c)
+        step = c * side**3 / 3.0 + c * side**2 * (a_row if side < size else 3 * several // c)
+        step += 20.0 * slow * 8.0 * several * a_row * c
+    return STEPS * (slow * everywhere + step) / BLAS
+
+
+# Newton's method -----------------------------------------------------------------------------
+
+
+class _Newton:
+    """Minimisations of Φ for narrower and narrower δ, each with the samples near a kink only."""
+
+    def __init__(self, machine: _Machine) -> None:
+        self.machine = machine
+        self.a = _augmented(machine.w, machine.b, machine.has_bias)
+        # Σ_i α_i (x_i, 1), which w and the gradient of b are made of.
+        self.total = _augmented(*machine.combined(), machine.has_bias)
+        self.values = machine.values()
+        self.gap, self.primal, self.errors = np.inf, np.inf, 0
+
+    def run(self, run: _Run) -> None:
+        """Alternate minimisations with looks at all samples."""
+        machine = self.machine
+        near = self._look(np.inf)
+        gap = self.gap / max(abs(self.primal), TINY)
+        delta = max(min(gap, 1.0) * self._natural(), NARROWEST)
+        best, idle, reach = np.inf, 0, 0.0
+        while idle < PATIENCE:
+            steps = _Steps(self, near, delta)
+            n_steps = steps.run(run)
+            steps.hand_back()
+            before = self.values
+            machine.w, machine.b = _parted(self.a, machine.has_bias)
+            self.values = machine.values()
+            # Samples farther from a kink than values have moved will hardly meet it next time.
+            reach = max(float(np.abs(self.values - before).max()), 0.3 * reach)
+            near = self._look(reach)
+            if run.status is not None:
+                return
+            if self.gap <= AIM * run.tol * self.primal and machine.holds(self.primal, run.tol):
+                run.status = Status.CONVERGED
+                return
+            idle = 0 if self.gap < 0.9 * best else idle + 1
+            best = min(best, self.gap)
+            delta *= next((by for most, by in NARROWER if n_steps <= most), 1.0)
+            if n_steps >= MANY:
+                delta *= WIDER
+
+    def _natural(self) -> float:
+        """Return the δ at which Φ bends as much along a row x as ½‖w‖² does."""
+        machine = self.machine
+        curvature = machine.cost @ machine.rows.squared_lengths() / max(machine.cost.size, 1)
+        return float(curvature)
+
+    def _look(self, reach: float) -> Integers:
+        """Measure the gap over all samples; return those within ``reach`` of a kink."""
+        machine = self.machine
+        near = np.empty(machine.labels.size, dtype=np.bool_)
+        loss, _, self.errors = survey(
+            self.values, machine.labels, machine.cost, machine.p, reach, near
+        )
+        w, b = _parted(self.total, machine.has_bias)
+        dual = float(machine.cost @ (1.0 - machine.p[machine.own])) - 0.5 * machine.square(w, b)
+        self.primal = 0.5 * machine.square(machine.w, machine.b) + loss
+        self.gap = self.primal - dual
+        return np.flatnonzero(near)
+
+
+class _Steps:
+    """Newton steps with some samples; all others keep the one class that has all of their p."""
+
+    def __init__(self, newton: _Newton, near: Integers, delta: float) -> None:
+        machine = newton.machine
+        self.newton, self.machine, self.near, self.delta = newton, machine, near, delta
+        self.rows = machine.rows.take(near) if near.size < machine.labels.size else machine.rows
+        self.labels, self.cost = machine.labels[near], machine.cost[near]
+        self.own = np.arange(near.size), self.labels
+        self.a: Floats = newton.a
+        self.total: Floats = newton.total
+        self.values: Floats = newton.values[near]
+        self.center: Floats = machine.p[near]
+        self.p: Floats = self.center
+        self.held = self.total - self._sum(self.center)
+        # α_i^y of the samples that keep theirs.
+        flow = machine.cost @ (1.0 - machine.p[machine.own])
+        self.flow = float(flow - self.cost @ (1.0 - self.center[self.own]))
+        # What Φ has of ½a²: all of w, a penalised bias, nothing of a free one.
+        self.ridge = np.ones(self.a.shape[1])
+        if machine.has_bias:
+            self.ridge[-1] = machine.penalty
+        self.direction: _Way = _way(*self.a.shape)(self)
+
+    def hand_back(self) -> None:
+        """Tell all samples what came out."""
+        self.machine.p[self.near] = self.p
+        self.newton.a, self.newton.total = self.a, self.total
+
+    def run(self, run: _Run) -> int:
+        """Minimise Φ; return the steps it took."""
+        still = np.zeros_like(self.values)
+        value, slack, _, self.p = self._smoothed(still, 0.0)
+        self.total = self.held + self._sum(self.p)
+        for n_steps in range(MANY):
+            gradient = self.ridge * self.a - self.total
+            # D falls short of Φ by as much: w is not quite Σ αx, nor Σ α 0.
+            residual = 0.5 * float(np.sum(self.ridge * gradient**2))
+            residual += float(
+                np.sum((1.0 - self.ridge) * np.abs(gradient) * (1.0 + np.abs(self.a)))
+            )
+            dual = self.flow + float(self.cost @ (1.0 - self.p[self.own]))
+            dual -= 0.5 * float(np.sum(self.ridge * self.total**2))
+            aim = 0.5 * AIM * run.tol * abs(dual + slack + residual)
+            if residual <= ENOUGH * slack or slack + residual <= aim:
+                return n_steps
+            step = self.direction(gradient)
+            first = float(np.vdot(gradient, step))
+            if not first < -1e-15 * max(abs(value), TINY):  # rounding has the last word
+                return n_steps
+            value, slack = self._move(step, first)
+            if run.tell(dual, slack + residual, self.newton.errors, self._snapshot):
+                return n_steps
+        return MANY
+
+    def _snapshot(self) -> Solution:
+        machine = self.machine
+        machine.p[self.near] = self.p
+        machine.w, machine.b = _parted(self.a, machine.has_bias)
+        return machine.snapshot()
+
+    def _sum(self, p: Floats) -> Floats:
+        """Return Σ_i α_i (x_i, 1) of the samples that take part."""
+        alpha = _alpha(p, self.cost, self.own)
+        return _augmented(self.rows.combine(alpha), alpha.sum(axis=0), self.machine.has_bias)
+
+    def _smoothed(self, along: Floats, t: float) -> tuple[float, float, float, Floats]:
+        """Return Σ of the rounded losses at values + t·along, the gap, the slope, and p."""
+        p = np.empty_like(self.center)
+        n, c = p.shape
+        step = max(1, PART // c)
+
+        def part(first: int, stop: Event) -> tuple[float, float, float]:
+            some = slice(first, first + step)
+            return smoothed_losses(
+                self.values[some], along[some], t, self.labels[some], self.cost[some],
+                self.center[some], self.delta, p[some],
+            )  # fmt: skip
+
+        starts = range(0, n, step)
+        done = in_parallel(part, starts) if n > step else [part(0, Event())]
+        value, gap, slope = (sum(each) for each in zip(*done, strict=True))
+        return float(value), float(gap), float(slope), p
+
+    def _move(self, step: Floats, first: float) -> tuple[float, float]:
+        """Go along the step as far as Φ descends; return Φ's losses and the gap there."""
+        w, b = _parted(step, self.machine.has_bias)
+        along = self.rows.scores(w, b)
+        base = float(np.sum((self.ridge * self.a - self.held) * step))
+        bend = float(np.sum(self.ridge * step**2))
+        found: tuple[float, float, float, Floats] = (0.0, 0.0, 0.0, self.p)
+
+        def slope(t: float) -> float:
+            nonlocal found
+            found = self._smoothed(along, t)
+            return base + t * bend + found[2]
+
+        t = line_search(slope, first)
+        self.a = self.a + t * step
+        self.values = self.values + t * along
+        self.p = found[3]
+        self.total = self.held + self._sum(self.p)
+        return found[0], found[1]
+
+
+def line_search(slope: Callable[[float], float], first: float) -> float:
+    """Return the t last asked for: a convex function has descended, to half its slope or less.
+
+    ``first`` is the slope at 0, below 0. The interval where the slope changes sign is found by
+    doubling, and narrowed down by the secant rule with a guard.
+    """
+    low, high, at_low, at_high, t = 0.0, np.inf, first, np.inf, 1.0
+    for _ in range(SEARCH):
+        at = slope(t)
+        if 0.5 * first <= at <= -0.01 * first:
+            return t
+        if at < 0.0:
+            low, at_low = t, at
+        else:
+            high, at_high = t, at
+        share = at_low / (at_low - at_high)
+        t = 4.0 * t if np.isinf(high) else low + (high - low) * min(max(share, 0.1), 0.9)
+    slope(low)
+    return low
+
+
+def _augmented(w: Floats, b: Floats, has_bias: bool) -> Floats:
+    return np.column_stack([w, b]) if has_bias else np.array(w, order="C")
+
+
+def _parted(a: Floats, has_bias: bool) -> tuple[Floats, Floats]:
+    return (a[:, :-1].copy(), a[:, -1].copy()) if has_bias else (a.copy(), np.zeros(len(a)))
+
+
+# The way to a step ---------------------------------------------------------------------------
+
+
+class _Way:
+    """−H⁻¹g by conjugate gradients, on a preconditioner that subclasses choose.
+
+    H = diag(ridge) + Σ_i (C_i/δ) P_i ⊗ (x_i, 1)(x_i, 1)ᵀ over the samples with several classes.
+    """
+
+    def __init__(self, steps: _Steps) -> None:
+        self.steps = steps
+
+    def __call__(self, gradient: Floats) -> Floats:
+        """Return the step."""
+        steps = self.steps
+        member = steps.p > 0.0
+        several = np.flatnonzero(member.sum(axis=1) > 1)
+        self.rows = steps.rows.take(several)
+        self.member = member[several].astype(np.float64)
+        self.size = self.member.sum(axis=1)
+        self.weight = steps.cost[several] / steps.delta
+        # The diagonal of (C_i/δ) P_i.
+        self.bend = self.member * (self.weight * (1.0 - 1.0 / self.size))[:, np.newaxis]
+        self.ridge = np.tile(steps.ridge, (len(gradient), 1))
+        if steps.machine.problem.bias == "free":
+            # Along (1, …, 1) Φ does not change with b; of a class no sample is in doubt about, b
+            # goes no farther than 10.
+            bend = self.bend.sum(axis=0)
+            damping = np.maximum(
+                0.1 * np.abs(gradient[:, -1]) - bend, 1e-10 * bend.max(initial=0.0)
+            )
+            self.ridge[:, -1] = np.maximum(damping, TINY)
+        return self._conjugate_gradients(-gradient, self._preconditioner())
+
+    def _preconditioner(self) -> Callable[[Floats], Floats]:
+        """Return a map near H⁻¹, positive definite: divide by H's diagonal."""
+        diagonal = self.rows.squares(self.bend)
+        if self.steps.machine.has_bias:
+            diagonal = np.column_stack([diagonal, self.bend.sum(axis=0)])
+        diagonal += self.ridge
+        return lambda residual: residual / diagonal
+
+    def _product(self, step: Floats) -> Floats:
+        """Return H times a step."""
+        has_bias = self.steps.machine.has_bias
+        change = self.rows.scores(*_parted(step, has_bias)) * self.member
+        change -= self.member * (change.sum(axis=1) / self.size)[:, np.newaxis]
+        change *= self.weight[:, np.newaxis]
+        out = _augmented(self.rows.combine(change), change.sum(axis=0), has_bias)
+        out += self.ridge * step
+        return out
+
+    def _conjugate_gradients(
+        self, residual: Floats, preconditioned: Callable[[Floats], Floats]
+    ) -> Floats:
+        step = np.zeros_like(residual)
+        direction = preconditioned(residual)
+        size = first = float(np.vdot(residual, direction))
+        for _ in range(PRODUCTS):
+            product = self._product(direction)
+            t = size / max(float(np.vdot(direction, product)), TINY)
+            step += t * direction
+            residual = residual - t * product
+            better = preconditioned(residual)
+            before, size = size, float(np.vdot(residual, better))
+            if not size > ACCURACY**2 * first:
+                break
+            direction = better + (size / before) * direction
+        return step
+
+
+class _Whole(_Way):
+    """H factored whole: one step of conjugate gradients is the solution."""
+
+    def _preconditioner(self) -> Callable[[Floats], Floats]:
+        c, size = self.ridge.shape
+        H = np.zeros((c * size, c * size))
+        rows = self.rows.augmented(self.steps.machine.has_bias)
+        for k in range(c):
+            of_k = np.flatnonzero(self.member[:, k])
+            X, bend, share = rows[of_k], self.bend[of_k, k], (self.weight / self.size)[of_k]
+            here = slice(k * size, (k + 1) * size)
+            H[here, here] = (X * bend[:, np.newaxis]).T @ X
+            for m in range(k):
+                both = np.flatnonzero(self.member[of_k, m])
+                if both.size:
+                    Z = X[both]
+                    H[here, m * size : (m + 1) * size] = -(Z * share[both, np.newaxis]).T @ Z
+        H[np.diag_indices(c * size)] += self.ridge.ravel()
+        solve = factored(H)
+        return lambda residual: solve(residual.ravel()).reshape(residual.shape)
+
+
+class _ClassBlocks(_Way):
+    """The diagonal blocks of H, one a class, factored; its diagonal alone where they are too large.
+
+    P_i 1 = 0, and so steps of all classes add up to 0: leaving that direction out, where H bends
+    much less than its blocks do, is what makes them good.
+    """
+
+    def _preconditioner(self) -> Callable[[Floats], Floats]:
+        size = self.ridge.shape[1]
+        members = [np.flatnonzero(column) for column in self.member.T]
+        if sum(min(of_k.size, size) ** 2 for of_k in members) > BLOCKS:
+            return super()._preconditioner()
+        solves = [self._block(k, of_k) for k, of_k in enumerate(members)]
+
+        def divide(residual: Floats) -> Floats:
+            step = np.array([solve(r) for solve, r in zip(solves, residual, strict=True)])
+            return step - step.mean(axis=0)
+
+        return divide
+
+    def _block(self, k: int, of_k: Integers) -> Callable[[Floats], Floats]:
+        """Return the inverse of diag(ridge) + ZᵀZ, Z the rows (x, 1)√bend of class k."""
+        ridge, root = self.ridge[k].copy(), np.sqrt(self.bend[of_k, k])
+        if self.steps.machine.has_bias:
+            ridge[-1] = max(ridge[-1], LEAST * float(root @ root))
+        rows = self.rows.take(of_k)
+        if of_k.size >= ridge.size:
+            Z = rows.augmented(self.steps.machine.has_bias) * root[:, np.newaxis]
+            block = Z.T @ Z
+            block[np.diag_indices(ridge.size)] += ridge
+            return factored(block)
+        # Fewer rows than features: by Woodbury's formula it takes the inverse of I + Z ridge⁻¹ Zᵀ.
+        d, X = rows.n_columns, rows.matrix()
+        gram = X @ X.T
+        gram = (gram.toarray() if sparse.issparse(gram) else gram) * np.outer(root, root)
+        gram[np.diag_indices(root.size)] += 1.0
+        if d < ridge.size:
+            gram += np.outer(root, root) / ridge[-1]
+        solve = factored(gram)
+
+        def divide(residual: Floats) -> Floats:
+            step = residual / ridge
+            change = root * (X @ step[:d] + step[d:].sum())
+            change = root * solve(change)
+            step[:d] -= X.T @ change
+            step[d:] -= change.sum() / ridge[d:]
+            return step
+
+        return divide
+
+
+def _way(c: int, size: int) -> type[_Way]:
+    """Return the way to a step of c vectors of a size."""
+    return _Whole if c * size <= WHOLE else _ClassBlocks
+
+
+def factored(H: Floats) -> Callable[[Floats], Floats]:
+    """Return H⁻¹ as a map; H, of which the lower half counts, is positive up to rounding."""
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), TINY))
+    H = H * scale[:, np.newaxis]
+    H *= scale
+    lift = 0.0
+    for _ in range(20):
+        H[np.diag_indices(scale.size)] = 1.0 + lift
+        try:
+            factor = cho_factor(H, lower=True, check_finite=False)
+        except LinAlgError:
+            lift = max(10.0 * lift, 1e-14)
+        else:
+            return lambda r: scale * cho_solve(factor, scale * r, check_finite=False)
+    return lambda r: scale * scale * r
+
+
+# Kernels ---------------------------------------------------------------------------------------
+
+
+def class_scores(rows, i, w, classes, count, out, every):
+    """Write w_k·x_i of the first ``count`` of some classes k to out; ``every`` is for notes.
+
+    A sparse row meets all classes at once: w is then stored feature by feature.
+    """
+    for m in range(count):
+        out[m] = row_dot(rows, i, w[classes[m]])
+
+
+@overload(class_scores, jit_options={"fastmath": REORDER})
+def _class_scores(rows, i, w, classes, count, out, every):
+    if len(rows) == 1:
+
+        def dense(rows, i, w, classes, count, out, every):
+            for m in range(count):
+                out[m] = row_dot(rows, i, w[classes[m]])
+
+        return dense
+
+    def csr(rows, i, w, classes, count, out, every):
+        first, last = rows[2][i], rows[2][i + 1]
+        if 3 * count < w.shape[0]:
+            out[:count] = 0.0
+            for k in range(first, last):
+                x, column = rows[0][k], w[:, np.uint32(rows[1][k])]
+                for m in range(count):
+                    out[m] += x * column[np.uint32(classes[m])]
+            return
+        every[:] = 0.0
+        for k in range(first, last):
+            x, column = rows[0][k], w[:, np.uint32(rows[1][k])]
+            for m in range(every.size):
+                every[m] += x * column[m]
+        for m in range(count):
+            out[m] = every[classes[m]]
+
+    return csr
+
+
+def class_add(rows, i, w, classes, count, steps):
+    """Do w_k ← w_k + step_k x_i for the first ``count`` of some classes k."""
+    for m in range(count):
+        row_add(rows, i, w[classes[m]], steps[m])
+
+
+@overload(class_add, jit_options={"fastmath": REORDER})
+def _class_add(rows, i, w, classes, count, steps):
+    if len(rows) == 1:
+
+        def dense(rows, i, w, classes, count, steps):
+            for m in range(count):
+                row_add(rows, i, w[classes[m]], steps[m])
+
+        return dense
+
+    def csr(rows, i, w, classes, count, steps):
+        for k in range(rows[2][i], rows[2][i + 1]):
+            x, column = rows[0][k], w[:, np.uint32(rows[1][k])]
+            for m in range(count):
+                column[np.uint32(classes[m])] += steps[m] * x
+
+    return csr
+
+
+@compiled
+def square_rows(rows, names, out):
+    """Write ‖x_i‖² of the rows named."""
+    for i in range(names.size):
+        out[i] = row_square(rows, names[i])
+
+
+@compiled
+def simplex_threshold(v, count, notes):
+    """Return θ for which Σ max(v_k − θ, 0) = 1 over the first ``count`` entries.
+
+    The largest entries are looked for one after the other: few of them have a share.
+    """
+    notes[:count] = v[:count]
+    total, theta = 0.0, -np.inf
+    for r in range(count):
+        best = r
+        for k in range(r + 1, count):
+            if notes[k] > notes[best]:
+                best = k
+        value = notes[best]
+        if value <= theta:
+            break
+        notes[best] = notes[r]
+        total += value
+        theta = (total - 1.0) / (r + 1)
+    return theta
+
+
+@compiled
+def sequential_pass(
+    rows, names, labels, cost, curvature, p, w, b, bias_step, balance, order, classes, count, far
+):
+    """Project the shares of samples one after the other, in place, and w, b, Σα with them.
+
+    Classes without a share whose value is more than ``far`` below all that have one leave the
+    sample's list; samples with one class left are not moved. Returns the gap met, the worst
+    violation, samples on the wrong side, and the change of Σ_i α_i^y.
+    """
+    c = w.shape[0]
+    s, v, notes, steps = np.empty(c), np.empty(c), np.empty(c), np.empty(c)
+    moved = np.empty(c, dtype=classes.dtype)
+    gap, worst, errors, flow = 0.0, 0.0, 0, 0.0
+    for place in range(order.size):
+        i = order[place]
+        if place + 2 < order.size:
+            row_prefetch(rows, names[order[place + 2]])
+        here, mine, share = classes[i], count[i], p[i]
+        class_scores(rows, names[i], w, here, mine, s, notes)
+        top, least, mean, own, rival = -np.inf, np.inf, 0.0, 0.0, -np.inf
+        for m in range(mine):
+            k = here[m]
+            s[m] += b[k]
+            if k == labels[i]:
+                own = s[m]
+            else:
+                rival = max(rival, s[m])
+                s[m] += 1.0
+            top = max(top, s[m])
+            if share[k] > 0.0:
+                mean += share[k] * s[m]
+                least = min(least, s[m])
+        errors += rival >= own
+        gap += cost[i] * (top - mean)
+        worst = max(worst, top - least)
+        m = 0
+        while m < mine:
+            k = here[m]
+            if share[k] == 0.0 and s[m] < least - far:
+                mine -= 1
+                here[m], here[mine], s[m] = here[mine], k, s[mine]
+            else:
+                m += 1
+        count[i] = mine
+        if mine < 2 or top <= least:
+            continue
+        for m in range(mine):
+            v[m] = share[here[m]] + (s[m] - top) / curvature[i]
+        theta = simplex_threshold(v, mine, notes)
+        n_moved = 0
+        for m in range(mine):
+            k = here[m]
+            new = min(max(v[m] - theta, 0.0), 1.0)
+            if new != share[k]:
+                step = cost[i] * (share[k] - new)
+                share[k] = new
+                b[k] += bias_step * step
+                balance[k] += step
+                if k == labels[i]:
+                    flow += step
+                steps[n_moved], moved[n_moved] = step, k
+                n_moved += 1
+        class_add(rows, names[i], w, moved, n_moved, steps)
+    return gap, worst, errors, flow
+
+
+@compiled
+def smoothed_losses(values, along, t, labels, cost, center, delta, p):
+    """Write p = the projection of p⁰ + s/δ, s the values at t; sum up what Φ is made of.
+
+    Returns Σ C_i (p·s − (δ/2)‖p − p⁰‖² − s^y), Σ C_i (max s − p·s) and the derivative of the
+    first by t.
+    """
+    n, c = values.shape
+    s, v, notes = np.empty(c), np.empty(c), np.empty(c)
+    total, gap, slope = 0.0, 0.0, 0.0
+    for i in range(n):
+        y, top = labels[i], -np.inf
+        for k in range(c):
+            s[k] = values[i, k] + t * along[i, k] + (1.0 if k != y else 0.0)
+            top = max(top, s[k])
+        for k in range(c):
+            v[k] = center[i, k] + (s[k] - top) / delta
+        theta = simplex_threshold(v, c, notes)
+        mean, moved, change = 0.0, 0.0, 0.0
+        for k in range(c):
+            share = min(max(v[k] - theta, 0.0), 1.0)
+            p[i, k] = share
+            mean += share * (s[k] - top)
+            moved += (share - center[i, k]) ** 2
+            change += share * along[i, k]
+        total += cost[i] * (mean + top - 0.5 * delta * moved - s[y])
+        gap -= cost[i] * mean
+        slope += cost[i] * (change - along[i, y])
+    return total, gap, slope
+
+
+@compiled
+def survey(values, labels, cost, p, reach, near):
+    """Mark the samples within ``reach`` of a kink; return Σ C_i ξ_i, the gap, and errors.
+
+    Far from one are those whose largest value has all of p and exceeds all others by more.
+    """
+    n, c = values.shape
+    loss, gap, errors = 0.0, 0.0, 0
+    for i in range(n):
+        y = labels[i]
+        top, second, best, mean = -np.inf, -np.inf, 0, 0.0
+        for k in range(c):
+            s = values[i, k] + (1.0 if k != y else 0.0)
+            mean += p[i, k] * s
+            if s > top:
+                top, second, best = s, top, k
+            else:
+                second = max(second, s)
+        own = values[i, y]
+        loss += cost[i] * (top - own)
+        gap += cost[i] * (top - mean)
+        errors += best != y and top - 1.0 >= own
+        near[i] = p[i, best] < 1.0 or top - second <= reach
+    return loss, gap, errors

@@ -1,0 +1,174 @@
+"""What the solvers of the linear machine share: a plane with its α, and the gap between the two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from ..problem import LinearMarginProblem
+from ..samples import Floats, Integers
+from ..solution import Progress, Solution, Status
+
+
+@dataclass(frozen=True)
+class Plane:
+    """(w, b), and α where it is known."""
+
+    w: Floats
+    b: float
+    alpha: Floats | None = None
+
+    @classmethod
+    def zero(cls, n_features: int) -> Self:
+        """No plane yet."""
+        return cls(np.zeros(n_features), 0.0)
+
+    @property
+    def augmented(self) -> Floats:
+        """(w, b) as one vector."""
+        return np.append(self.w, self.b)
+
+
+def restricted(
+    problem: LinearMarginProblem, rows: Integers, X: Any, times: float = 1.0
+) -> LinearMarginProblem:
+    """Return the problem of some rows, each of which counts several ``times``."""
+    upper, ridge = (of_some(values, rows) for values in (problem.upper, problem.ridge))
+    return LinearMarginProblem(X, problem.y[rows], upper * times, ridge / times, problem.bias)
+
+
+def of_some(values: Floats, rows: Any) -> Floats:
+    """Return the values of some rows; a single value is that of all."""
+    return values if values.size == 1 else values[rows]
+
+
+def squared(problem: LinearMarginProblem) -> Floats | None:
+    """Return 1/D of a squared hinge, None for the hinge."""
+    return 1.0 / problem.ridge if np.isinf(problem.upper).all() else None
+
+
+class Ledger:
+    """The best plane and the best α so far, and the duality gap between them.
+
+    P(w, b) ≥ D(α) for every plane and every feasible α, so each side may come from another time.
+    """
+
+    def __init__(self, problem: LinearMarginProblem, features: Any) -> None:
+        self.problem, self.features = problem, features
+        self.primal, self.dual = np.inf, -np.inf
+        self.plane = Plane.zero(features.n_columns)
+        self.alpha: Floats = np.zeros(len(problem.y))
+
+    @property
+    def gap(self) -> float:
+        """(P − D)/P of the best."""
+        if not np.isfinite(self.primal):
+            return np.inf
+        return (self.primal - self.dual) / max(self.primal, np.finfo(float).tiny)
+
+    def enter(self, plane: Plane, scores: Floats, alpha: Floats) -> None:
+        """Take in a plane, with the scores w·x + b of all samples, and an α of 0 ≤ α ≤ u."""
+        primal = primal_value(self.problem, plane, scores)
+        if primal < self.primal:
+            self.primal, self.plane = primal, plane
+        dual, alpha = dual_value(self.problem, self.features, alpha)
+        if dual > self.dual:
+            self.dual, self.alpha = dual, alpha
+
+    def solution(self, status: Status, n_iter: int, progress: Progress) -> Solution:
+        """Return the best as the answer."""
+        return Solution(
+            w=self.plane.w[np.newaxis],
+            b=np.array([self.plane.b]),
+            status=status,
+            n_iter=n_iter,
+            seconds=progress.seconds,
+            alpha=self.alpha,
+            trace=progress.trace(),
+        )
+
+
+def primal_value(problem: LinearMarginProblem, plane: Plane, scores: Floats) -> float:
+    """Return ½‖w‖² [+ ½b²] + Σ h_i(1 − y_i g(x_i))."""
+    z = np.multiply(problem.y, scores)
+    np.subtract(1.0, z, out=z)
+    np.maximum(z, 0.0, out=z)
+    value = 0.5 * float(plane.w @ plane.w)
+    if problem.bias == "penalised":
+        value += 0.5 * plane.b**2
+    if np.isinf(problem.upper).all():
+        z *= z
+        return value + 0.5 * _weighted_sum(1.0 / problem.ridge, z)
+    return value + _weighted_sum(problem.upper, z)
+
+
+def _weighted_sum(weights: Floats, values: Floats) -> float:
+    if weights.size == 1:
+        return float(weights[0]) * float(values.sum())
+    return float(weights @ values)
+
+
+def dual_value(problem: LinearMarginProblem, features: Any, alpha: Floats) -> tuple[float, Floats]:
+    """Return D(α), and α: with yᵀα = 0 where the bias is free."""
+    if problem.bias == "free":
+        alpha = balanced(problem, alpha)
+    signed = alpha * problem.y
+    w = features.combine(signed)
+    value = float(alpha.sum()) - 0.5 * float(w @ w)
+    if problem.bias == "penalised":
+        value -= 0.5 * float(signed.sum()) ** 2
+    if problem.ridge.any():
+        ridge = np.where(np.isfinite(problem.ridge), problem.ridge, 0.0)
+        value -= 0.5 * _weighted_sum(ridge, np.square(alpha))
+    return value, alpha
+
+
+def balanced(problem: LinearMarginProblem, alpha: Floats) -> Floats:
+    """Take from the heavier class until yᵀα = 0: from α between its bounds if they are enough."""
+    excess = float(problem.y @ alpha)
+    heavier = problem.y == np.sign(excess)
+    for some in (heavier & (alpha < problem.upper), heavier):
+        total = float(alpha[some].sum())
+        if total > 0.0 and total >= abs(excess):
+            return np.where(some, alpha * (1.0 - abs(excess) / total), alpha)
+    return alpha if excess == 0.0 else np.zeros_like(alpha)
+
+
+def best_biases(problem: LinearMarginProblem, scores: Floats) -> tuple[float, float]:
+    """Return the least and the largest t for which the scores plus t have the least loss.
+
+    Where the slope −Σ α_i(t) y_i of the loss changes sign: for the hinge it rises by u_i at every
+    t = y_i − s_i, for the squared hinge by the curvature of the samples with z_i > 0.
+    """
+    breaks = problem.y - scores
+    order = np.argsort(breaks)
+    t, y = breaks[order], problem.y[order]
+    if np.isinf(problem.upper).all():
+        return (_root_of_parabolas(t, y, of_some(1.0 / problem.ridge, order)),) * 2
+    costs = np.broadcast_to(of_some(problem.upper, order), t.shape)
+    slopes = np.cumsum(costs) - float(costs[y > 0].sum())  # just after every break
+    rounding = 1e-12 * float(costs.sum())
+    low = int(np.searchsorted(slopes, -rounding))
+    high = int(np.searchsorted(slopes, rounding, side="right"))
+    last = t.size - 1
+    return float(t[min(low, last)]), float(t[min(high, last)])
+
+
+def _root_of_parabolas(t: Floats, y: Floats, costs: Floats) -> float:
+    """Return where Σ_{y=1, t_i > t} c_i (t − t_i) + Σ_{y=−1, t_i < t} c_i (t − t_i) = 0."""
+    costs = np.broadcast_to(costs, t.shape)
+    weight = np.cumsum(np.where(y > 0, 0.0, costs)) + _from_the_end(np.where(y > 0, costs, 0.0))
+    pull = np.cumsum(np.where(y > 0, 0.0, costs * t))
+    pull += _from_the_end(np.where(y > 0, costs * t, 0.0))
+    # Between t_k and t_{k+1} these are the sums; the slope at t_{k+1} has the same ones.
+    slopes = weight * np.append(t[1:], np.inf) - pull
+    k = int(np.searchsorted(slopes, 0.0)) if weight[-1] > 0 else t.size - 1
+    k = min(k, t.size - 1)
+    return float(pull[k] / weight[k]) if weight[k] > 0 else float(t[k])
+
+
+def _from_the_end(values: Floats) -> Floats:
+    """Return the sum of all that come after each."""
+    return np.append(np.cumsum(values[::-1])[::-1][1:], 0.0)
