@@ -11,10 +11,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 from joblib import cpu_count
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -26,6 +27,14 @@ _limits: Any = None
 _here = threading.local()
 
 
+@cache
+def _libraries() -> Any:
+    """Find the BLAS libraries once: the search reads the whole map of the process."""
+    import scipy.linalg  # noqa: F401  brings its own, which must be there to be found
+
+    return ThreadpoolController()
+
+
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Hold BLAS to one thread; the last of several concurrent users restores what was."""
@@ -33,7 +42,7 @@ def single_threaded_blas() -> Iterator[None]:
     with _lock:
         _users += 1
         if _users == 1:
-            _limits = threadpool_limits(limits=1, user_api="blas")
+            _limits = _libraries().limit(limits=1, user_api="blas")
     try:
         yield
     finally:
@@ -67,8 +76,8 @@ def in_parallel(
     ``alone`` keeps to this thread, for work that calls back into the caller's own functions.
     """
     stop = threading.Event()
-    helpers = min(n_threads(), len(parts)) - 1
-    if alone or helpers < 1:
+    helpers = 0 if alone or len(parts) < 2 else min(n_threads(), len(parts)) - 1
+    if helpers < 1:
         return [work(part, stop) for part in parts]
     results: list[Any] = [None] * len(parts)
     turn = itertools.count()  # its next() is atomic
@@ -109,5 +118,10 @@ def n_threads() -> int:
 def _available() -> int:
     """Cores of this process; the workers of joblib and Dask share them by OMP_NUM_THREADS."""
     share = os.environ.get("OMP_NUM_THREADS", "")
-    cores = int(cpu_count())
-    return min(cores, int(share)) if share.isdigit() and int(share) > 0 else cores
+    return min(_cores(), int(share)) if share.isdigit() and int(share) > 0 else _cores()
+
+
+@cache
+def _cores() -> int:
+    """Count them once: files of the system are read for it."""
+    return int(cpu_count())

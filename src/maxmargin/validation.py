@@ -129,7 +129,7 @@ def encode_labels(y: Any, classes: NDArray[Any] | None = None) -> tuple[NDArray[
         classes = np.unique(y)
         # Two classes need no search: a comparison is many times as fast.
         two = len(classes) == 2
-        return classes, (y == classes[1]) * 1 if two else np.searchsorted(classes, y)
+        return classes, (y == classes[1]).view(np.int8) if two else np.searchsorted(classes, y)
     codes = np.searchsorted(classes, y)
     strange = (codes == len(classes)) | (classes[np.minimum(codes, len(classes) - 1)] != y)
     if strange.any():
@@ -141,7 +141,9 @@ def encode_labels(y: Any, classes: NDArray[Any] | None = None) -> tuple[NDArray[
 
 
 def check_sample_weight(sample_weight: Any, X: Any) -> Floats:
-    """Return one weight a sample, of at least 0 and not all 0."""
+    """Return one weight a sample, of at least 0 and not all 0; without any, a 1 seen n times."""
+    if sample_weight is None:
+        return np.broadcast_to(1.0, X.shape[0])
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if (weights < 0).any():
         raise ValueError(

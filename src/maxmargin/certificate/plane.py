@@ -50,16 +50,17 @@ def _(
     assert solution.alpha is not None
     w, b = solution.w[0], float(solution.b[0])
     alpha = np.clip(solution.alpha, 0.0, problem.upper)
-    box = float(np.abs(alpha - solution.alpha).max()) / max(1.0, float(alpha.max()))
-    total = [float(alpha[problem.y == sign].sum()) for sign in (1.0, -1.0)]
+    outside = max(float((solution.alpha - alpha).max()), float((alpha - solution.alpha).max()))
+    box = outside / max(1.0, float(alpha.max()))
+    total = [float(np.sum(alpha, where=problem.y == sign)) for sign in (1.0, -1.0)]
     balance, factors = 0.0, np.ones(2)
     if problem.bias == "free":
         balance = abs(total[0] - total[1]) / max(1.0, sum(total))
         # The heavier class is shrunk until yᵀα = 0: α stays in its box.
         factors = np.array([min(total) / of_class if of_class else 0.0 for of_class in total])
-    repaired: Floats = np.where(problem.y > 0, factors[0], factors[1]) * alpha
-    passes = list(_passes(problem, w, b, alpha, repaired * problem.y))
-    alpha = repaired
+    signed: Floats = np.where(problem.y > 0, factors[0], -factors[1]) * alpha
+    passes = list(_passes(problem, w, b, alpha, signed))
+    np.abs(signed, out=alpha)
     from_alpha = np.sum([each.w for each in passes], axis=0)
     square = float(w @ w) + (b * b if problem.bias == "penalised" else 0.0)
     primal = 0.5 * square + sum(each.loss for each in passes)

@@ -265,13 +265,15 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         """Return checked X and y with class numbers and weights."""
         weights = validation.check_sample_weight(sample_weight, X)
         counts = slice(None) if (weights > 0).all() else weights > 0
-        classes, used = validation.encode_labels(y[counts])
+        classes, codes = validation.encode_labels(y[counts])
         validation.check_two_classes(classes)
-        codes = np.zeros(len(y), dtype=np.intp)
-        codes[counts] = used
+        if not isinstance(counts, slice):
+            used, codes = codes, np.zeros(len(y), dtype=codes.dtype)
+            codes[counts] = used
         of_class = validation.class_weights(weights, self.class_weight, classes, y[counts], codes)
+        weighted = weights if (of_class == 1.0).all() else weights * of_class[codes]
         rng = check_random_state(self.random_state)
-        return Training(X, y, classes, codes, weights, weights * of_class[codes], rng, of_class)
+        return Training(X, y, classes, codes, weights, weighted, rng, of_class)
 
     def _solve_all(
         self, training: Training, tasks: list[Task], starts: list[Any], max_iter: int

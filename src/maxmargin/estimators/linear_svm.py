@@ -205,20 +205,20 @@ class LinearSVC(LinearClassifier):
 
     def _pose(self, training: Training, task: Task) -> Any:
         X, labels, rows = training.X, task.labels, task.rows
-        costs = self.C * training.weights
+        # Equal weights are one number.
+        costs = training.weights[: 1 if np.ptp(training.weights) == 0.0 else None] * self.C
         if isinstance(X, RowBlocks) and rows.size < X.shape[0]:
             # Rows that do not take part cost nothing: picking the others would read them all.
             everything = np.zeros(X.shape[0])
-            everything[rows] = costs[rows]
+            everything[rows] = costs if costs.size == 1 else costs[rows]
             signs = np.ones(X.shape[0], dtype=labels.dtype)
             signs[rows] = labels
             costs, labels = everything, signs
         elif rows.size < X.shape[0]:
-            X, costs = X[rows], costs[rows]
+            X, costs = X[rows], costs if costs.size == 1 else costs[rows]
         if task.n_vectors > 1:
+            costs = np.broadcast_to(costs, labels.shape)
             return JointMarginProblem(X, labels, task.n_vectors, costs, self._bias)
-        if (costs == costs[0]).all():
-            costs = costs[:1]
         loss = "hinge" if np.isinf(self.C) else self.loss
         return LinearMarginProblem.of(X, labels, costs, loss, self._bias)
 

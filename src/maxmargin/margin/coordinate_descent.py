@@ -8,7 +8,7 @@ One α_i at a time goes to the minimum of ½‖w‖² + ½Σ D_i α_i² − Σ �
 
 and w moves along. A free bias is the multiplier b of yᵀα = 0: the term ½ρ(yᵀα)² of the augmented
 Lagrangian makes b move with every α, as the weight of one more feature of value √ρ would, and after
-every pass its center moves to where b is. A penalised bias is that feature with value 1.
+every pass its center moves to where b is. A penalised bias is the multiplier of yᵀα = b.
 
 Samples whose α is at a bound, and will stay there as far as the last pass can tell, are left out
 of the next ones; sweeps over the α between their bounds, which are few, come after each pass.
@@ -42,8 +42,8 @@ SWEEPS, FALL = 10, 0.1
 LOOK = 10
 # What Newton's method is expected to take: steps, and multiplications a second.
 STEPS, SPEED = 25, 4e9
-# The gap that goes with a violation of 1, as a first guess.
-GAP_OF_VIOLATION = 0.03
+# What is left of the gap that a pass meets once it is over, as a first guess.
+LEFT = 0.5
 # Stored numbers that are visited between two chances to stop.
 SLICE = 1 << 24
 
@@ -75,7 +75,7 @@ class CoordinateDescent:
         """Return the plane, and α that proves it."""
         ledger = Ledger(problem, self.features)
         descent = _Descent(problem, self.features, start, np.random.RandomState(self.seed))
-        n_iter, looked, expected, clock = 0, 0, GAP_OF_VIOLATION, progress.seconds
+        n_iter, looked, left_over, clock = 0, 0, LEFT, progress.seconds
         while True:
             n_iter += 1
             descent.one_pass()
@@ -83,7 +83,7 @@ class CoordinateDescent:
                 descent.dual_value, descent.errors, descent.violation, descent.snapshot
             )
             status = Status.STOPPED if stop else self.limits.reached(n_iter, progress)
-            if not (status or expected * descent.violation <= self.tol or n_iter - looked >= LOOK):
+            if not (status or left_over * descent.gap <= self.tol or n_iter - looked >= LOOK):
                 continue
             before, passes = ledger.gap, n_iter - looked
             descent.look(ledger)
@@ -97,7 +97,7 @@ class CoordinateDescent:
                 left = np.log(ledger.gap / self.tol) / fall * seconds if fall > 0.0 else np.inf
                 if left > descent.newton_seconds():
                     return self._polished(problem, ledger, n_iter, progress)
-            looked, expected = n_iter, 0.7 * ledger.gap / max(descent.violation, 1e-300)
+            looked, left_over = n_iter, min(1.0, ledger.gap / descent.gap)
 
     def _polished(
         self, problem: LinearMarginProblem, ledger: Ledger, n_iter: int, progress: Progress
@@ -124,21 +124,18 @@ class _Descent:
         self.problem, self.features, self.rng = problem, features, rng
         self.rows = features.rows
         self.squares = features.squared_lengths()
-        self.rho = {"none": 0.0, "penalised": 1.0}.get(
-            problem.bias, PENALTY * float(self.squares.mean())
-        )
+        self.rho = PENALTY * float(self.squares.mean()) if problem.bias != "none" else 0.0
         self.alpha, self.b = np.zeros(features.n_rows), 0.0
         self.w = np.zeros(features.n_columns)
         if start is not None and start.alpha is not None:
             self.alpha = np.clip(start.alpha, 0.0, problem.upper)
             self.w = features.combine(self.alpha * problem.y)
             self.b = start.b
-        if problem.bias == "penalised":
-            self.b = float(self.alpha @ problem.y)
         self.visited = self.open = np.arange(features.n_rows)
         # G beyond which a sample with α at 0, or at u, is left out.
         self.bounds = np.array([np.inf, -np.inf])
-        self.violation, self.errors = np.inf, 0
+        # What the last pass met: the gap Σ h − (αz − ½Dα²), relative to P, is summed on the way.
+        self.violation, self.gap, self.errors = np.inf, np.inf, 0
         self.slice = max(1, int(SLICE / (features.mean_stored + 1.0)))
 
     @property
@@ -146,7 +143,7 @@ class _Descent:
         """D(α), without the term of the multiplier."""
         value = float(self.alpha.sum()) - 0.5 * float(self.w @ self.w)
         if self.problem.bias == "penalised":
-            value -= 0.5 * self.b**2
+            value -= 0.5 * float(self.alpha @ self.problem.y) ** 2
         ridge = self.problem.ridge
         if ridge.any():
             value -= 0.5 * float(np.sum(np.where(np.isfinite(ridge), ridge, 0.0) * self.alpha**2))
@@ -155,30 +152,43 @@ class _Descent:
     def one_pass(self) -> None:
         """Visit the samples that are not left out, then the free α again and again."""
         order = self._shuffled(self.visited)
-        self.visited, (highest, lowest, errors) = self._sweep(order, self.bounds)
+        self.visited, (highest, lowest, errors, gap) = self._sweep(order, self.bounds)
         self.violation, self.errors = highest - lowest, int(errors)
+        self.gap = gap / max(self.dual_value + gap, np.finfo(float).tiny)
         self.bounds = np.array(
             [highest if highest > 0.0 else np.inf, lowest if lowest < 0.0 else -np.inf]
         )
         alpha = self.alpha[self.visited]
         free = self.visited[(alpha > 0.0) & (alpha < of_some(self.problem.upper, self.visited))]
+        self._again(free, FALL * self.violation)
+        if self.problem.bias != "none":
+            pull = self.b if self.problem.bias == "penalised" else 0.0
+            self.b += self.rho * (float(self.alpha @ self.problem.y) - pull)
+
+    def _again(self, free: Integers, enough: float) -> None:
+        """Sweep over the free α until they violate their conditions by less, or often enough."""
         nobody = np.array([np.inf, -np.inf])
-        for _ in range(SWEEPS if free.size else 0):
-            _, (highest, lowest, _) = self._sweep(free, nobody)
-            if highest - lowest < FALL * self.violation:
+        at_once = min(SWEEPS, max(1, self.slice // max(free.size, 1)))
+        for _ in range(0, SWEEPS if free.size else 0, at_once):
+            found = np.zeros(4)
+            self.b, violation = _visit_again(at_once, enough, *self._arguments(free, nobody, found))
+            if violation < enough:
                 break
-        if self.problem.bias == "free":
-            self.b += self.rho * float(self.alpha @ self.problem.y)
+
+    def _arguments(self, order: Integers, bounds: Floats, found: Floats) -> tuple[Any, ...]:
+        """Return what the compiled visits share."""
+        problem = self.problem
+        return (
+            self.rows, problem.y, problem.upper, problem.ridge, self.squares, self.rho, order,
+            self.alpha, self.w, bounds, self.b, found,
+        )  # fmt: skip
 
     def _sweep(self, order: Integers, bounds: Floats) -> tuple[Integers, Floats]:
         """Visit samples in turn; return those that are not left out, and what was found."""
-        problem, kept, found = self.problem, 0, np.array([-np.inf, np.inf, 0.0])
+        kept, found = 0, np.array([-np.inf, np.inf, 0.0, 0.0])
         for first in range(0, order.size, self.slice):
             part = order[first : first + self.slice]
-            n_kept, self.b = _visit(
-                self.rows, problem.y, problem.upper, problem.ridge, self.squares, self.rho, part,
-                self.alpha, self.w, self.b, bounds, found,
-            )  # fmt: skip
+            n_kept, self.b = _visit(*self._arguments(part, bounds, found))
             order[kept : kept + n_kept] = part[:n_kept]
             kept += n_kept
         return order[:kept], found
@@ -192,19 +202,24 @@ class _Descent:
 
     def look(self, ledger: Ledger) -> None:
         """Measure the gap, and begin anew with all samples whose α is not certain."""
-        b = self.b
-        scores = self.features.scores(self.w, b)
-        ledger.enter(Plane(self.w.copy(), b), scores, self.alpha)
-        self._settle(scores, ledger)
+        scores = self.features.scores(self.w, self.b)
+        low, high = (
+            best_biases(self.problem, scores, self.b) if self.problem.bias != "none" else (0.0, 0.0)
+        )
+        # The bias that suits w best is ahead of that which the α have led to.
+        shift = min(max(0.0, low), high)
+        scores += shift
+        ledger.enter(Plane(self.w.copy(), self.b + shift), scores, self.alpha)
+        self._settle(scores, high - low, ledger)
         self.visited = self.open
         self.bounds = np.array([np.inf, -np.inf])
 
-    def _settle(self, scores: Floats, ledger: Ledger) -> None:
+    def _settle(self, scores: Floats, doubt: float, ledger: Ledger) -> None:
         """Leave out for good the samples whose α is at its bound in every optimum.
 
         P is strongly convex in w: ‖w − w*‖ ≤ r = √(2(P − D)), so y g moves by ‖x‖r, and with b by
-        Rr more, R = max‖x‖, beyond what b is from the best one for w: as the scores move, so does
-        at most that best b, which is a weighted quantile of y − w·x or a mean of some of them.
+        Rr more, R = max‖x‖, beyond the interval of the best b for w: as the scores move, so at
+        most do its ends, which are weighted quantiles of y − w·x, or means of some of them.
         """
         problem = self.problem
         radius = np.sqrt(2.0 * max(ledger.primal - ledger.dual, 0.0))
@@ -213,8 +228,7 @@ class _Descent:
         if problem.bias == "penalised":
             reach = np.sqrt(self.squares + 1.0) * radius
         elif problem.bias == "free":
-            low, high = best_biases(problem, scores)
-            reach += lengths.max() * radius + max(abs(low), abs(high))
+            reach += lengths.max() * radius + doubt
         slopes = problem.y * scores - 1.0
         above = slopes > reach
         certain = above | ((slopes < -reach) & np.isfinite(problem.upper))
@@ -231,8 +245,6 @@ class _Descent:
             change[moved] = (target - self.alpha)[moved] * self.problem.y[moved]
             self.alpha[moved] = target[moved]
             self.w += self.features.combine(change)
-            if self.problem.bias == "penalised":
-                self.b += float(change.sum())
 
     def newton_seconds(self) -> float:
         """Return about how long Newton's method would take from here."""
@@ -247,9 +259,9 @@ class _Descent:
 
 
 @compiled
-def _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, b, bounds, found):
+def _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found):
     """Visit samples in turn; return how many remain, at the front of ``order``, and b."""
-    kept, errors = 0, 0
+    kept, errors, gap = 0, 0, 0.0
     u, D = upper[0], ridge[0]
     highest, lowest = found[0], found[1]
     for k in range(order.size):
@@ -265,6 +277,11 @@ def _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, b, bounds, foun
             errors += 1
         if np.isinf(D) or u == 0.0:
             continue
+        z = -slope
+        if np.isinf(u):
+            gap += 0.5 * max(z, 0.0) ** 2 / D - alpha[i] * (z - 0.5 * D * alpha[i])
+        else:
+            gap += u * max(z, 0.0) - alpha[i] * z
         slope += D * alpha[i]
         projected = slope
         if alpha[i] <= 0.0:
@@ -288,4 +305,20 @@ def _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, b, bounds, foun
                 b += rho * step
     found[0], found[1] = highest, lowest
     found[2] += errors
+    found[3] += gap
     return kept, b
+
+
+@compiled
+def _visit_again(
+    times, enough, rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found
+):
+    """Visit the same samples several times, until they are near enough; return b and how near."""
+    violation = np.inf
+    for _ in range(times):
+        found[0], found[1] = -np.inf, np.inf
+        _, b = _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found)
+        violation = found[0] - found[1]
+        if violation < enough:
+            break
+    return b, violation

@@ -13,7 +13,7 @@ So p_i is optimal when it has shares of the largest values only. Two methods tak
 largest, the projection of p_i + s_i/(C_i‖x_i‖²) onto the simplex. Classes that come nowhere near
 the largest value are left out for a while, and with them most samples. It is quick to begin with,
 and to the end where features are many and samples much unlike each other (Keerthi et al., *KDD*,
-2008). A free bias follows by the method of multipliers.
+2008). The bias follows by the proximal point method.
 
 *Semismooth Newton on the augmented Lagrangian* ends what that creeps on. The proximal point method
 on the dual, max D(p) − Σ_i C_i (δ/2)‖p_i − p⁰_i‖², asks in the primal for the minimum of
@@ -54,6 +54,8 @@ SLICE = 5e7
 ROUND, PASSES = 1e6, 16
 # Classes are left out whose value is below those with a share by this part of the worst violation.
 FAR = 0.5
+# The step of the bias, relative to the mean ‖x‖².
+BIAS = 0.1
 # Newton steps that a fit may take, and how much faster BLAS multiplies than a pass over rows does:
 # the sequential method may take as long as they would, so that no fit takes more than twice the
 # time of the better method.
@@ -61,7 +63,7 @@ STEPS, BLAS = 40, 8.0
 # The least δ to begin with; then it shrinks by as much as steps were few (steps up to, factor);
 # beyond, it is kept, and it grows where so many steps were not enough.
 NARROWEST = 0.1
-NARROWER = ((8, 0.2), (15, 0.5), (25, 1.0))
+NARROWER = ((0, 0.04), (8, 0.2), (15, 0.5), (25, 1.0))
 WIDER, MANY = 5.0, 40
 # A minimisation ends where what steps still promise is this fraction of the gap that δ leaves.
 ENOUGH = 0.1
@@ -128,6 +130,11 @@ class _Run:
     def __init__(self, tol: float, limits: Limits, progress: Progress) -> None:
         self.tol, self.limits, self.progress = tol, limits, progress
         self.status: Status | None = None
+
+    @property
+    def overdue(self) -> bool:
+        """Whether time is up."""
+        return self.limits.seconds is not None and self.progress.seconds >= self.limits.seconds
 
     def tell(self, dual: float, gap: float, errors: int, snapshot: Callable[[], Solution]) -> bool:
         """Report an iteration; return whether a limit or a callback ends the fit."""
@@ -280,16 +287,18 @@ class _Rows:
             ).T
         return total
 
-    def matrix(self) -> Any:
-        """Return the rows in float64, an array or a CSR matrix."""
-        return row_block(self.X, slice(0, self.n_rows), self.index)
+    def gram(self, chosen: Integers) -> Floats:
+        """Return x_i·x_j of the rows chosen."""
+        names = chosen if self.index is None else self.index[chosen]
+        X = row_block(self.X, slice(0, names.size), names)
+        product = X @ X.T
+        return np.asarray(product.toarray() if sparse.issparse(product) else product)
 
-    def augmented(self, has_bias: bool) -> Floats:
-        """Return the rows (x, 1), or x without a bias, as a dense array."""
-        out = np.ones((self.n_rows, self.n_columns + has_bias))
+    def augmented(self, has_bias: bool) -> Iterator[tuple[slice, Floats]]:
+        """Yield the rows (x, 1), or x without a bias, as dense blocks."""
         for block, rows in self._blocks():
-            out[block, : self.n_columns] = rows.toarray() if sparse.issparse(rows) else rows
-        return out
+            rows = rows.toarray() if sparse.issparse(rows) else rows
+            yield block, np.column_stack([rows, np.ones(len(rows))]) if has_bias else rows
 
     def squared_lengths(self) -> Floats:
         """Return ‖x_i‖² of every row."""
@@ -323,10 +332,11 @@ class _SequentialAscent:
         self.machine, self.rng = machine, rng
         n, c = machine.p.shape
         lengths = machine.rows.squared_lengths()
-        mean = float(lengths.mean())
-        # The weight of the constant feature: 1 where it is one; that of all others where the
-        # method of multipliers is free to choose.
-        self.step = {"none": 0.0, "penalised": 1.0, "free": mean or 1.0}[machine.problem.bias]
+        mean = float(lengths.mean()) if n else 1.0
+        # The proximal point method on the bias: a pass has ½(b − b⁰)²/step in place of a free one's
+        # 0, and besides a penalised one's ½b². A small step decouples samples from each other.
+        step = BIAS * (mean or 1.0)
+        self.step = {"none": 0.0, "penalised": min(step, 1.0), "free": step}[machine.problem.bias]
         self.curvature = machine.cost * np.maximum(lengths + self.step, 1e-12 * (mean or 1.0))
         if sparse.issparse(machine.problem.X):
             machine.w = np.asfortranarray(machine.w)
@@ -341,7 +351,7 @@ class _SequentialAscent:
     def dual(self) -> float:
         """D, apart from the balance of a free bias."""
         machine = self.machine
-        return self.flow - 0.5 * machine.square(machine.w, machine.b)
+        return self.flow - 0.5 * machine.square(machine.w, self.balance)
 
     def run(self, run: _Run) -> None:
         """Make passes until the gap is small, or Newton steps would take less time."""
@@ -354,7 +364,7 @@ class _SequentialAscent:
             times = int(np.clip(ROUND / work, 1, PASSES))
             budget -= times * work
             visits = np.concatenate([self.rng.permutation(order) for _ in range(times)])
-            gap, worst, errors = self._pass(visits, far)
+            gap, worst, errors = self._pass(visits, far, run)
             gap, errors, dual = gap / times, errors // times, self.dual
             if run.tell(dual, gap, errors, machine.snapshot):
                 return
@@ -371,12 +381,12 @@ class _SequentialAscent:
                 order, far = np.arange(n), np.inf
                 self.count[:] = c
 
-    def _pass(self, order: Integers, far: float) -> tuple[float, float, int]:
+    def _pass(self, order: Integers, far: float, run: _Run) -> tuple[float, float, int]:
         """Visit samples, in slices; return the gap met, the worst violation, and errors."""
         machine = self.machine
-        if machine.problem.bias == "free":
-            # The multipliers of Σ_i α_i^k = 0 move by what is violated.
-            machine.b += self.step * self.balance
+        # b⁰ becomes the b of the pass before.
+        machine.b *= 1.0 - machine.penalty * self.step
+        machine.b += self.step * self.balance
         step = max(1, int(SLICE / (4.0 * self.a_row * machine.p.shape[1])))
         gap, worst, errors = 0.0, 0.0, 0
         for first in range(0, order.size, step):
@@ -387,20 +397,23 @@ class _SequentialAscent:
             )  # fmt: skip
             gap, worst, errors = gap + met, max(worst, violation), errors + wrong
             self.flow += flow
+            if run.overdue:
+                break
         return gap, worst, errors
 
     def _measure(self) -> tuple[float, float]:
-        """Return the gap and P, with w and b made those of α again: rounding adds up."""
+        """Return the gap and P, with w made that of α again: rounding adds up."""
         machine = self.machine
         w, self.balance = machine.combined()
         machine.w[:] = w
-        if machine.problem.bias == "penalised":
-            machine.b[:] = self.balance
         near = np.empty(machine.labels.size, dtype=np.bool_)
         loss, slack, _ = survey(
             machine.values(), machine.labels, machine.cost, machine.p, np.inf, near
         )
-        return slack, 0.5 * machine.square(machine.w, machine.b) + loss
+        primal = 0.5 * machine.square(machine.w, machine.b) + loss
+        # A penalised b need not be Σα, but then it costs.
+        off = machine.penalty * float(np.sum((machine.b - self.balance) ** 2))
+        return slack + 0.5 * off, primal
 
 
 def _expected_work(machine: _Machine) -> float:
@@ -456,7 +469,7 @@ class _Newton:
             if self.gap <= AIM * run.tol * self.primal and machine.holds(self.primal, run.tol):
                 run.status = Status.CONVERGED
                 return
-            idle = 0 if self.gap < 0.9 * best else idle + 1
+            idle = 0 if self.gap < 0.9 * best or delta > NARROWEST else idle + 1
             best = min(best, self.gap)
             delta *= next((by for most, by in NARROWER if n_steps <= most), 1.0)
             if n_steps >= MANY:
@@ -693,17 +706,19 @@ class _Whole(_Way):
     def _preconditioner(self) -> Callable[[Floats], Floats]:
         c, size = self.ridge.shape
         H = np.zeros((c * size, c * size))
-        rows = self.rows.augmented(self.steps.machine.has_bias)
-        for k in range(c):
-            of_k = np.flatnonzero(self.member[:, k])
-            X, bend, share = rows[of_k], self.bend[of_k, k], (self.weight / self.size)[of_k]
-            here = slice(k * size, (k + 1) * size)
-            H[here, here] = (X * bend[:, np.newaxis]).T @ X
-            for m in range(k):
-                both = np.flatnonzero(self.member[of_k, m])
-                if both.size:
-                    Z = X[both]
-                    H[here, m * size : (m + 1) * size] = -(Z * share[both, np.newaxis]).T @ Z
+        blocks = H.reshape(c, size, c, size)
+        share = self.weight / self.size
+        for block, rows in self.rows.augmented(self.steps.machine.has_bias):
+            member = self.member[block]
+            for k in range(c):
+                of_k = np.flatnonzero(member[:, k])
+                X = rows[of_k]
+                blocks[k, :, k] += (X * self.bend[block][of_k, k, np.newaxis]).T @ X
+                for m in range(k):
+                    both = np.flatnonzero(member[of_k, m])
+                    if both.size:
+                        Z = X[both]
+                        blocks[k, :, m] -= (Z * share[block][of_k[both], np.newaxis]).T @ Z
         H[np.diag_indices(c * size)] += self.ridge.ravel()
         solve = factored(H)
         return lambda residual: solve(residual.ravel()).reshape(residual.shape)
@@ -717,45 +732,54 @@ class _ClassBlocks(_Way):
     """
 
     def _preconditioner(self) -> Callable[[Floats], Floats]:
-        size = self.ridge.shape[1]
+        c, size = self.ridge.shape
         members = [np.flatnonzero(column) for column in self.member.T]
-        if sum(min(of_k.size, size) ** 2 for of_k in members) > BLOCKS:
+        rows, columns = sum(of_k.size**2 for of_k in members), c * size**2
+        if min(rows, columns) > BLOCKS:
             return super()._preconditioner()
-        solves = [self._block(k, of_k) for k, of_k in enumerate(members)]
+        divide = self._by_rows(members) if rows < columns else self._by_columns(members)
 
-        def divide(residual: Floats) -> Floats:
-            step = np.array([solve(r) for solve, r in zip(solves, residual, strict=True)])
+        def divide_within(residual: Floats) -> Floats:
+            step = divide(residual)
             return step - step.mean(axis=0)
 
-        return divide
+        return divide_within
 
-    def _block(self, k: int, of_k: Integers) -> Callable[[Floats], Floats]:
-        """Return the inverse of diag(ridge) + ZᵀZ, Z the rows (x, 1)√bend of class k."""
-        ridge, root = self.ridge[k].copy(), np.sqrt(self.bend[of_k, k])
-        if self.steps.machine.has_bias:
-            ridge[-1] = max(ridge[-1], LEAST * float(root @ root))
-        rows = self.rows.take(of_k)
-        if of_k.size >= ridge.size:
-            Z = rows.augmented(self.steps.machine.has_bias) * root[:, np.newaxis]
-            block = Z.T @ Z
-            block[np.diag_indices(ridge.size)] += ridge
-            return factored(block)
-        # Fewer rows than features: by Woodbury's formula it takes the inverse of I + Z ridge⁻¹ Zᵀ.
-        d, X = rows.n_columns, rows.matrix()
-        gram = X @ X.T
-        gram = (gram.toarray() if sparse.issparse(gram) else gram) * np.outer(root, root)
-        gram[np.diag_indices(root.size)] += 1.0
-        if d < ridge.size:
-            gram += np.outer(root, root) / ridge[-1]
-        solve = factored(gram)
+    def _by_columns(self, members: list[Integers]) -> Callable[[Floats], Floats]:
+        """Factor the blocks diag(ridge) + Σ_i bend_i (x_i, 1)(x_i, 1)ᵀ."""
+        blocks = np.array([np.diag(ridge) for ridge in self.ridge])
+        root = np.sqrt(self.bend)
+        for some, rows in self.rows.augmented(self.steps.machine.has_bias):
+            for k, of_k in enumerate(members):
+                here = of_k[slice(*np.searchsorted(of_k, [some.start, some.stop]))]
+                Z = rows[here - some.start] * root[here, k, np.newaxis]
+                blocks[k] += Z.T @ Z
+        solves = [factored(block) for block in blocks]
+        return lambda residual: np.array(
+            [solve(r) for solve, r in zip(solves, residual, strict=True)]
+        )
+
+    def _by_rows(self, members: list[Integers]) -> Callable[[Floats], Floats]:
+        """Factor I + Z ridge⁻¹ Zᵀ of every class, Z its rows (x, 1)√bend (Woodbury's formula)."""
+        has_bias = self.steps.machine.has_bias
+        ridge, root = self.ridge.copy(), np.sqrt(self.bend)
+        if has_bias:
+            ridge[:, -1] = np.maximum(ridge[:, -1], LEAST * self.bend.sum(axis=0))
+        solves = []
+        for k, of_k in enumerate(members):
+            gram = self.rows.gram(of_k) + (1.0 / ridge[k, -1] if has_bias else 0.0)
+            gram *= np.outer(root[of_k, k], root[of_k, k])
+            gram[np.diag_indices(of_k.size)] += 1.0
+            solves.append(factored(gram))
 
         def divide(residual: Floats) -> Floats:
             step = residual / ridge
-            change = root * (X @ step[:d] + step[d:].sum())
-            change = root * solve(change)
-            step[:d] -= X.T @ change
-            step[d:] -= change.sum() / ridge[d:]
-            return step
+            change = root * self.rows.scores(*_parted(step, has_bias))
+            for k, of_k in enumerate(members):
+                change[of_k, k] = solves[k](change[of_k, k])
+            change *= root
+            whole = _augmented(self.rows.combine(change), change.sum(axis=0), has_bias)
+            return step - whole / ridge
 
         return divide
 

@@ -27,12 +27,14 @@ from ..problem import LinearMarginProblem
 from ..samples import Floats
 from ..solution import Limits, Progress, Solution, Status
 from .newton import Factored
-from .planes import Ledger, Plane, squared
+from .planes import Ledger, Plane, dual_value, squared
 
 # How far towards the boundary a step goes, and the largest power of what the predictor achieved.
 NEARLY, POWER = 0.995, 3
 # Steps without a smaller gap before giving up: rounding allows no more.
 PATIENCE = 15
+# Times the slack: α/u, or 1 − α/u, that is as good as 0.
+NEGLIGIBLE = 0.1
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class InteriorPoint:
             ledger.enter(iterate.plane, iterate.scores, iterate.whole_alpha)
             idle = idle + 1 if ledger.gap > 0.99 * before else 0
             if ledger.gap <= self.tol:
+                self._at_bounds(iterate, ledger)
                 return ledger.solution(Status.CONVERGED, n_iter, progress)
             if n_iter:
                 stop = progress.iteration(
@@ -77,6 +80,12 @@ class InteriorPoint:
                     return ledger.solution(status, n_iter, progress)
             n_iter += 1
             iterate.step()
+
+    def _at_bounds(self, iterate: _Iterate, ledger: Ledger) -> None:
+        """Put α that are on their way to a bound there, where the gap remains small enough."""
+        dual, alpha = dual_value(ledger.problem, self.features, iterate.rounded_alpha)
+        if (ledger.primal - dual) <= self.tol * ledger.primal:
+            ledger.dual, ledger.alpha = dual, alpha
 
 
 class _Change(NamedTuple):
@@ -134,6 +143,16 @@ class _Iterate:
     def whole_alpha(self) -> Floats:
         """α, 0 of samples that do not count."""
         return np.where(self.counts, self.alpha, 0.0)
+
+    @property
+    def rounded_alpha(self) -> Floats:
+        """α, at its bound where what is complementary to it is far from 0."""
+        alpha = self.whole_alpha
+        if self.xi is None or self.upper is None:
+            scale = 1.0 / np.maximum(self.ridge, np.finfo(float).tiny)
+            return np.where(alpha < NEGLIGIBLE * scale * self.slack, 0.0, alpha)
+        alpha = np.where(alpha < NEGLIGIBLE * self.upper * self.slack, 0.0, alpha)
+        return np.where(self.mu < NEGLIGIBLE * self.upper * self.xi, self.upper, alpha)
 
     @property
     def errors(self) -> int:

@@ -139,10 +139,9 @@ class _Run:
             sizes.append(n)
         if not sizes:
             return None
-        order = np.random.RandomState(0).permutation(len(problem.y))
-        plane = None
+        plane, rng = None, np.random.default_rng(0)
         for size in reversed(sizes):
-            rows = np.sort(order[:size])
+            rows = np.sort(rng.choice(len(problem.y), size, replace=False, shuffle=False))
             here = features.restrict(rows)
             some = restricted(problem, rows, here.X, len(problem.y) / size)
             if abs(some.y.sum()) < size and not self.status:  # both classes
@@ -213,14 +212,14 @@ class _Steps:
         *,
         settles: bool = False,
     ) -> None:
-        self.problem, self.features, self.settles = problem, features, settles
-        self.state = replace(state, scores=state.scores.copy(), alpha=state.alpha.copy())
+        self.problem, self.features, self.settles, self.state = problem, features, settles, state
         self.rows: Integers | None = None
         self.reach = np.inf
         self.M: Floats | None = None
         self.v = np.zeros(state.a.size)
         self.constant, self.errors_held = 0.0, 0
-        self._sum = self._total(self.state.alpha * problem.y)
+        self._change = state.alpha * problem.y
+        self._sum = self._total(self._change)
         costs = squared(problem)
         self._costs = problem.upper if costs is None else costs
         self._curvature = _Curvature(features, self._costs)
@@ -228,13 +227,16 @@ class _Steps:
     @classmethod
     def on_some_rows(cls, problem: LinearMarginProblem, features: Any, state: State) -> _Steps:
         """Let the rows near the kink take part, a share of them all."""
-        z = 1.0 - problem.y * state.scores
+        z = np.multiply(problem.y, state.scores)
+        np.subtract(1.0, z, out=z)
         costs = squared(problem)
         distance = off_kink(z, state.delta if costs is None else 0.0)
         reach = share_of(distance)
-        rows = np.flatnonzero(distance <= reach)
-        held = np.ones(z.size, dtype=bool)
-        held[rows] = False
+        near = distance <= reach
+        del distance
+        rows = np.flatnonzero(near)
+        sloping = z > 0.0
+        sloping[rows] = False
         taking_part = features.restrict(rows)
         here = replace(
             state,
@@ -244,14 +246,14 @@ class _Steps:
         )
         steps = cls(restricted(problem, rows, taking_part.X), taking_part, here)
         steps.rows, steps.reach = rows, reach
-        sloping = held & (z > 0.0)
         steps.errors_held = int(np.count_nonzero(sloping & (z > 1.0)))
         if costs is None:
             # Off the kink α is at a bound.
-            state.alpha[held] = 0.0
+            state.alpha[~near] = 0.0
             state.alpha[sloping] = of_some(problem.upper, sloping)
-            signed = np.where(sloping, state.alpha * problem.y, 0.0)
-            steps.constant = float(np.abs(signed).sum())
+            signed = np.multiply(state.alpha, problem.y, out=z)
+            signed[near] = 0.0
+            steps.constant = float(signed @ problem.y)
         else:
             costs = np.where(sloping, costs, 0.0)
             steps.M = features.moments(costs)
@@ -265,10 +267,7 @@ class _Steps:
     def hand_back(self, state: State) -> None:
         """Tell all rows what came out."""
         state.a, state.delta = self.state.a, self.state.delta
-        if self.rows is None:
-            state.scores, state.alpha = self.state.scores, self.state.alpha
-            state.center = self.state.center
-        else:
+        if self.rows is not None:
             state.alpha[self.rows] = self.state.alpha
             state.center = state.alpha.copy()
 
@@ -332,17 +331,17 @@ class _Steps:
 
     def _project(self) -> None:
         """Make α that of the scores, and all sums that go with it."""
-        state, problem = self.state, self.problem
-        before, alpha = state.alpha, np.empty_like(state.alpha)
+        state, problem, change = self.state, self.problem, self._change
         arrays = (state.scores, problem.y, state.center, problem.upper, problem.ridge)
         done = in_parallel(
-            lambda k, stop: _project(*arrays, state.delta, alpha, k, min(k + PART, before.size)),
-            _parts(before.size),
+            lambda k, stop: _project(
+                *arrays, state.delta, state.alpha, change, k, min(k + PART, change.size)
+            ),
+            _parts(change.size),
         )
         self.slack, losses, errors = np.sum(done, axis=0)
         self.errors = int(errors) + self.errors_held
-        state.alpha = alpha
-        self._sum = self._sum + self._total((alpha - before) * problem.y)
+        self._sum = self._sum + self._total(change)
         self.value = (
             0.5 * float(state.a @ self._apply(state.a))
             - float(self.v @ state.a)
@@ -504,11 +503,12 @@ def share_of(distances: Floats) -> float:
 
 def smoothed(problem: LinearMarginProblem, scores: Floats, delta: float) -> Floats:
     """Return α of the loss rounded off over a width of δ."""
-    alpha = np.empty(scores.size)
-    zero = np.zeros(1)
-    for k in _parts(scores.size):
-        some = slice(k, min(k + PART, scores.size))
-        _project(scores, problem.y, zero, problem.upper, problem.ridge, delta, alpha, k, some.stop)
+    alpha, change = np.zeros(scores.size), np.empty(scores.size)
+    arrays = (scores, problem.y, np.zeros(1), problem.upper, problem.ridge)
+    in_parallel(
+        lambda k, stop: _project(*arrays, delta, alpha, change, k, min(k + PART, scores.size)),
+        _parts(scores.size),
+    )
     return alpha
 
 
@@ -583,8 +583,11 @@ def _parts(n: int) -> range:
 
 
 @compiled
-def _project(scores, y, center, upper, ridge, delta, alpha, first, last):
-    """Fill in α = clip((u z + δ α⁰)/(u D + δ), 0, u); return Σ h − (α z − ½Dα²), Σ h, errors."""
+def _project(scores, y, center, upper, ridge, delta, alpha, change, first, last):
+    """Fill in α = clip((u z + δ α⁰)/(u D + δ), 0, u) and y times its change.
+
+    Return Σ h − (α z − ½Dα²), Σ h, and the number of errors.
+    """
     slack, losses, errors = 0.0, 0.0, 0.0
     u, D = upper[0], ridge[0]
     for i in range(first, last):
@@ -604,6 +607,7 @@ def _project(scores, y, center, upper, ridge, delta, alpha, first, last):
             a = max(z, 0.0) / D
             loss = 0.5 * a * max(z, 0.0)
         losses += loss
+        change[i] = (a - alpha[i]) * y[i]
         alpha[i] = a
     return slack, losses, errors
 

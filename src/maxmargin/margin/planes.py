@@ -116,57 +116,72 @@ def dual_value(problem: LinearMarginProblem, features: Any, alpha: Floats) -> tu
         alpha = balanced(problem, alpha)
     signed = alpha * problem.y
     w = features.combine(signed)
-    value = float(alpha.sum()) - 0.5 * float(w @ w)
+    value = float(signed @ problem.y) - 0.5 * float(w @ w)
     if problem.bias == "penalised":
         value -= 0.5 * float(signed.sum()) ** 2
     if problem.ridge.any():
         ridge = np.where(np.isfinite(problem.ridge), problem.ridge, 0.0)
-        value -= 0.5 * _weighted_sum(ridge, np.square(alpha))
+        value -= 0.5 * _weighted_sum(ridge, np.square(alpha, out=signed))
     return value, alpha
 
 
 def balanced(problem: LinearMarginProblem, alpha: Floats) -> Floats:
     """Take from the heavier class until yᵀα = 0: from α between its bounds if they are enough."""
     excess = float(problem.y @ alpha)
+    if excess == 0.0:
+        return alpha
     heavier = problem.y == np.sign(excess)
     for some in (heavier & (alpha < problem.upper), heavier):
-        total = float(alpha[some].sum())
+        total = float(np.sum(alpha, where=some))
         if total > 0.0 and total >= abs(excess):
-            return np.where(some, alpha * (1.0 - abs(excess) / total), alpha)
-    return alpha if excess == 0.0 else np.zeros_like(alpha)
+            alpha = alpha.copy()
+            return np.multiply(alpha, 1.0 - abs(excess) / total, out=alpha, where=some)
+    return np.zeros_like(alpha)
 
 
-def best_biases(problem: LinearMarginProblem, scores: Floats) -> tuple[float, float]:
-    """Return the least and the largest t for which the scores plus t have the least loss.
+def best_biases(
+    problem: LinearMarginProblem, scores: Floats, b: float = 0.0
+) -> tuple[float, float]:
+    """Return the least and the largest t for which b + t is the best bias of these scores.
 
-    Where the slope −Σ α_i(t) y_i of the loss changes sign: for the hinge it rises by u_i at every
-    t = y_i − s_i, for the squared hinge by the curvature of the samples with z_i > 0.
+    Where the slope −Σ α_i(t) y_i [+ b + t] of the objective changes sign: for the hinge it rises by
+    u_i at every t = y_i − s_i, for the squared hinge by the curvature of the samples with z_i > 0.
     """
     breaks = problem.y - scores
     order = np.argsort(breaks)
     t, y = breaks[order], problem.y[order]
+    kappa = float(problem.bias == "penalised")
     if np.isinf(problem.upper).all():
-        return (_root_of_parabolas(t, y, of_some(1.0 / problem.ridge, order)),) * 2
+        return (_root_of_parabolas(t, y, of_some(1.0 / problem.ridge, order), kappa, b),) * 2
     costs = np.broadcast_to(of_some(problem.upper, order), t.shape)
-    slopes = np.cumsum(costs) - float(costs[y > 0].sum())  # just after every break
-    rounding = 1e-12 * float(costs.sum())
-    low = int(np.searchsorted(slopes, -rounding))
-    high = int(np.searchsorted(slopes, rounding, side="right"))
-    last = t.size - 1
-    return float(t[min(low, last)]), float(t[min(high, last)])
+    slopes = np.cumsum(costs) - float(costs[y > 0].sum())  # just after every break, without κ
+    rounding, last = 1e-12 * float(costs.sum()), t.size - 1
+    low = min(int(np.searchsorted(slopes + kappa * (b + t), -rounding)), last)
+    if kappa:
+        before = slopes[low] - costs[low]
+        root = float(t[low]) if before + b + t[low] <= 0.0 else -float(before) - b
+        return root, root
+    high = min(int(np.searchsorted(slopes, rounding, side="right")), last)
+    return float(t[low]), float(t[high])
 
 
-def _root_of_parabolas(t: Floats, y: Floats, costs: Floats) -> float:
-    """Return where Σ_{y=1, t_i > t} c_i (t − t_i) + Σ_{y=−1, t_i < t} c_i (t − t_i) = 0."""
+def _root_of_parabolas(t: Floats, y: Floats, costs: Floats, kappa: float, b: float) -> float:
+    """Return where κ(b + t) + Σ_{y=1, t_i > t} c_i (t − t_i) + Σ_{y=−1, t_i < t} … = 0."""
     costs = np.broadcast_to(costs, t.shape)
     weight = np.cumsum(np.where(y > 0, 0.0, costs)) + _from_the_end(np.where(y > 0, costs, 0.0))
-    pull = np.cumsum(np.where(y > 0, 0.0, costs * t))
+    pull = np.cumsum(np.where(y > 0, 0.0, costs * t)) - kappa * b
     pull += _from_the_end(np.where(y > 0, costs * t, 0.0))
+    weight += kappa
     # Between t_k and t_{k+1} these are the sums; the slope at t_{k+1} has the same ones.
-    slopes = weight * np.append(t[1:], np.inf) - pull
-    k = int(np.searchsorted(slopes, 0.0)) if weight[-1] > 0 else t.size - 1
-    k = min(k, t.size - 1)
-    return float(pull[k] / weight[k]) if weight[k] > 0 else float(t[k])
+    slopes = weight[:-1] * t[1:] - pull[:-1]
+    k = int(np.searchsorted(slopes, 0.0))
+    first = (
+        float(np.sum(np.where(y > 0, costs, 0.0))) + kappa,
+        float(np.sum(np.where(y > 0, costs * t, 0.0))) - kappa * b,
+    )
+    if first[0] * t[0] >= first[1]:  # left of all breaks
+        return first[1] / first[0]
+    return float(pull[k] / weight[k]) if weight[k] > 0.0 else float(t[k])
 
 
 def _from_the_end(values: Floats) -> Floats:
