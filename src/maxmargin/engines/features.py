@@ -7,6 +7,7 @@ whatever the type of X, on all cores. Nothing of the size of X is made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from threading import Event
 from typing import Any
 
@@ -119,7 +120,7 @@ class Features:
         """X as compiled kernels take it."""
         return rows_of(self.X)
 
-    @property
+    @cached_property
     def mean_stored(self) -> float:
         """Stored numbers a row."""
         if isinstance(self.X, RowBlocks):

@@ -167,10 +167,21 @@ class LinearSVC(LinearClassifier):
             super()._fit(X, y, sample_weight)
 
     def _begin(self, training: Training) -> None:
+        if isinstance(training.X, RowBlocks):
+            self._check_blocks(training)
         if self.multi_class == "crammer_singer" and len(training.classes) > 2:
             self._check_joint()
         self._clock = Progress()  # of all tasks together
         self._seed = int(training.rng.randint(2**31 - 1))
+
+    def _check_blocks(self, training: Training) -> None:
+        joint = self.multi_class == "crammer_singer" and len(training.classes) > 2
+        if joint or self.solver == "coordinate-descent":
+            asked = "multi_class='crammer_singer'" if joint else f"solver={self.solver!r}"
+            raise ValueError(
+                f"{asked} visits rows in any order, which RowBlocks do not allow: use "
+                "solver='newton' with multi_class='ovr' or 'ovo', or an array (np.memmap too)."
+            )
 
     def _check_joint(self) -> None:
         if self.solver != "auto":
@@ -344,8 +355,8 @@ class LinearSVC(LinearClassifier):
 def suited(problem: LinearMarginProblem) -> str:
     """Return the solver that suits a problem by its shape and density."""
     n, d = problem.X.shape
-    is_sparse = sparse.issparse(problem.X) or getattr(problem.X, "sparse", False)
-    return "coordinate-descent" if is_sparse and (d > NARROW or d > n) else "newton"
+    wide = d > NARROW or d > n
+    return "coordinate-descent" if sparse.issparse(problem.X) and wide else "newton"
 
 
 def _support(training: Training, tasks: list[Task], solutions: list[Solution]) -> dict[str, Any]:
