@@ -73,8 +73,8 @@ WHOLE, BLOCKS = 1000, 1 << 25
 LEAST = 1e-3
 # Conjugate gradients: the accuracy of a direction, and products for it at most.
 ACCURACY, PRODUCTS = 0.1, 300
-# Points that a line search looks at.
-SEARCH = 40
+# Points that a line search looks at, and how many times a step it goes at most.
+SEARCH, FARTHEST = 40, 64.0
 # Numbers of rows that are copied to spare finding them again.
 HELD = 1 << 22
 # Multiplications, and numbers of a pass over samples, that are shared between cores.
@@ -345,7 +345,7 @@ class _SequentialAscent:
         self.count = np.full(n, c, dtype=np.int32)
         self.names = machine.rows.names
         self.a_row = row_length(machine.problem.X)
-        self.flow = float(machine.cost @ (1.0 - machine.p[machine.own]))
+        self.flow = machine.flow
 
     @property
     def dual(self) -> float:
@@ -469,7 +469,9 @@ class _Newton:
             if self.gap <= AIM * run.tol * self.primal and machine.holds(self.primal, run.tol):
                 run.status = Status.CONVERGED
                 return
-            idle = 0 if self.gap < 0.9 * best or delta > NARROWEST else idle + 1
+            # Few steps for a large δ are no bad sign: it shrinks by much then.
+            early = delta > NARROWEST and n_steps <= NARROWER[1][0]
+            idle = 0 if self.gap < 0.9 * best or early else idle + 1
             best = min(best, self.gap)
             delta *= next((by for most, by in NARROWER if n_steps <= most), 1.0)
             if n_steps >= MANY:
@@ -615,8 +617,13 @@ def line_search(slope: Callable[[float], float], first: float) -> float:
             low, at_low = t, at
         else:
             high, at_high = t, at
-        share = at_low / (at_low - at_high)
-        t = 4.0 * t if np.isinf(high) else low + (high - low) * min(max(share, 0.1), 0.9)
+        if np.isinf(high):
+            if t >= FARTHEST:
+                return t
+            t *= 4.0
+        else:
+            share = at_low / (at_low - at_high)
+            t = low + (high - low) * min(max(share, 0.1), 0.9)
     slope(low)
     return low
 
@@ -881,24 +888,31 @@ def square_rows(rows, names, out):
 
 
 @compiled
-def simplex_threshold(v, count, notes):
+def simplex_threshold(v, count, own, notes):
     """Return θ for which Σ max(v_k − θ, 0) = 1 over the first ``count`` entries.
 
-    The largest entries are looked for one after the other: few of them have a share.
+    To that of the own class 1 is to be added: a share near 1 is told from 1 by what its rivals
+    have, which the sum must not lose. The largest entries are looked for one after the other:
+    few of them have a share.
     """
-    notes[:count] = v[:count]
-    total, theta = 0.0, -np.inf
+    for k in range(count):
+        notes[k] = k
+    total, theta, above = 0.0, -np.inf, 1.0
     for r in range(count):
-        best = r
-        for k in range(r + 1, count):
-            if notes[k] > notes[best]:
-                best = k
-        value = notes[best]
+        best, value = r, -np.inf
+        for m in range(r, count):
+            k = notes[m]
+            full = v[k] + 1.0 if k == own else v[k]
+            if full > value:
+                best, value = m, full
         if value <= theta:
             break
+        k = notes[best]
         notes[best] = notes[r]
-        total += value
-        theta = (total - 1.0) / (r + 1)
+        if k == own:
+            above = 0.0
+        total += v[k]
+        theta = (total - above) / (r + 1)
     return theta
 
 
@@ -913,16 +927,16 @@ def sequential_pass(
     violation, samples on the wrong side, and the change of Σ_i α_i^y.
     """
     c = w.shape[0]
-    s, v, notes, steps = np.empty(c), np.empty(c), np.empty(c), np.empty(c)
-    moved = np.empty(c, dtype=classes.dtype)
+    s, v, every, steps = np.empty(c), np.empty(c), np.empty(c), np.empty(c)
+    moved, notes = np.empty(c, dtype=classes.dtype), np.empty(c, dtype=np.int64)
     gap, worst, errors, flow = 0.0, 0.0, 0, 0.0
     for place in range(order.size):
         i = order[place]
         if place + 2 < order.size:
             row_prefetch(rows, names[order[place + 2]])
         here, mine, share = classes[i], count[i], p[i]
-        class_scores(rows, names[i], w, here, mine, s, notes)
-        top, least, mean, own, rival = -np.inf, np.inf, 0.0, 0.0, -np.inf
+        class_scores(rows, names[i], w, here, mine, s, every)
+        top, least, own, rival = -np.inf, np.inf, -np.inf, -np.inf
         for m in range(mine):
             k = here[m]
             s[m] += b[k]
@@ -933,10 +947,10 @@ def sequential_pass(
                 s[m] += 1.0
             top = max(top, s[m])
             if share[k] > 0.0:
-                mean += share[k] * s[m]
                 least = min(least, s[m])
+        for m in range(mine):
+            gap += cost[i] * share[here[m]] * (top - s[m])
         errors += rival >= own
-        gap += cost[i] * (top - mean)
         worst = max(worst, top - least)
         m = 0
         while m < mine:
@@ -949,13 +963,21 @@ def sequential_pass(
         count[i] = mine
         if mine < 2 or top <= least:
             continue
+        given, at = 0.0, -1  # what the rivals have, and the place of the own class
         for m in range(mine):
-            v[m] = share[here[m]] + (s[m] - top) / curvature[i]
-        theta = simplex_threshold(v, mine, notes)
+            k = here[m]
+            if k == labels[i]:
+                at = m
+            else:
+                given += share[k]
+        for m in range(mine):
+            v[m] = (-given if m == at else share[here[m]]) + (s[m] - top) / curvature[i]
+        theta = simplex_threshold(v, mine, at, notes)
         n_moved = 0
         for m in range(mine):
             k = here[m]
-            new = min(max(v[m] - theta, 0.0), 1.0)
+            new = v[m] - theta if m != at else v[m] + 1.0 - theta
+            new = min(max(new, 0.0), 1.0)
             if new != share[k]:
                 step = cost[i] * (share[k] - new)
                 share[k] = new
@@ -977,19 +999,21 @@ def smoothed_losses(values, along, t, labels, cost, center, delta, p):
     first by t.
     """
     n, c = values.shape
-    s, v, notes = np.empty(c), np.empty(c), np.empty(c)
+    s, v, notes = np.empty(c), np.empty(c), np.empty(c, dtype=np.int64)
     total, gap, slope = 0.0, 0.0, 0.0
     for i in range(n):
-        y, top = labels[i], -np.inf
+        y, top, given = labels[i], -np.inf, 0.0
         for k in range(c):
             s[k] = values[i, k] + t * along[i, k] + (1.0 if k != y else 0.0)
             top = max(top, s[k])
+            given += center[i, k] if k != y else 0.0
         for k in range(c):
-            v[k] = center[i, k] + (s[k] - top) / delta
-        theta = simplex_threshold(v, c, notes)
+            v[k] = (center[i, k] if k != y else -given) + (s[k] - top) / delta
+        theta = simplex_threshold(v, c, y, notes)
         mean, moved, change = 0.0, 0.0, 0.0
         for k in range(c):
-            share = min(max(v[k] - theta, 0.0), 1.0)
+            share = v[k] - theta if k != y else v[k] + 1.0 - theta
+            share = min(max(share, 0.0), 1.0)
             p[i, k] = share
             mean += share * (s[k] - top)
             moved += (share - center[i, k]) ** 2
@@ -1010,17 +1034,17 @@ def survey(values, labels, cost, p, reach, near):
     loss, gap, errors = 0.0, 0.0, 0
     for i in range(n):
         y = labels[i]
-        top, second, best, mean = -np.inf, -np.inf, 0, 0.0
+        top, second, best = -np.inf, -np.inf, 0
         for k in range(c):
             s = values[i, k] + (1.0 if k != y else 0.0)
-            mean += p[i, k] * s
             if s > top:
                 top, second, best = s, top, k
             else:
                 second = max(second, s)
         own = values[i, y]
         loss += cost[i] * (top - own)
-        gap += cost[i] * (top - mean)
+        for k in range(c):
+            gap += cost[i] * p[i, k] * (top - values[i, k] - (1.0 if k != y else 0.0))
         errors += best != y and top - 1.0 >= own
         near[i] = p[i, best] < 1.0 or top - second <= reach
     return loss, gap, errors

@@ -418,9 +418,8 @@ class _Steps:
         if free.size:
             K = rows.gram()
             K[np.diag_indices(free.size)] += 1.0 / self._weights(free)
-            factor = cho_factor(K, lower=True, overwrite_a=True, check_finite=False)
-            q = -cho_solve(factor, rows.scores(g_w), check_finite=False)
-            one = cho_solve(factor, one, check_finite=False)
+            system = Factored(K)
+            q, one = -system.solve(rows.scores(g_w)), system.solve(one)
         step = np.zeros(gradient.size)
         if self.problem.bias != "none":
             kappa = 1.0 if self.problem.bias == "penalised" else 0.0
@@ -564,14 +563,16 @@ class Factored:
     def __init__(self, H: Floats) -> None:
         self.scale = 1.0 / np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
         scaled = H * self.scale[:, np.newaxis] * self.scale
-        lift = 0.0
-        while True:
-            scaled[np.diag_indices(self.scale.size)] = 1.0 + lift
+        diagonal, lift = np.diag_indices(self.scale.size), 0.0
+        while lift <= 1.0:
+            scaled[diagonal] = 1.0 + lift
             try:
                 self.factor = cho_factor(scaled, lower=True, check_finite=False)
                 return
             except LinAlgError:
                 lift = max(10.0 * lift, 1e-14)
+        # Not a number of it can be relied on: the diagonal, then, and short steps.
+        self.factor = np.eye(self.scale.size), True
 
     def solve(self, right: Floats) -> Floats:
         """Return H⁻¹r."""
