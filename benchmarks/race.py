@@ -5,6 +5,7 @@ A contestant is a function of a benchmark module. Called with its options it ret
 is inside. A judge, ``judge(model, X, y)``, then states facts about the model, the same for all.
 A contestant that likes its data in another form than they were saved in is told by the name of a
 function ``form(X)``: it is applied before the clock, and the judge sees the data as saved.
+The warm-up is a fit of few rows, or ``fit.warm_up(X, y)`` where ``fit`` has one.
 
 Run as a program, this module is the fresh process of one contestant:
 
@@ -14,17 +15,20 @@ Run as a program, this module is the fresh process of one contestant:
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import gc
 import importlib
 import json
 import math
 import os
 import platform
 import resource
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -43,12 +47,16 @@ PACKAGES = ("maxmargin", "numpy", "scipy", "scikit-learn", "numba")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one contestant did: seconds of every repetition, extra memory in bytes, facts."""
+    """What one contestant did: seconds of every repetition, extra memory in bytes, facts.
+
+    ``peak`` is the largest resident size of the whole process, imports and data included.
+    """
 
     seconds: list[float]
     extra_memory: int
     data_memory: int
     facts: dict[str, Any]
+    peak: int = 0
 
     @property
     def best(self) -> float:
@@ -137,21 +145,42 @@ def run(
     *,
     judge: str,
     laps: Sequence[dict[str, Any]] = ({},),
-    repeats: int = 3,
+    repeats: int | Sequence[int] = 3,
     form: str | None = None,
     long: float = math.inf,
+    limits: Sequence[float] | None = None,
 ) -> list[Outcome]:
     """Race one contestant in a process of its own; return an outcome for the options of each lap.
 
     Laps take turns, so that what the machine does meanwhile slows all of them alike. Memory is
-    the peak of a lap's first fit and of those before it. Fits that take longer than ``long``
-    seconds are not repeated: noise is a small part of them.
+    the peak of a lap's first fit, on top of what was there when it began. Fits that take longer
+    than ``long`` seconds are not repeated: noise is a small part of them. ``repeats`` may be a
+    number for each lap. A fit that takes longer than the ``limits`` of its lap ends the process,
+    and there are fewer outcomes than laps.
     """
+    counts = [repeats] * len(laps) if isinstance(repeats, int) else list(repeats)
     order = {
         "module": module, "contestant": contestant, "folder": str(folder), "judge": judge,
-        "laps": list(laps), "repeats": repeats, "form": form, "long": long,
+        "laps": list(laps), "repeats": counts, "form": form, "long": long,
+        "limits": list(limits or ()),
     }  # fmt: skip
-    return [Outcome(**outcome) for outcome in fresh([__file__, json.dumps(order)])]
+    try:
+        return outcomes(fresh([__file__, json.dumps(order)]))
+    except subprocess.CalledProcessError as error:
+        if error.returncode != -signal.SIGALRM:
+            raise
+        return salvaged(error)
+
+
+def outcomes(record: list[dict[str, Any]]) -> list[Outcome]:
+    """Read outcomes from JSON."""
+    return [Outcome(**outcome) for outcome in record]
+
+
+def salvaged(error: subprocess.CalledProcessError) -> list[Outcome]:
+    """Return what a contestant had done when its process ended before its time."""
+    told = [line for line in error.output.splitlines() if line.startswith("[{")]
+    return outcomes(json.loads(told[-1])) if told else []
 
 
 def fresh(arguments: list[str], **environment: str) -> Any:
@@ -175,11 +204,15 @@ def clocked(statement: str, after: str = "pass", **environment: str) -> float:
     return fresh(["-c", program], **environment)
 
 
-def contest(order: dict[str, Any]) -> list[Outcome]:
-    """Warm up, load the data, fit under the clock, then judge: the life of a fresh process."""
+def contest(order: dict[str, Any]) -> Iterator[list[Outcome]]:
+    """Warm up, load the data, fit under the clock, then judge: the life of a fresh process.
+
+    Yields what is known so far after every fit.
+    """
     module = importlib.import_module(order["module"])
     contestant, judge = getattr(module, order["contestant"]), getattr(module, order["judge"])
     fits: list[Fit] = [contestant(**options) for options in order["laps"]]
+    repeats, limits = order["repeats"], order["limits"] or [math.inf] * len(fits)
     folder = Path(order["folder"])
     form = getattr(module, order["form"]) if order["form"] else lambda X: X
 
@@ -188,29 +221,57 @@ def contest(order: dict[str, Any]) -> list[Outcome]:
         return form(X), y
 
     for fit in fits:
-        fit(*formed(WARM_UP))
+        timed(getattr(fit, "warm_up", fit), *formed(WARM_UP), max(limits))
     X, y = formed()
     baseline = forget_peak()
-    outcomes = [Outcome([], 0, size_of(X), {}) for _ in fits]
-    for repetition in range(order["repeats"]):
+    done: list[Outcome] = []
+    for repetition in range(max(repeats)):
         for k, fit in enumerate(fits):
-            started = time.perf_counter()
-            model = fit(X, y)
-            outcomes[k].seconds.append(time.perf_counter() - started)
+            if repetition >= repeats[k]:
+                continue
+            if repetition and done[k].seconds[-1] > order["long"]:
+                continue
             if repetition == 0:
-                memory = peak_memory() - baseline
+                tidy()
+                baseline = forget_peak(baseline)
+            model, seconds = timed(fit, X, y, limits[k])
+            if repetition == 0:
+                peak = peak_memory()
                 facts = judge(model, *((X, y) if order["form"] is None else load(folder)))
-                outcomes[k] = replace(outcomes[k], extra_memory=memory, facts=facts)
+                done.append(Outcome([], peak - baseline, size_of(X), facts, peak))
+            done[k].seconds.append(seconds)
             del model
-        if max(outcome.seconds[-1] for outcome in outcomes) > order["long"]:
-            break
-    return outcomes
+            yield done
 
 
-def forget_peak() -> int:
-    """Start a new peak at what is resident now, where the system lets us; return that size."""
-    with contextlib.suppress(OSError):
+def timed(fit: Fit, X: Any, y: Any, limit: float = math.inf) -> tuple[Any, float]:
+    """Fit under the clock; a fit beyond the limit ends the process, whatever it is doing."""
+    if math.isfinite(limit):
+        signal.setitimer(signal.ITIMER_REAL, limit)
+    started = time.perf_counter()
+    model = fit(X, y)
+    seconds = time.perf_counter() - started
+    if math.isfinite(limit):
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+    return model, seconds
+
+
+def tidy() -> None:
+    """Give what laps and judges have freed back to the system, where it can be done."""
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def forget_peak(instead: int | None = None) -> int:
+    """Start a new peak at what is resident now and return that size.
+
+    Where the system does not let us, return the peak so far, or ``instead``.
+    """
+    try:
         Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return peak_memory() if instead is None else instead
     return peak_memory()
 
 
@@ -340,4 +401,5 @@ def report(
 
 
 if __name__ == "__main__":
-    print(json.dumps([asdict(outcome) for outcome in contest(json.loads(sys.argv[1]))]))
+    for so_far in contest(json.loads(sys.argv[1])):
+        print(json.dumps([asdict(outcome) for outcome in so_far]), flush=True)

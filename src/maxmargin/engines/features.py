@@ -81,7 +81,9 @@ class Features:
 
             for sums in in_parallel(part, np.array_split(used, n_parts)):
                 total += sums
-        return total if self.is_dense else np.tril(total) + np.tril(total, -1).T
+        if not self.is_dense:
+            _mirror(total)
+        return total
 
     def squared_lengths(self) -> Floats:
         """Return ‖x_i‖² of every row."""
@@ -241,3 +243,11 @@ def _sparse_moments(rows, used, c, total):
                 line[indices[m]] += scaled * data[m]
             total[d, indices[k]] += scaled
         total[d, d] += c[r]
+
+
+@compiled
+def _mirror(square):
+    """Copy the lower triangle to the upper one."""
+    for i in range(square.shape[0]):
+        for j in range(i):
+            square[j, i] = square[i, j]

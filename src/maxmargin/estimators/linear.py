@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -113,7 +114,9 @@ class LinearClassifier(CertifiedClassifier):
         starts, first = [], 0
         for task in tasks:
             planes = slice(first, first + task.n_vectors)
-            starts.append(Start(self.coef_[planes], self.intercept_[planes]))
+            coef = self.coef_[planes]
+            coef = coef.toarray() if sparse.issparse(coef) else coef
+            starts.append(Start(coef, self.intercept_[planes]))
             first = planes.stop
         return starts
 
@@ -145,7 +148,9 @@ class LinearClassifier(CertifiedClassifier):
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self)
         X = validation.check_new_data(self, X)
-        return linear_scores(X, self.coef_) + self.intercept_
+        # coef_ may have been made sparse by the caller.
+        coef = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
+        return linear_scores(X, coef) + self.intercept_
 
 
 def _visits_single_samples(estimator: Any) -> bool:

@@ -30,7 +30,7 @@ from ..rows import compiled, row_add, row_dot, row_prefetch
 from ..samples import Floats, Integers
 from ..solution import Limits, Progress, Solution, Status
 from .newton import SemismoothNewton, on_kink, step_work
-from .planes import Ledger, Plane, best_biases, of_some
+from .planes import Ledger, Plane, best_biases, of_some, squared
 
 # Consecutive rows that keep together when their order is shuffled.
 BLOCK = 8
@@ -40,6 +40,8 @@ PENALTY = 0.05
 SWEEPS, FALL = 10, 0.1
 # Passes between two looks at the gap, at most.
 LOOK = 10
+# A gap from which Newton's method had better begin by itself.
+FAR = 0.05
 # What Newton's method is expected to take: steps, and multiplications a second.
 STEPS, SPEED = 25, 4e9
 # What is left of the gap that a pass meets once it is over, as a first guess.
@@ -106,7 +108,7 @@ class CoordinateDescent:
         limits = self.limits
         if limits.iterations is not None:
             limits = replace(limits, iterations=limits.iterations - n_iter)
-        start = replace(ledger.plane, alpha=ledger.alpha)
+        start = None if ledger.gap > FAR else replace(ledger.plane, alpha=ledger.alpha)
         solution = SemismoothNewton(self.features, self.tol, limits).solve(problem, start, progress)
         return replace(solution, n_iter=n_iter + solution.n_iter)
 
@@ -168,8 +170,12 @@ class _Descent:
     def _again(self, free: Integers, enough: float) -> None:
         """Sweep over the free α until they violate their conditions by less, or often enough."""
         nobody = np.array([np.inf, -np.inf])
-        at_once = min(SWEEPS, max(1, self.slice // max(free.size, 1)))
-        for _ in range(0, SWEEPS if free.size else 0, at_once):
+        if not free.size:
+            return
+        # Where most α are free, sweeps over them are passes.
+        sweeps = min(SWEEPS, 2 * self.open.size // free.size)
+        at_once = min(sweeps, max(1, self.slice // free.size))
+        for _ in range(0, sweeps, at_once):
             found = np.zeros(4)
             self.b, violation = _visit_again(at_once, enough, *self._arguments(free, nobody, found))
             if violation < enough:
@@ -248,8 +254,11 @@ class _Descent:
 
     def newton_seconds(self) -> float:
         """Return about how long Newton's method would take from here."""
-        inside = on_kink(self.alpha, self.problem.upper)
-        return STEPS * step_work(self.features, int(np.count_nonzero(inside))) / SPEED
+        n_free = int(np.count_nonzero(on_kink(self.alpha, self.problem.upper)))
+        if squared(self.problem) is None:
+            # No more of them than that are on the kink of a hinge, in the end.
+            n_free = min(n_free, 3 * self.features.n_columns)
+        return STEPS * step_work(self.features, n_free) / SPEED
 
     def snapshot(self) -> Solution:
         """Return where it stands, for those who watch."""

@@ -79,8 +79,10 @@ SEARCH, FARTHEST = 40, 64.0
 HELD = 1 << 22
 # Multiplications, and numbers of a pass over samples, that are shared between cores.
 HEAVY, PART = 1e7, 1 << 18
-# Minimisations in a row that bring nothing: rounding allows no more.
-PATIENCE = 8
+# Minimisations in a row that bring nothing: rounding allows no more; and minimisations in all.
+PATIENCE, ROUNDS = 8, 200
+# A slope, relative to Σ C_i |change of values|, that may be rounding.
+ROUNDING = 1e-15
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -157,14 +159,20 @@ class _Machine:
         self.rows = _Rows(problem.X, None if everything else counted)
         self.labels = np.ascontiguousarray(problem.labels[counted], dtype=np.intp)
         self.cost = np.ascontiguousarray(problem.cost[counted], dtype=np.float64)
-        self.p = np.zeros((counted.size, problem.n_classes))
-        if start is not None:
-            self.p = rival_flows(problem, start)[counted] / self.cost[:, np.newaxis]
-        self.p[self.own] = 1.0 - self.p.sum(axis=1)
         self.has_bias = problem.bias != "none"
         # What ½Σ‖w_k‖² has of the square of a bias.
         self.penalty = float(problem.bias == "penalised")
+        # What w and b are multiplied by in the end.
+        self.scale = 1.0
+        self.p = np.zeros((counted.size, problem.n_classes))
+        if start is not None:
+            self.p = rival_flows(problem, start)[counted] / self.cost[:, np.newaxis]
+        self.p[self.own] = np.maximum(1.0 - self.p.sum(axis=1), 0.0)
         self.w, self.b = self.combined()
+        if not self.flow >= 0.5 * self.square(self.w, self.b):  # worse than nothing
+            self.p[:] = 0.0
+            self.p[self.own] = 1.0
+            self.w[:], self.b[:] = 0.0, 0.0
         self.b *= self.penalty
 
     @property
@@ -176,6 +184,11 @@ class _Machine:
     def alpha(self) -> Floats:
         """α of the samples that count."""
         return _alpha(self.p, self.cost, self.own)
+
+    @property
+    def flow(self) -> float:
+        """Σ_i α_i^y, what flows from the own classes to their rivals."""
+        return float(self.alpha[self.own].sum())
 
     def combined(self) -> tuple[Floats, Floats]:
         """Return Σ_i α_i^k (x_i, 1)."""
@@ -189,6 +202,18 @@ class _Machine:
     def square(self, w: Floats, b: Floats) -> float:
         """Return Σ_k‖w_k‖², and b² where it is penalised."""
         return float(np.linalg.norm(w)) ** 2 + self.penalty * float(b @ b)
+
+    def primal(self, loss: float, worst: float) -> float:
+        """Return P of losses Σ C_i ξ_i, the largest ξ being ``worst``.
+
+        Where all are small, w/(1 − worst) has none at all, at a price that does not grow with C.
+        """
+        half = 0.5 * self.square(self.w, self.b)
+        self.scale = 1.0 / (1.0 - min(worst, 0.5) - 4.0 * ROUNDING)
+        if worst < 0.5 and self.scale**2 * half < half + loss:
+            return self.scale**2 * half
+        self.scale = 1.0
+        return half + loss
 
     def feasible(self) -> Floats:
         """Return α with Σ_i α_i^k = 0 where the bias is free."""
@@ -215,7 +240,7 @@ class _Machine:
         """Return w, b, and α of all samples."""
         alpha = np.zeros((self.problem.cost.size, self.problem.n_classes))
         alpha[self.counted] = self.alpha
-        w, b = np.ascontiguousarray(self.w).copy(), self.b.copy()
+        w, b = self.scale * np.ascontiguousarray(self.w), self.scale * self.b
         if progress is None:
             return Solution(w, b, status, alpha=alpha)
         trace = progress.trace()
@@ -384,6 +409,7 @@ class _SequentialAscent:
     def _pass(self, order: Integers, far: float, run: _Run) -> tuple[float, float, int]:
         """Visit samples, in slices; return the gap met, the worst violation, and errors."""
         machine = self.machine
+        machine.scale = 1.0
         # b⁰ becomes the b of the pass before.
         machine.b *= 1.0 - machine.penalty * self.step
         machine.b += self.step * self.balance
@@ -407,13 +433,11 @@ class _SequentialAscent:
         w, self.balance = machine.combined()
         machine.w[:] = w
         near = np.empty(machine.labels.size, dtype=np.bool_)
-        loss, slack, _ = survey(
+        loss, worst, _ = survey(
             machine.values(), machine.labels, machine.cost, machine.p, np.inf, near
         )
-        primal = 0.5 * machine.square(machine.w, machine.b) + loss
-        # A penalised b need not be Σα, but then it costs.
-        off = machine.penalty * float(np.sum((machine.b - self.balance) ** 2))
-        return slack + 0.5 * off, primal
+        primal = machine.primal(loss, worst)
+        return primal - self.dual, primal
 
 
 def _expected_work(machine: _Machine) -> float:
@@ -453,29 +477,34 @@ class _Newton:
         near = self._look(np.inf)
         gap = self.gap / max(abs(self.primal), TINY)
         delta = max(min(gap, 1.0) * self._natural(), NARROWEST)
-        best, idle, reach = np.inf, 0, 0.0
-        while idle < PATIENCE:
+        idle, reach = 0, 0.0
+        best = self.gap, machine.p.copy(), self.a, machine.scale
+        for _ in range(ROUNDS):
             steps = _Steps(self, near, delta)
             n_steps = steps.run(run)
             steps.hand_back()
             before = self.values
-            machine.w, machine.b = _parted(self.a, machine.has_bias)
             self.values = machine.values()
             # Samples farther from a kink than values have moved will hardly meet it next time.
             reach = max(float(np.abs(self.values - before).max()), 0.3 * reach)
             near = self._look(reach)
-            if run.status is not None:
-                return
             if self.gap <= AIM * run.tol * self.primal and machine.holds(self.primal, run.tol):
                 run.status = Status.CONVERGED
                 return
             # Few steps for a large δ are no bad sign: it shrinks by much then.
             early = delta > NARROWEST and n_steps <= NARROWER[1][0]
-            idle = 0 if self.gap < 0.9 * best or early else idle + 1
-            best = min(best, self.gap)
+            idle = 0 if self.gap < 0.9 * best[0] or early else idle + 1
+            if idle:  # rounding adds up in what was only kept up to date
+                self.total = _augmented(*machine.combined(), machine.has_bias)
+            if self.gap < best[0]:
+                best = self.gap, machine.p.copy(), self.a, machine.scale
+            if run.status is not None or idle >= PATIENCE:
+                break
             delta *= next((by for most, by in NARROWER if n_steps <= most), 1.0)
             if n_steps >= MANY:
                 delta *= WIDER
+        _, machine.p, a, machine.scale = best
+        machine.w, machine.b = _parted(a, machine.has_bias)
 
     def _natural(self) -> float:
         """Return the δ at which Φ bends as much along a row x as ½‖w‖² does."""
@@ -487,12 +516,12 @@ class _Newton:
         """Measure the gap over all samples; return those within ``reach`` of a kink."""
         machine = self.machine
         near = np.empty(machine.labels.size, dtype=np.bool_)
-        loss, _, self.errors = survey(
+        loss, worst, self.errors = survey(
             self.values, machine.labels, machine.cost, machine.p, reach, near
         )
         w, b = _parted(self.total, machine.has_bias)
-        dual = float(machine.cost @ (1.0 - machine.p[machine.own])) - 0.5 * machine.square(w, b)
-        self.primal = 0.5 * machine.square(machine.w, machine.b) + loss
+        dual = machine.flow - 0.5 * machine.square(w, b)
+        self.primal = machine.primal(loss, worst)
         self.gap = self.primal - dual
         return np.flatnonzero(near)
 
@@ -511,10 +540,10 @@ class _Steps:
         self.values: Floats = newton.values[near]
         self.center: Floats = machine.p[near]
         self.p: Floats = self.center
-        self.held = self.total - self._sum(self.center)
-        # α_i^y of the samples that keep theirs.
-        flow = machine.cost @ (1.0 - machine.p[machine.own])
-        self.flow = float(flow - self.cost @ (1.0 - self.center[self.own]))
+        # Σ α (x, 1) and Σ α^y of the samples that keep theirs.
+        mine, flow = self._sums()
+        self.held, self.held_flow = self.total - mine, machine.flow - flow
+        self.flow = flow
         # What Φ has of ½a²: all of w, a penalised bias, nothing of a free one.
         self.ridge = np.ones(self.a.shape[1])
         if machine.has_bias:
@@ -523,83 +552,86 @@ class _Steps:
 
     def hand_back(self) -> None:
         """Tell all samples what came out."""
-        self.machine.p[self.near] = self.p
+        machine = self.machine
+        machine.p[self.near] = self.p
+        machine.w, machine.b = _parted(self.a, machine.has_bias)
+        machine.scale = 1.0
         self.newton.a, self.newton.total = self.a, self.total
 
     def run(self, run: _Run) -> int:
         """Minimise Φ; return the steps it took."""
-        still = np.zeros_like(self.values)
-        value, slack, _, self.p = self._smoothed(still, 0.0)
-        self.total = self.held + self._sum(self.p)
+        slack, _, self.p = self._smoothed(np.zeros_like(self.values), 0.0)
+        self._add_up()
         for n_steps in range(MANY):
             gradient = self.ridge * self.a - self.total
             # D falls short of Φ by as much: w is not quite Σ αx, nor Σ α 0.
             residual = 0.5 * float(np.sum(self.ridge * gradient**2))
-            residual += float(
-                np.sum((1.0 - self.ridge) * np.abs(gradient) * (1.0 + np.abs(self.a)))
-            )
-            dual = self.flow + float(self.cost @ (1.0 - self.p[self.own]))
-            dual -= 0.5 * float(np.sum(self.ridge * self.total**2))
+            unbalanced = (1.0 - self.ridge) * np.abs(gradient)
+            residual += float(np.sum(unbalanced * (1.0 + np.abs(self.a))))
+            dual = self.held_flow + self.flow - 0.5 * float(np.sum(self.ridge * self.total**2))
             aim = 0.5 * AIM * run.tol * abs(dual + slack + residual)
             if residual <= ENOUGH * slack or slack + residual <= aim:
                 return n_steps
-            step = self.direction(gradient)
-            first = float(np.vdot(gradient, step))
-            if not first < -1e-15 * max(abs(value), TINY):  # rounding has the last word
+            moved = self._move(self.direction(gradient), gradient)
+            if moved is None:
                 return n_steps
-            value, slack = self._move(step, first)
+            slack = moved
             if run.tell(dual, slack + residual, self.newton.errors, self._snapshot):
                 return n_steps
         return MANY
 
     def _snapshot(self) -> Solution:
-        machine = self.machine
-        machine.p[self.near] = self.p
-        machine.w, machine.b = _parted(self.a, machine.has_bias)
-        return machine.snapshot()
+        self.hand_back()
+        return self.machine.snapshot()
 
-    def _sum(self, p: Floats) -> Floats:
-        """Return Σ_i α_i (x_i, 1) of the samples that take part."""
-        alpha = _alpha(p, self.cost, self.own)
-        return _augmented(self.rows.combine(alpha), alpha.sum(axis=0), self.machine.has_bias)
+    def _sums(self) -> tuple[Floats, float]:
+        """Return Σ_i α_i (x_i, 1) and Σ_i α_i^y of the samples that take part."""
+        alpha = _alpha(self.p, self.cost, self.own)
+        total = _augmented(self.rows.combine(alpha), alpha.sum(axis=0), self.machine.has_bias)
+        return total, float(alpha[self.own].sum())
 
-    def _smoothed(self, along: Floats, t: float) -> tuple[float, float, float, Floats]:
-        """Return Σ of the rounded losses at values + t·along, the gap, the slope, and p."""
+    def _add_up(self) -> None:
+        mine, self.flow = self._sums()
+        self.total = self.held + mine
+
+    def _smoothed(self, along: Floats, t: float) -> tuple[float, float, Floats]:
+        """Return the gap of the samples at values + t·along, Φ's slope there, and p."""
         p = np.empty_like(self.center)
         n, c = p.shape
         step = max(1, PART // c)
 
-        def part(first: int, stop: Event) -> tuple[float, float, float]:
+        def part(first: int, stop: Event) -> tuple[float, float]:
             some = slice(first, first + step)
-            return smoothed_losses(
+            return smoothed_maxima(
                 self.values[some], along[some], t, self.labels[some], self.cost[some],
                 self.center[some], self.delta, p[some],
             )  # fmt: skip
 
-        starts = range(0, n, step)
-        done = in_parallel(part, starts) if n > step else [part(0, Event())]
-        value, gap, slope = (sum(each) for each in zip(*done, strict=True))
-        return float(value), float(gap), float(slope), p
+        done = in_parallel(part, range(0, n, step)) if n > step else [part(0, Event())]
+        gap, slope = (sum(each) for each in zip(*done, strict=True))
+        return float(gap), float(slope), p
 
-    def _move(self, step: Floats, first: float) -> tuple[float, float]:
-        """Go along the step as far as Φ descends; return Φ's losses and the gap there."""
-        w, b = _parted(step, self.machine.has_bias)
-        along = self.rows.scores(w, b)
+    def _move(self, step: Floats, gradient: Floats) -> float | None:
+        """Go along the step as far as Φ descends; return the gap there, None if it is nowhere."""
+        along = self.rows.scores(*_parted(step, self.machine.has_bias))
+        first = float(np.vdot(gradient, step))
+        if not -first > ROUNDING * float(self.cost @ np.abs(along).max(axis=1, initial=0.0)):
+            return None
         base = float(np.sum((self.ridge * self.a - self.held) * step))
         bend = float(np.sum(self.ridge * step**2))
-        found: tuple[float, float, float, Floats] = (0.0, 0.0, 0.0, self.p)
+        found: tuple[float, float, Floats] = (0.0, 0.0, self.p)
 
         def slope(t: float) -> float:
             nonlocal found
             found = self._smoothed(along, t)
-            return base + t * bend + found[2]
+            return base + t * bend + found[1]
 
         t = line_search(slope, first)
         self.a = self.a + t * step
         self.values = self.values + t * along
-        self.p = found[3]
-        self.total = self.held + self._sum(self.p)
-        return found[0], found[1]
+        self.p = found[2]
+        self._add_up()
+        return found[0]
 
 
 def line_search(slope: Callable[[float], float], first: float) -> float:
@@ -696,7 +728,10 @@ class _Way:
         size = first = float(np.vdot(residual, direction))
         for _ in range(PRODUCTS):
             product = self._product(direction)
-            t = size / max(float(np.vdot(direction, product)), TINY)
+            bend = float(np.vdot(direction, product))
+            if not bend > 0.0:  # of a residual that is nothing but rounding
+                break
+            t = size / bend
             step += t * direction
             residual = residual - t * product
             better = preconditioned(residual)
@@ -973,34 +1008,36 @@ def sequential_pass(
         for m in range(mine):
             v[m] = (-given if m == at else share[here[m]]) + (s[m] - top) / curvature[i]
         theta = simplex_threshold(v, mine, at, notes)
-        n_moved = 0
+        n_moved, gone = 0, 0.0  # from all rivals together, to the own class
         for m in range(mine):
             k = here[m]
-            new = v[m] - theta if m != at else v[m] + 1.0 - theta
-            new = min(max(new, 0.0), 1.0)
-            if new != share[k]:
-                step = cost[i] * (share[k] - new)
-                share[k] = new
-                b[k] += bias_step * step
-                balance[k] += step
-                if k == labels[i]:
-                    flow += step
-                steps[n_moved], moved[n_moved] = step, k
+            new = min(max(v[m] - theta, 0.0), 1.0)
+            if m != at and new != share[k]:
+                steps[n_moved], moved[n_moved] = cost[i] * (share[k] - new), k
+                gone += steps[n_moved]
                 n_moved += 1
+                share[k] = new
+        if at >= 0 and gone != 0.0:
+            share[labels[i]] = min(max(v[at] + 1.0 - theta, 0.0), 1.0)
+            steps[n_moved], moved[n_moved] = -gone, labels[i]
+            n_moved += 1
+            flow -= gone
+        for m in range(n_moved):
+            b[moved[m]] += bias_step * steps[m]
+            balance[moved[m]] += steps[m]
         class_add(rows, names[i], w, moved, n_moved, steps)
     return gap, worst, errors, flow
 
 
 @compiled
-def smoothed_losses(values, along, t, labels, cost, center, delta, p):
-    """Write p = the projection of p⁰ + s/δ, s the values at t; sum up what Φ is made of.
+def smoothed_maxima(values, along, t, labels, cost, center, delta, p):
+    """Write p = the projection of p⁰ + s/δ, s the values at values + t·along.
 
-    Returns Σ C_i (p·s − (δ/2)‖p − p⁰‖² − s^y), Σ C_i (max s − p·s) and the derivative of the
-    first by t.
+    Returns Σ C_i (max s − p·s), and the derivative of Φ's losses by t, Σ C_i (p − e_y)·along.
     """
     n, c = values.shape
     s, v, notes = np.empty(c), np.empty(c), np.empty(c, dtype=np.int64)
-    total, gap, slope = 0.0, 0.0, 0.0
+    gap, slope = 0.0, 0.0
     for i in range(n):
         y, top, given = labels[i], -np.inf, 0.0
         for k in range(c):
@@ -1010,28 +1047,23 @@ def smoothed_losses(values, along, t, labels, cost, center, delta, p):
         for k in range(c):
             v[k] = (center[i, k] if k != y else -given) + (s[k] - top) / delta
         theta = simplex_threshold(v, c, y, notes)
-        mean, moved, change = 0.0, 0.0, 0.0
         for k in range(c):
             share = v[k] - theta if k != y else v[k] + 1.0 - theta
             share = min(max(share, 0.0), 1.0)
             p[i, k] = share
-            mean += share * (s[k] - top)
-            moved += (share - center[i, k]) ** 2
-            change += share * along[i, k]
-        total += cost[i] * (mean + top - 0.5 * delta * moved - s[y])
-        gap -= cost[i] * mean
-        slope += cost[i] * (change - along[i, y])
-    return total, gap, slope
+            gap += cost[i] * share * (top - s[k])
+            slope += cost[i] * share * (along[i, k] - along[i, y])
+    return gap, slope
 
 
 @compiled
 def survey(values, labels, cost, p, reach, near):
-    """Mark the samples within ``reach`` of a kink; return Σ C_i ξ_i, the gap, and errors.
+    """Mark the samples within ``reach`` of a kink; return Σ C_i ξ_i, the largest ξ, and errors.
 
     Far from one are those whose largest value has all of p and exceeds all others by more.
     """
     n, c = values.shape
-    loss, gap, errors = 0.0, 0.0, 0
+    loss, worst, errors = 0.0, 0.0, 0
     for i in range(n):
         y = labels[i]
         top, second, best = -np.inf, -np.inf, 0
@@ -1043,8 +1075,7 @@ def survey(values, labels, cost, p, reach, near):
                 second = max(second, s)
         own = values[i, y]
         loss += cost[i] * (top - own)
-        for k in range(c):
-            gap += cost[i] * p[i, k] * (top - values[i, k] - (1.0 if k != y else 0.0))
+        worst = max(worst, top - own)
         errors += best != y and top - 1.0 >= own
         near[i] = p[i, best] < 1.0 or top - second <= reach
-    return loss, gap, errors
+    return loss, worst, errors

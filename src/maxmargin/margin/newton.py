@@ -40,13 +40,13 @@ from ..threads import in_parallel
 from .planes import Ledger, Plane, of_some, restricted, squared
 
 # δ: of a start from nothing, of a start from a plane nearby, and from one minimisation to the next.
-WIDEST, NEARBY, NARROWER = 2.0, 0.2, 0.6
-# Steps end where what they still promise is this fraction of the gap that the next δ will close.
-ENOUGH = 0.5
+WIDEST, NEARBY, NARROWER = 2.0, 0.2, 0.7
+# Steps end where the residual is this many times the gap that the next δ will close.
+ENOUGH = 1.0
 # A sample of the rows has so many times fewer of them, and no fewer than these.
-LEVEL, FEWEST = 16, 2000
+LEVEL, FEWEST = 6, 2000
 # Numbers in X up to which all rows take part in every step; of more, a share of them.
-WHOLE, SHARE = 1 << 16, 0.15
+WHOLE, SHARE = 1 << 16, 0.13
 # The gap that is enough for a sample, and how far below tol steps on some rows aim.
 ROUGH, BELOW = 0.01, 0.3
 # Multiplications up to which a system is solved directly.
@@ -161,12 +161,13 @@ class _Run:
         wide = squared(problem) is not None and features.n_columns**2 > stored
         small = stored <= WHOLE or wide
         aim, idle, end = BELOW * tol, 0, End.STRAYED
+        share = 1.0 if small else SHARE
         while True:
-            everywhere = small or end is End.STRAYED
+            everywhere = share > 0.5 or end is End.STRAYED
             steps = (
-                _Steps(problem, features, state, settles=not small)
+                _Steps(problem, features, state, share)
                 if everywhere
-                else _Steps.on_some_rows(problem, features, state)
+                else _Steps.on_some_rows(problem, features, state, share)
             )
             end = steps.run(self, aim)
             steps.hand_back(state)
@@ -184,6 +185,8 @@ class _Run:
                 break
             if end is End.AIMED:
                 aim *= 0.3
+            if end is End.STRAYED and not everywhere:
+                share *= 2.0
         met = ledger.gap <= tol
         status = Status.CONVERGED if met else self.status or Status.PATIENCE
         return ledger.solution(status, self.n_iter, self.progress)
@@ -209,10 +212,9 @@ class _Steps:
         problem: LinearMarginProblem,
         features: Any,
         state: State,
-        *,
-        settles: bool = False,
+        share: float = 1.0,
     ) -> None:
-        self.problem, self.features, self.settles, self.state = problem, features, settles, state
+        self.problem, self.features, self.state, self.share = problem, features, state, share
         self.rows: Integers | None = None
         self.reach = np.inf
         self.M: Floats | None = None
@@ -225,13 +227,15 @@ class _Steps:
         self._curvature = _Curvature(features, self._costs)
 
     @classmethod
-    def on_some_rows(cls, problem: LinearMarginProblem, features: Any, state: State) -> _Steps:
+    def on_some_rows(
+        cls, problem: LinearMarginProblem, features: Any, state: State, share: float
+    ) -> _Steps:
         """Let the rows near the kink take part, a share of them all."""
         z = np.multiply(problem.y, state.scores)
         np.subtract(1.0, z, out=z)
         costs = squared(problem)
         distance = off_kink(z, state.delta if costs is None else 0.0)
-        reach = share_of(distance)
+        reach = share_of(distance, share)
         near = distance <= reach
         del distance
         rows = np.flatnonzero(near)
@@ -308,14 +312,15 @@ class _Steps:
                 return End.LIMIT
             if strayed > 0.5 * self.reach:
                 return End.STRAYED
-            if self.settles and 3.0 * moved < self._share():
+            if self.share <= 0.5 and 3.0 * moved < self._next_reach():
                 return End.SETTLED
 
-    def _share(self) -> float:
+    def _next_reach(self) -> float:
         """Return how far from the kink the farthest row is that would take part."""
         state, some = self.state, slice(None, None, max(1, self.state.scores.size // 10_000))
         z = 1.0 - self.problem.y[some] * state.scores[some]
-        return share_of(off_kink(z, state.delta if squared(self.problem) is None else 0.0))
+        distance = off_kink(z, state.delta if squared(self.problem) is None else 0.0)
+        return share_of(distance, self.share)
 
     def _apply(self, a: Floats) -> Floats:
         """Return Ma."""
@@ -414,7 +419,8 @@ class _Steps:
         """
         rows = self.features.restrict(free)
         g_w, g_b = gradient[:-1], gradient[-1]
-        q = one = np.ones(free.size)
+        q: Floats = np.ones(free.size)
+        one = q
         if free.size:
             K = rows.gram()
             K[np.diag_indices(free.size)] += 1.0 / self._weights(free)
@@ -495,9 +501,9 @@ def off_kink(z: Floats, delta: float) -> Floats:
     return np.maximum(-z, z - delta)
 
 
-def share_of(distances: Floats) -> float:
-    """Return the distance within which the share of rows lies that is to take part."""
-    return float(np.quantile(distances[:: max(1, distances.size // 10_000)], SHARE))
+def share_of(distances: Floats, share: float) -> float:
+    """Return the distance within which a share of the rows lies."""
+    return float(np.quantile(distances[:: max(1, distances.size // 10_000)], share))
 
 
 def smoothed(problem: LinearMarginProblem, scores: Floats, delta: float) -> Floats:
