@@ -39,9 +39,9 @@ class Features:
         self.X = X
         self.n_rows, self.n_columns = X.shape
 
-    def scores(self, w: Floats, b: float = 0.0) -> Floats:
-        """Return x_i·w + b of every row."""
-        out = np.empty(self.n_rows)
+    def scores(self, w: Floats, b: float = 0.0, out: Floats | None = None) -> Floats:
+        """Return x_i·w + b of every row, in ``out`` where it is given."""
+        out = np.empty(self.n_rows) if out is None else out
 
         def work(rows: Any, first: int, last: int, start: int) -> None:
             _scores(rows, w, b, out[start : start + last - first], first, last)
@@ -59,27 +59,36 @@ class Features:
 
         return sum(self._over(work), np.zeros(self.n_columns))
 
-    def moments(self, c: Floats) -> Floats:
-        """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ for c ≥ 0; rows with c_i = 0 are not read."""
+    def moments(self, c: Floats, chosen: Integers | None = None) -> Floats:
+        """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ for c ≥ 0, over some rows or over those with c_i > 0.
+
+        Of chosen rows, in increasing order, c holds one number each, or a single one for all.
+        """
+        if chosen is None:
+            chosen = np.flatnonzero(c)
+            c = c[chosen]
+        c = np.broadcast_to(c, chosen.shape)
         size = self.n_columns + 1
         total = np.zeros((size, size))
         for start, block in self._blocks():
             rows = rows_of(block)
-            here = c[start : start + block.shape[0]]
-            used = np.flatnonzero(here)
+            low, high = np.searchsorted(chosen, [start, start + block.shape[0]])
+            used, here = chosen[low:high] - start, c[low:high]
             # Few parts: each has a square of numbers to add up.
             work = used.size * (mean_stored(block) + 1.0) ** 2
             n_parts = int(min(4, 1 + work // HEAVY))
 
-            def part(some: Integers, stop: Event, rows=rows, here=here) -> Floats:
+            def part(some: slice, stop: Event, rows=rows, used=used, here=here) -> Floats:
                 sums = np.zeros((size, size))
                 if len(rows) == 1:
-                    _dense_moments(rows, some, np.sqrt(here[some]), sums)
+                    _dense_moments(rows, used[some], np.sqrt(here[some]), sums)
                 else:
-                    _sparse_moments(rows, some, here[some], sums)
+                    _sparse_moments(rows, used[some], np.ascontiguousarray(here[some]), sums)
                 return sums
 
-            for sums in in_parallel(part, np.array_split(used, n_parts)):
+            step = max(1, -(-used.size // n_parts))
+            parts = [slice(k, k + step) for k in range(0, used.size, step)]
+            for sums in in_parallel(part, parts):
                 total += sums
         if not self.is_dense:
             _mirror(total)

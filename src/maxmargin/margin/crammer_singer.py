@@ -478,7 +478,7 @@ class _Newton:
         gap = self.gap / max(abs(self.primal), TINY)
         delta = max(min(gap, 1.0) * self._natural(), NARROWEST)
         idle, reach = 0, 0.0
-        best = self.gap, machine.p.copy(), self.a, machine.scale
+        best = self.doubt, machine.p.copy(), self.a, machine.scale
         for _ in range(ROUNDS):
             steps = _Steps(self, near, delta)
             n_steps = steps.run(run)
@@ -493,11 +493,11 @@ class _Newton:
                 return
             # Few steps for a large δ are no bad sign: it shrinks by much then.
             early = delta > NARROWEST and n_steps <= NARROWER[1][0]
-            idle = 0 if self.gap < 0.9 * best[0] or early else idle + 1
+            idle = 0 if self.doubt < 0.9 * best[0] or early else idle + 1
             if idle:  # rounding adds up in what was only kept up to date
                 self.total = _augmented(*machine.combined(), machine.has_bias)
-            if self.gap < best[0]:
-                best = self.gap, machine.p.copy(), self.a, machine.scale
+            if self.doubt < best[0]:
+                best = self.doubt, machine.p.copy(), self.a, machine.scale
             if run.status is not None or idle >= PATIENCE:
                 break
             delta *= next((by for most, by in NARROWER if n_steps <= most), 1.0)
@@ -505,6 +505,13 @@ class _Newton:
                 delta *= WIDER
         _, machine.p, a, machine.scale = best
         machine.w, machine.b = _parted(a, machine.has_bias)
+
+    @property
+    def doubt(self) -> float:
+        """The gap, and what it may grow by when a free bias's Σ_i α_i^k are made 0."""
+        if self.machine.problem.bias != "free":
+            return self.gap
+        return abs(self.gap) + float(np.abs(self.total[:, -1]) @ (1.0 + np.abs(self.a[:, -1])))
 
     def _natural(self) -> float:
         """Return the δ at which Φ bends as much along a row x as ½‖w‖² does."""

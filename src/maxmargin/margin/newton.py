@@ -70,7 +70,10 @@ class End(Enum):
 
 @dataclass
 class State:
-    """Where the method stands: a = (w, b), the scores of all rows, α, α⁰ (one for all: 0) and δ."""
+    """Where the method stands: a = (w, b), the scores of all rows, α, α⁰ and δ.
+
+    α⁰ is one number a sample, a single 0 for all, or nothing where it is α.
+    """
 
     a: Floats
     scores: Floats
@@ -171,6 +174,7 @@ class _Run:
             )
             end = steps.run(self, aim)
             steps.hand_back(state)
+            del steps  # and the rows that it holds
             if end is End.SETTLED:
                 continue
             if not everywhere:
@@ -215,10 +219,12 @@ class _Steps:
         share: float = 1.0,
     ) -> None:
         self.problem, self.features, self.state, self.share = problem, features, state, share
+        if not state.center.size:
+            state.center = state.alpha.copy()
         self.rows: Integers | None = None
         self.reach = np.inf
         self.M: Floats | None = None
-        self.v = np.zeros(state.a.size)
+        self.v: Floats = np.zeros(state.a.size)
         self.constant, self.errors_held = 0.0, 0
         self._change = state.alpha * problem.y
         self._sum = self._total(self._change)
@@ -241,31 +247,21 @@ class _Steps:
         rows = np.flatnonzero(near)
         sloping = z > 0.0
         sloping[rows] = False
+        errors = int(np.count_nonzero(sloping & (z > 1.0)))
+        M, v, constant = _held(problem, features, state, near, sloping, costs, z)
+        del z, near, sloping
         taking_part = features.restrict(rows)
+        center = state.center if state.center.size else state.alpha
         here = replace(
             state,
             scores=state.scores[rows],
             alpha=state.alpha[rows],
-            center=of_some(state.center, rows),
+            center=of_some(center, rows),
         )
+        state.center = np.empty(0)
         steps = cls(restricted(problem, rows, taking_part.X), taking_part, here)
-        steps.rows, steps.reach = rows, reach
-        steps.errors_held = int(np.count_nonzero(sloping & (z > 1.0)))
-        if costs is None:
-            # Off the kink α is at a bound.
-            state.alpha[~near] = 0.0
-            state.alpha[sloping] = of_some(problem.upper, sloping)
-            signed = np.multiply(state.alpha, problem.y, out=z)
-            signed[near] = 0.0
-            steps.constant = float(signed @ problem.y)
-        else:
-            costs = np.where(sloping, costs, 0.0)
-            steps.M = features.moments(costs)
-            steps.M[np.diag_indices(features.n_columns)] += 1.0
-            steps.M[-1, -1] += float(problem.bias == "penalised")
-            signed = costs * problem.y
-            steps.constant = 0.5 * float(costs.sum())
-        steps.v = np.append(features.combine(signed), signed.sum())
+        steps.rows, steps.reach, steps.errors_held = rows, reach, errors
+        steps.M, steps.v, steps.constant = M, v, constant
         return steps
 
     def hand_back(self, state: State) -> None:
@@ -273,7 +269,6 @@ class _Steps:
         state.a, state.delta = self.state.a, self.state.delta
         if self.rows is not None:
             state.alpha[self.rows] = self.state.alpha
-            state.center = state.alpha.copy()
 
     def snapshot(self) -> Solution:
         """Return the plane now, for those who watch."""
@@ -357,7 +352,8 @@ class _Steps:
     def _move(self, step: Floats) -> float:
         """Go along the step, as far as Φ descends; return how far the scores have moved."""
         state = self.state
-        along = self.features.scores(step[:-1], float(step[-1]))
+        # In the place of the changes of α, which come after.
+        along = self.features.scores(step[:-1], float(step[-1]), out=self._change)
         arrays = (state.scores, along, self.problem.y, state.center)
         costs = (self.problem.upper, self.problem.ridge)
         curve = self._apply(step)
@@ -376,8 +372,9 @@ class _Steps:
         state.a = state.a + t * step
         along *= t
         state.scores += along
+        moved = float(max(along.max(), -along.min()))
         self._project()
-        return float(max(along.max(), -along.min()))
+        return moved
 
     def _direction(self, gradient: Floats) -> Floats:
         """Return −H⁻¹g, by the cheapest way to it."""
@@ -463,6 +460,35 @@ class _Steps:
         return step
 
 
+def _held(
+    problem: LinearMarginProblem,
+    features: Any,
+    state: State,
+    near: NDArray[np.bool_],
+    sloping: NDArray[np.bool_],
+    costs: Floats | None,
+    scratch: Floats,
+) -> tuple[Floats | None, Floats, float]:
+    """Return M, v and the constant of the rows that are held; their α goes to its bound."""
+    if costs is None:
+        state.alpha[~near] = 0.0
+        state.alpha[sloping] = of_some(problem.upper, sloping)
+        signed = np.multiply(state.alpha, problem.y, out=scratch)
+        signed[near] = 0.0
+        M, constant = None, float(signed @ problem.y)
+    else:
+        rows = np.flatnonzero(sloping)
+        costs = of_some(costs, rows)
+        M = features.moments(costs, rows)
+        M[np.diag_indices(features.n_columns)] += 1.0
+        M[-1, -1] += float(problem.bias == "penalised")
+        signed = scratch
+        signed[:] = 0.0
+        signed[rows] = costs * problem.y[rows]
+        constant = 0.5 * float(np.sum(np.broadcast_to(costs, rows.shape)))
+    return M, np.append(features.combine(signed), signed.sum()), constant
+
+
 class _Curvature:
     """Σ c_i (x_i, 1)(x_i, 1)ᵀ over a set of samples, kept up to date as the set changes."""
 
@@ -493,12 +519,16 @@ class _Curvature:
         return self.total
 
     def _sum(self, chosen: NDArray[np.bool_]) -> Floats:
-        return self.features.moments(np.where(chosen, self.costs, 0.0))
+        rows = np.flatnonzero(chosen)
+        return self.features.moments(of_some(self.costs, rows), rows)
 
 
 def off_kink(z: Floats, delta: float) -> Floats:
     """Return how far z is from 0 ≤ z ≤ δ."""
-    return np.maximum(-z, z - delta)
+    distance = z - 0.5 * delta
+    np.abs(distance, out=distance)
+    distance -= 0.5 * delta
+    return distance
 
 
 def share_of(distances: Floats, share: float) -> float:
