@@ -17,13 +17,18 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from algorithms import ALGORITHMS, LINEAR, blobs, cloud, over, quiet, weights_of
+from algorithms import ALGORITHMS, LINEAR, Algorithm, blobs, cloud, over, quiet, weights_of
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
 from maxmargin import rows as rows_module
 
+# What does not separate, but is given the same data.
+MARGIN = [
+    Algorithm(name, mm.LinearSVC, {"solver": name})
+    for name in ("newton", "interior-point", "coordinate-descent")
+]
 X, Y = blobs(20, 3)
 SCALES = np.array([1e-8, 1.0, 1e8])
 
@@ -38,7 +43,7 @@ def checks(model) -> None:
 # 1: NaN and infinity -----------------------------------------------------------------------
 
 
-@over(ALGORITHMS)
+@over(ALGORITHMS + MARGIN)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_1_not_finite(algorithm, value, as_sparse):
@@ -150,7 +155,7 @@ def test_3_bad_scales_get_the_advice_and_the_ratio(algorithm):
 # 5, 6, 7: too little -----------------------------------------------------------------------
 
 
-@over(ALGORITHMS)
+@over(ALGORITHMS + MARGIN)
 def test_5_one_class(algorithm):
     with pytest.raises(ValueError, match="1 class"):
         algorithm.make().fit(X, np.zeros(20))
@@ -180,7 +185,7 @@ def test_6_bisector_of_two_samples():
         mm.separability(two[:1], [0])
 
 
-@over(ALGORITHMS)
+@over(ALGORITHMS + MARGIN)
 def test_7_no_feature_and_no_row(algorithm):
     with pytest.raises(ValueError, match="0 feature"):
         algorithm.make().fit(np.empty((4, 0)), [0, 1, 0, 1])
@@ -281,7 +286,7 @@ BAD_LABELS = {
 }
 
 
-@over(ALGORITHMS)
+@over(ALGORITHMS + MARGIN)
 @pytest.mark.parametrize("kind", BAD_LABELS)
 def test_13_bad_labels(algorithm, kind):
     with pytest.raises(ValueError, match=r"(?i)y |label|inconsistent|1d"):
@@ -294,7 +299,7 @@ def test_13_bad_labels_to_separability(kind):
         mm.separability(X, BAD_LABELS[kind])
 
 
-@over(ALGORITHMS)
+@over(ALGORITHMS + MARGIN)
 @pytest.mark.parametrize(
     "names",
     [
@@ -319,7 +324,7 @@ def test_14_labels_of_any_type_come_back(algorithm, names):
 # 15, 16: weights and parameters ------------------------------------------------------------
 
 
-@over(ALGORITHMS)
+@over(ALGORITHMS + MARGIN)
 @pytest.mark.parametrize(
     ("weight", "told"),
     [

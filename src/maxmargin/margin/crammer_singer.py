@@ -7,7 +7,7 @@ s_i^k = (k ≠ y_i) + w_k·x_i + b_k, the loss of a sample is C_i(max_k s_i^k �
 
     w_k = Σ_i C_i (e_y − p_i)^k x_i,        gap = Σ_i C_i (max_k s_i^k − p_i·s_i).
 
-So p_i is optimal when it has shares of the largest values only. Two methods take turns:
+So p_i is optimal when it has shares of the largest values only. Two methods follow each other:
 
 *Sequential dual ascent* moves the shares of one sample after the other to where the dual is
 largest, the projection of p_i + s_i/(C_i‖x_i‖²) onto the simplex. Classes that come nowhere near
@@ -69,7 +69,7 @@ WIDER, MANY = 5.0, 40
 ENOUGH = 0.1
 # Unknowns up to which the Hessian is factored whole, and numbers of its diagonal blocks, one for
 # every class, up to which these are; the least curvature of a bias, relative to the block's.
-WHOLE, BLOCKS = 1000, 1 << 25
+WHOLE, BLOCKS = 1000, 1 << 24
 LEAST = 1e-3
 # Conjugate gradients: the accuracy of a direction, and products for it at most.
 ACCURACY, PRODUCTS = 0.1, 300
@@ -307,9 +307,8 @@ class _Rows:
         """Return Σ_i v_i^k x_ij² of every feature: (c, d)."""
         total = np.zeros((weights.shape[1], self.n_columns))
         for block, rows in self._blocks():
-            total += (
-                (rows.multiply(rows) if sparse.issparse(rows) else rows**2).T @ weights[block]
-            ).T
+            squared = rows.multiply(rows) if sparse.issparse(rows) else rows**2
+            total += (squared.T @ weights[block]).T
         return total
 
     def gram(self, chosen: Integers) -> Floats:
@@ -337,7 +336,6 @@ class _Rows:
 
     def _over(self, work: Callable[[slice, Any], Any], n_vectors: int) -> list[Any]:
         """Return ``work(block, rows)`` of every block; blocks depend on X alone."""
-
         if self.numbers * n_vectors < HEAVY:
             return [work(block, rows) for block, rows in self._blocks()]
 
@@ -386,7 +384,7 @@ class _SequentialAscent:
         order, far, aim = np.arange(n), np.inf, AIM * run.tol
         while budget > 0.0:
             work = 4.0 * self.a_row * float(self.count[order].sum())
-            times = int(np.clip(ROUND / work, 1, PASSES))
+            times = int(np.clip(ROUND / max(work, 1.0), 1, PASSES))
             budget -= times * work
             visits = np.concatenate([self.rng.permutation(order) for _ in range(times)])
             gap, worst, errors = self._pass(visits, far, run)
@@ -516,8 +514,7 @@ class _Newton:
     def _natural(self) -> float:
         """Return the δ at which Φ bends as much along a row x as ½‖w‖² does."""
         machine = self.machine
-        curvature = machine.cost @ machine.rows.squared_lengths() / max(machine.cost.size, 1)
-        return float(curvature)
+        return float(np.mean(machine.cost * machine.rows.squared_lengths()))
 
     def _look(self, reach: float) -> Integers:
         """Measure the gap over all samples; return those within ``reach`` of a kink."""
@@ -598,6 +595,7 @@ class _Steps:
         return total, float(alpha[self.own].sum())
 
     def _add_up(self) -> None:
+        """Make the sums those of p."""
         mine, self.flow = self._sums()
         self.total = self.held + mine
 
@@ -668,10 +666,12 @@ def line_search(slope: Callable[[float], float], first: float) -> float:
 
 
 def _augmented(w: Floats, b: Floats, has_bias: bool) -> Floats:
+    """Return a = (w, b), one row a class."""
     return np.column_stack([w, b]) if has_bias else np.array(w, order="C")
 
 
 def _parted(a: Floats, has_bias: bool) -> tuple[Floats, Floats]:
+    """Return w and b of a."""
     return (a[:, :-1].copy(), a[:, -1].copy()) if has_bias else (a.copy(), np.zeros(len(a)))
 
 
@@ -703,10 +703,8 @@ class _Way:
             # Along (1, …, 1) Φ does not change with b; of a class no sample is in doubt about, b
             # goes no farther than 10.
             bend = self.bend.sum(axis=0)
-            damping = np.maximum(
-                0.1 * np.abs(gradient[:, -1]) - bend, 1e-10 * bend.max(initial=0.0)
-            )
-            self.ridge[:, -1] = np.maximum(damping, TINY)
+            least = max(1e-10 * float(bend.max(initial=0.0)), TINY)
+            self.ridge[:, -1] = np.maximum(0.1 * np.abs(gradient[:, -1]) - bend, least)
         return self._conjugate_gradients(-gradient, self._preconditioner())
 
     def _preconditioner(self) -> Callable[[Floats], Floats]:
@@ -841,13 +839,13 @@ def _way(c: int, size: int) -> type[_Way]:
 def factored(H: Floats) -> Callable[[Floats], Floats]:
     """Return H⁻¹ as a map; H, of which the lower half counts, is positive up to rounding."""
     scale = 1.0 / np.sqrt(np.maximum(np.diag(H), TINY))
-    H = H * scale[:, np.newaxis]
-    H *= scale
     lift = 0.0
     for _ in range(20):
-        H[np.diag_indices(scale.size)] = 1.0 + lift
+        scaled = H * scale[:, np.newaxis]
+        scaled *= scale
+        scaled[np.diag_indices(scale.size)] = 1.0 + lift
         try:
-            factor = cho_factor(H, lower=True, check_finite=False)
+            factor = cho_factor(scaled, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
             lift = max(10.0 * lift, 1e-14)
         else:
@@ -959,6 +957,75 @@ def simplex_threshold(v, count, own, notes):
 
 
 @compiled
+def extremes(s, b, here, mine, label, share):
+    """Make scores values; return the largest, the least with a share, the own's and rivals' score.
+
+    ``here`` lists the classes of the sample, the first ``mine`` of which take part.
+    """
+    top, least, own, rival = -np.inf, np.inf, -np.inf, -np.inf
+    for m in range(mine):
+        k = here[m]
+        s[m] += b[k]
+        if k == label:
+            own = s[m]
+        else:
+            rival = max(rival, s[m])
+            s[m] += 1.0
+        top = max(top, s[m])
+        if share[k] > 0.0:
+            least = min(least, s[m])
+    return top, least, own, rival
+
+
+@compiled
+def leave_out(s, here, mine, share, least):
+    """Move classes without a share and of a value below ``least`` to the end of the list.
+
+    Returns how many are left.
+    """
+    m = 0
+    while m < mine:
+        k = here[m]
+        if share[k] == 0.0 and s[m] < least:
+            mine -= 1
+            here[m], here[mine], s[m] = here[mine], k, s[mine]
+        else:
+            m += 1
+    return mine
+
+
+@compiled
+def project(s, here, mine, label, share, top, curvature, v, notes, moved, steps):
+    """Move shares to the projection of p + s/curvature; return how many moved, and the own's step.
+
+    The classes that moved and what they gave away are listed in ``moved`` and ``steps``: the own
+    one, if it did, last, with what its rivals gave or took.
+    """
+    given, at = 0.0, -1  # what the rivals have, and the place of the own class
+    for m in range(mine):
+        if here[m] == label:
+            at = m
+        else:
+            given += share[here[m]]
+    for m in range(mine):
+        v[m] = (-given if m == at else share[here[m]]) + (s[m] - top) / curvature
+    theta = simplex_threshold(v, mine, at, notes)
+    n_moved, gone = 0, 0.0
+    for m in range(mine):
+        k, new = here[m], min(max(v[m] - theta, 0.0), 1.0)
+        if m != at and new != share[k]:
+            steps[n_moved], moved[n_moved] = share[k] - new, k
+            gone += steps[n_moved]
+            share[k] = new
+            n_moved += 1
+    if at < 0 or gone == 0.0:
+        return n_moved, 0.0
+    share[label] = min(max(v[at] + 1.0 - theta, 0.0), 1.0)
+    steps[n_moved], moved[n_moved] = -gone, label
+    return n_moved + 1, -gone
+
+
+@compiled
 def sequential_pass(
     rows, names, labels, cost, curvature, p, w, b, bias_step, balance, order, classes, count, far
 ):
@@ -978,58 +1045,21 @@ def sequential_pass(
             row_prefetch(rows, names[order[place + 2]])
         here, mine, share = classes[i], count[i], p[i]
         class_scores(rows, names[i], w, here, mine, s, every)
-        top, least, own, rival = -np.inf, np.inf, -np.inf, -np.inf
-        for m in range(mine):
-            k = here[m]
-            s[m] += b[k]
-            if k == labels[i]:
-                own = s[m]
-            else:
-                rival = max(rival, s[m])
-                s[m] += 1.0
-            top = max(top, s[m])
-            if share[k] > 0.0:
-                least = min(least, s[m])
+        top, least, own, rival = extremes(s, b, here, mine, labels[i], share)
         for m in range(mine):
             gap += cost[i] * share[here[m]] * (top - s[m])
         errors += rival >= own
         worst = max(worst, top - least)
-        m = 0
-        while m < mine:
-            k = here[m]
-            if share[k] == 0.0 and s[m] < least - far:
-                mine -= 1
-                here[m], here[mine], s[m] = here[mine], k, s[mine]
-            else:
-                m += 1
+        mine = leave_out(s, here, mine, share, least - far)
         count[i] = mine
         if mine < 2 or top <= least:
             continue
-        given, at = 0.0, -1  # what the rivals have, and the place of the own class
-        for m in range(mine):
-            k = here[m]
-            if k == labels[i]:
-                at = m
-            else:
-                given += share[k]
-        for m in range(mine):
-            v[m] = (-given if m == at else share[here[m]]) + (s[m] - top) / curvature[i]
-        theta = simplex_threshold(v, mine, at, notes)
-        n_moved, gone = 0, 0.0  # from all rivals together, to the own class
-        for m in range(mine):
-            k = here[m]
-            new = min(max(v[m] - theta, 0.0), 1.0)
-            if m != at and new != share[k]:
-                steps[n_moved], moved[n_moved] = cost[i] * (share[k] - new), k
-                gone += steps[n_moved]
-                n_moved += 1
-                share[k] = new
-        if at >= 0 and gone != 0.0:
-            share[labels[i]] = min(max(v[at] + 1.0 - theta, 0.0), 1.0)
-            steps[n_moved], moved[n_moved] = -gone, labels[i]
-            n_moved += 1
-            flow -= gone
+        n_moved, own_step = project(
+            s, here, mine, labels[i], share, top, curvature[i], v, notes, moved, steps
+        )
+        flow += cost[i] * own_step
         for m in range(n_moved):
+            steps[m] *= cost[i]
             b[moved[m]] += bias_step * steps[m]
             balance[moved[m]] += steps[m]
         class_add(rows, names[i], w, moved, n_moved, steps)

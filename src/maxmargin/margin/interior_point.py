@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..memory import free_memory
 from ..problem import LinearMarginProblem
 from ..samples import Floats
 from ..solution import Limits, Progress, Solution, Status
@@ -59,6 +60,12 @@ class InteriorPoint:
         self, problem: LinearMarginProblem, start: Plane | None, progress: Progress
     ) -> Solution:
         """Return the plane, and α that proves it; a start is of no use to this method."""
+        d = self.features.n_columns
+        if 32 * d * d > free_memory():
+            raise ValueError(
+                f"solver='interior-point' solves systems in all {d} features, beyond "
+                "the memory: use solver='coordinate-descent', or 'newton'."
+            )
         iterate = _Iterate(problem, self.features)
         ledger = Ledger(problem, self.features)
         n_iter = idle = 0

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from ..problem import LinearMarginProblem
 from ..rows import compiled
 from ..samples import Floats, Integers
 from ..solution import Limits, Progress, Solution, Status
-from ..threads import in_parallel
+from ..threads import in_parallel, interruptible
 from .planes import Ledger, Plane, of_some, restricted, squared
 
 # δ: of a start from nothing, of a start from a plane nearby, and from one minimisation to the next.
@@ -51,6 +52,8 @@ WHOLE, SHARE = 1 << 16, 0.13
 ROUGH, BELOW = 0.01, 0.3
 # Multiplications up to which a system is solved directly.
 DIRECT = 3e10
+# Unknowns of a system that takes a tenth of a second.
+LARGE = 1500
 # Samples in a part of a pass over them.
 PART = 1 << 17
 # Rounds in which nothing improves before giving up: rounding allows no more.
@@ -603,7 +606,9 @@ class Factored:
         while lift <= 1.0:
             scaled[diagonal] = 1.0 + lift
             try:
-                self.factor = cho_factor(scaled, lower=True, check_finite=False)
+                # A large one takes seconds, for which Ctrl-C need not wait.
+                factorise = partial(cho_factor, scaled, lower=True, check_finite=False)
+                self.factor = interruptible(factorise) if H.shape[0] > LARGE else factorise()
                 return
             except LinAlgError:
                 lift = max(10.0 * lift, 1e-14)
