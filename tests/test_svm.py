@@ -1128,15 +1128,14 @@ def test_the_same_bits_twice_and_on_any_number_of_cores(n, n_classes):
 
 @pytest.fixture
 def pools(monkeypatch):
-    """Pools of threads that were made, on a machine of two cores."""
-    made = []
+    """Threads that were started, on a machine of two cores."""
+    made, start = [], threads.start_new_thread
 
-    class Pool(threads.ThreadPoolExecutor):
-        def __init__(self, *args, **options):
-            made.append(self)
-            super().__init__(*args, **options)
+    def started(work, arguments):
+        made.append(work)
+        return start(work, arguments)
 
-    monkeypatch.setattr(threads, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(threads, "start_new_thread", started)
     monkeypatch.setattr(threads, "_available", lambda: 2)
     return made
 

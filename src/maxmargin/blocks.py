@@ -92,7 +92,12 @@ class RowBlocks:
     def _raw(self) -> Iterator[Any]:
         blocks = self._source() if callable(self._source) else self._source
         for block in blocks:
-            yield block if sparse.issparse(block) else np.asarray(block)
+            rows = block if sparse.issparse(block) else np.asarray(block)
+            if rows.ndim != 2:
+                raise ValueError(
+                    f"A block of shape {rows.shape}: blocks are rows of X, of two dimensions."
+                )
+            yield rows
 
 
 def _as_numbers(block: Any) -> Any:

@@ -199,6 +199,13 @@ class LinearMarginProblem:
             return cls(X, y, np.full(1, np.inf), 0.5 / costs, bias)
 
     @property
+    def box(self) -> Floats:
+        """What α is at most: u, and 0 of a sample that does not count."""
+        if np.isfinite(self.ridge).all():
+            return self.upper
+        return np.where(np.isfinite(self.ridge), self.upper, 0.0)
+
+    @property
     def hard(self) -> bool:
         """Whether some α has nothing that keeps it from growing."""
         return bool((np.isinf(self.upper) & (self.ridge == 0.0)).any())

@@ -1,6 +1,7 @@
-"""Work shared between the cores: a small pool a call, BLAS held to one thread meanwhile.
+"""Work shared between the cores: some threads a call, BLAS held to one thread meanwhile.
 
-Pools are made when needed and not kept, so that forked children, threads and Dask workers are safe.
+Threads are started when needed and not kept, so that forked children, threads and Dask workers are
+safe.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+from _thread import start_new_thread
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -80,25 +82,42 @@ def in_parallel(
     if helpers < 1:
         return [work(part, stop) for part in parts]
     results: list[Any] = [None] * len(parts)
+    failures: list[BaseException] = []
     turn = itertools.count()  # its next() is atomic
+    by_others = threading.Semaphore(0)
 
-    def take_turns() -> None:
+    def take_turns(finished: Callable[[], None]) -> int:
+        taken = 0
         with at_most(1):
             while not stop.is_set() and (k := next(turn)) < len(parts):
                 results[k] = work(parts[k], stop)
+                taken += 1
+                finished()
+        return taken
 
-    pool = ThreadPoolExecutor(max_workers=helpers)
+    def help_out() -> None:
+        try:
+            take_turns(by_others.release)
+        except BaseException as error:
+            failures.append(error)
+            stop.set()
+            by_others.release(len(parts))
+
     with single_threaded_blas():
         try:
-            others = [pool.submit(take_turns) for _ in range(helpers)]
-            take_turns()
-            for other in others:
-                other.result()
+            for _ in range(helpers):
+                # Without the handshake of threading.Thread: a core may take a while to wake up, and
+                # by then there may be nothing left to do, which is nothing to wait for.
+                start_new_thread(help_out, ())
+            mine = take_turns(lambda: None)
+            for _ in range(len(parts) - mine):
+                by_others.acquire()
+            if failures:
+                raise failures[0]
             return results
         finally:
-            stop.set()
             # After Ctrl-C a thread deep in LAPACK is left to end by itself.
-            pool.shutdown(wait=False, cancel_futures=True)
+            stop.set()
 
 
 def interruptible(work: Callable[[], Result]) -> Result:

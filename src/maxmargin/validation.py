@@ -59,6 +59,8 @@ def check_row_blocks(estimator: Any, X: RowBlocks, y: Any) -> tuple[RowBlocks, A
     """Check every block of X, and y; remember the number of features."""
     start = 0
     for block in X:
+        if not block.shape[0]:
+            continue
         try:
             check_array(block, accept_sparse="csr", dtype=[np.float64, np.float32])
         except ValueError as error:

@@ -30,7 +30,7 @@ class PlaneCertificate(MarginCertificate):
 
     def holds(self, tol: float = 1e-6) -> bool:
         """Return whether the relative duality gap is at most ``tol``, and α feasible to ``tol``."""
-        return max(self.relative_gap, self.balance, self.box) <= tol
+        return max(abs(self.relative_gap), self.balance, self.box) <= tol
 
 
 class _Sums(NamedTuple):
@@ -49,9 +49,11 @@ def _(
 ) -> PlaneCertificate:
     assert solution.alpha is not None
     w, b = solution.w[0], float(solution.b[0])
-    alpha = np.clip(solution.alpha, 0.0, problem.upper)
+    alpha = np.clip(solution.alpha, 0.0, problem.box)
     outside = max(float((solution.alpha - alpha).max()), float((alpha - solution.alpha).max()))
     box = outside / max(1.0, float(alpha.max()))
+    if problem.bias == "none":
+        box = max(box, abs(b))  # a bias that there must not be
     total = [float(np.sum(alpha, where=problem.y == sign)) for sign in (1.0, -1.0)]
     balance, factors = 0.0, np.ones(2)
     if problem.bias == "free":
@@ -142,4 +144,6 @@ def _loss(slack: Floats, upper: Floats, ridge: Floats) -> float:
     if np.isinf(upper).all():
         with np.errstate(divide="ignore"):
             return float(np.sum(np.where(ridge > 0.0, 0.5 / ridge, 0.0) * slack**2))
+    if np.isinf(upper).any():  # a hard margin, but for samples that do not count
+        return 0.0
     return float(np.sum(upper * slack))

@@ -19,12 +19,12 @@ from ..rows import compiled, row_add, row_dot, row_square, rows_of
 from ..samples import Floats, Integers
 from ..threads import in_parallel
 
-# Stored numbers in a part of the rows that a core takes at a time: some tenths of a millisecond.
-PART = 1 << 19
+# Stored numbers in a part of the rows that a core takes at a time: of less, threads cost more.
+PART = 1 << 21
 # Numbers of scaled rows that are multiplied at a time: they fit a core's cache.
 PANEL = 1 << 17
 # Multiplications of a sum of squares that a core may well do alone.
-HEAVY = 1e7
+HEAVY = 5e7
 
 
 class Features:

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
+from ..blocks import RowBlocks
 from ..multiclass import Task
 from ..problem import SeparationProblem
 from ..samples import Floats, KeslerSamples, Samples, SignedSamples, linear_scores
@@ -147,6 +148,8 @@ class LinearClassifier(CertifiedClassifier):
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self)
+        if isinstance(X, RowBlocks):
+            return np.concatenate([self._scores(block) for block in X])
         X = validation.check_new_data(self, X)
         # coef_ may have been made sparse by the caller.
         coef = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_

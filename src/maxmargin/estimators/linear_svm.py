@@ -67,7 +67,8 @@ class LinearSVC(SparseCoefMixin, LinearClassifier):
         Add ½b² to the objective, as LIBLINEAR does.
     multi_class : {"ovr", "ovo", "crammer_singer"}, default="ovr"
         One plane a class against the rest, one a pair of classes, or one a class found jointly
-        (`JointMarginProblem`, for the hinge only). Two classes are one plane under every name.
+        (`JointMarginProblem`; its loss is the hinge, whatever ``loss`` says). Two classes are one
+        plane under every name.
     class_weight : dict, "balanced" or None
     max_iter : int, default=1000
         Newton or interior-point steps, or passes of coordinate descent, a task; −1 sets no limit.
@@ -220,7 +221,8 @@ class LinearSVC(SparseCoefMixin, LinearClassifier):
     def _pose(self, training: Training, task: Task) -> Any:
         X, labels, rows = training.X, task.labels, task.rows
         # Equal weights are one number.
-        costs = training.weights[: 1 if np.ptp(training.weights) == 0.0 else None] * self.C
+        weights = training.weights[: 1 if np.ptp(training.weights) == 0.0 else None]
+        costs = np.where(weights > 0.0, self.C, 0.0) * np.where(weights > 0.0, weights, 1.0)
         if isinstance(X, RowBlocks) and rows.size < X.shape[0]:
             # Rows that do not take part cost nothing: picking the others would read them all.
             everything = np.zeros(X.shape[0])
@@ -290,12 +292,17 @@ class LinearSVC(SparseCoefMixin, LinearClassifier):
     @staticmethod
     def _refuse_inseparable(problem: LinearMarginProblem) -> None:
         """Raise the error that carries the proof, where no plane separates."""
-        X = problem.X
-        if isinstance(X, RowBlocks):
-            X = X[np.arange(X.shape[0])]
         counts = np.broadcast_to(problem.upper > 0, problem.y.shape)
-        rows = slice(None) if counts.all() else np.flatnonzero(counts)
-        report = separability(X[rows], problem.y[rows])
+        X, y = problem.X, problem.y
+        if isinstance(X, RowBlocks) or not counts.all():
+            X, y = X[np.flatnonzero(counts)], y[counts]
+        report = separability(X, y)
+        if problem.bias == "none" and report.separable is not False:
+            # With every sample turned over as well, only planes through the origin are left.
+            stack = sparse.vstack if sparse.issparse(X) else np.vstack
+            report = separability(stack([X, -X]), np.concatenate([y, -y]))
+            if report.multipliers is not None:
+                report = replace(report, multipliers=np.sum(np.split(report.multipliers, 2), 0))
         if report.separable is False:
             raise NotSeparableError(
                 f"C=inf asks for a hard margin, but no plane separates these classes: {report}. "

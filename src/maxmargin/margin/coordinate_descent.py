@@ -30,7 +30,7 @@ from ..rows import compiled, row_add, row_dot, row_prefetch
 from ..samples import Floats, Integers
 from ..solution import Limits, Progress, Solution, Status
 from .newton import SemismoothNewton, on_kink, step_work
-from .planes import Ledger, Plane, best_biases, of_some, squared
+from .planes import Ledger, Plane, best_biases, of_some, squared, start_of
 
 # Consecutive rows that keep together when their order is shuffled.
 BLOCK = 8
@@ -42,8 +42,9 @@ SWEEPS, FALL = 10, 0.1
 LOOK = 10
 # A gap from which Newton's method had better begin by itself.
 FAR = 0.05
-# What Newton's method is expected to take: steps, and multiplications a second.
-STEPS, SPEED = 25, 4e9
+# What Newton's method is expected to take: steps, and its multiplications in the time of a visited
+# number of X.
+STEPS, FASTER = 25, 8.0
 # What is left of the gap that a pass meets once it is over, as a first guess.
 LEFT = 0.5
 # Stored numbers that are visited between two chances to stop.
@@ -77,7 +78,8 @@ class CoordinateDescent:
         """Return the plane, and α that proves it."""
         ledger = Ledger(problem, self.features)
         descent = _Descent(problem, self.features, start, np.random.RandomState(self.seed))
-        n_iter, looked, left_over, clock = 0, 0, LEFT, progress.seconds
+        n_iter, looked, left_over = 0, 0, LEFT
+        judged, gap_then, work_then = 0, np.inf, 0.0
         while True:
             n_iter += 1
             descent.one_pass()
@@ -87,19 +89,18 @@ class CoordinateDescent:
             status = Status.STOPPED if stop else self.limits.reached(n_iter, progress)
             if not (status or left_over * descent.gap <= self.tol or n_iter - looked >= LOOK):
                 continue
-            before, passes = ledger.gap, n_iter - looked
             descent.look(ledger)
             if ledger.gap <= self.tol:
                 return ledger.solution(Status.CONVERGED, n_iter, progress)
             if status:
                 return ledger.solution(status, n_iter, progress)
-            seconds, clock = progress.seconds - clock, progress.seconds
-            if passes >= LOOK and np.isfinite(before):
-                fall = np.log(before / ledger.gap)
-                left = np.log(ledger.gap / self.tol) / fall * seconds if fall > 0.0 else np.inf
-                if left > descent.newton_seconds():
+            met = descent.gap if 0.0 < descent.gap < np.inf else 1.0
+            looked, left_over = n_iter, min(1.0, ledger.gap / met)
+            if n_iter - judged >= LOOK:
+                left = _passes_left(gap_then, ledger.gap, self.tol)
+                if left * (descent.work - work_then) > descent.newton_work():
                     return self._polished(problem, ledger, n_iter, progress)
-            looked, left_over = n_iter, min(1.0, ledger.gap / descent.gap)
+                judged, gap_then, work_then = n_iter, ledger.gap, descent.work
 
     def _polished(
         self, problem: LinearMarginProblem, ledger: Ledger, n_iter: int, progress: Progress
@@ -111,6 +112,14 @@ class CoordinateDescent:
         start = None if ledger.gap > FAR else replace(ledger.plane, alpha=ledger.alpha)
         solution = SemismoothNewton(self.features, self.tol, limits).solve(problem, start, progress)
         return replace(solution, n_iter=n_iter + solution.n_iter)
+
+
+def _passes_left(before: float, now: float, tol: float) -> float:
+    """Return how many times as far as from one gap to another it is to ``tol``; 0 if not known."""
+    if not np.isfinite(before):
+        return 0.0
+    fall = float(np.log(before / now))
+    return float(np.log(now / tol)) / fall if fall > 0.0 else np.inf
 
 
 class _Descent:
@@ -126,18 +135,22 @@ class _Descent:
         self.problem, self.features, self.rng = problem, features, rng
         self.rows = features.rows
         self.squares = features.squared_lengths()
-        self.rho = PENALTY * float(self.squares.mean()) if problem.bias != "none" else 0.0
+        self.rho = (PENALTY * float(self.squares.mean()) or 1.0) if problem.bias != "none" else 0.0
         self.alpha, self.b = np.zeros(features.n_rows), 0.0
         self.w = np.zeros(features.n_columns)
-        if start is not None and start.alpha is not None:
-            self.alpha = np.clip(start.alpha, 0.0, problem.upper)
-            self.w = features.combine(self.alpha * problem.y)
+        if start is not None:
+            start = start_of(problem, start)
             self.b = start.b
+            if start.alpha is not None:
+                self.alpha = start.alpha
+                self.w = features.combine(self.alpha * problem.y)
         self.visited = self.open = np.arange(features.n_rows)
         # G beyond which a sample with α at 0, or at u, is left out.
         self.bounds = np.array([np.inf, -np.inf])
         # What the last pass met: the gap Σ h − (αz − ½Dα²), relative to P, is summed on the way.
         self.violation, self.gap, self.errors = np.inf, np.inf, 0
+        # Numbers of X visited so far.
+        self.work = 0.0
         self.slice = max(1, int(SLICE / (features.mean_stored + 1.0)))
 
     @property
@@ -156,7 +169,8 @@ class _Descent:
         order = self._shuffled(self.visited)
         self.visited, (highest, lowest, errors, gap) = self._sweep(order, self.bounds)
         self.violation, self.errors = highest - lowest, int(errors)
-        self.gap = gap / max(self.dual_value + gap, np.finfo(float).tiny)
+        primal = self.dual_value + gap
+        self.gap = gap / primal if primal > 0.0 else np.inf
         self.bounds = np.array(
             [highest if highest > 0.0 else np.inf, lowest if lowest < 0.0 else -np.inf]
         )
@@ -177,7 +191,10 @@ class _Descent:
         at_once = min(sweeps, max(1, self.slice // free.size))
         for _ in range(0, sweeps, at_once):
             found = np.zeros(4)
-            self.b, violation = _visit_again(at_once, enough, *self._arguments(free, nobody, found))
+            self.b, violation, done = _visit_again(
+                at_once, enough, *self._arguments(free, nobody, found)
+            )
+            self.work += done * free.size * self.features.mean_stored
             if violation < enough:
                 break
 
@@ -192,6 +209,7 @@ class _Descent:
     def _sweep(self, order: Integers, bounds: Floats) -> tuple[Integers, Floats]:
         """Visit samples in turn; return those that are not left out, and what was found."""
         kept, found = 0, np.array([-np.inf, np.inf, 0.0, 0.0])
+        self.work += order.size * self.features.mean_stored
         for first in range(0, order.size, self.slice):
             part = order[first : first + self.slice]
             n_kept, self.b = _visit(*self._arguments(part, bounds, found))
@@ -215,7 +233,8 @@ class _Descent:
         # The bias that suits w best is ahead of that which the α have led to.
         shift = min(max(0.0, low), high)
         scores += shift
-        ledger.enter(Plane(self.w.copy(), self.b + shift), scores, self.alpha)
+        self.b += shift
+        ledger.enter(Plane(self.w.copy(), self.b), scores, self.alpha)
         self._settle(scores, high - low, ledger)
         self.visited = self.open
         self.bounds = np.array([np.inf, -np.inf])
@@ -252,13 +271,16 @@ class _Descent:
             self.alpha[moved] = target[moved]
             self.w += self.features.combine(change)
 
-    def newton_seconds(self) -> float:
-        """Return about how long Newton's method would take from here."""
+    def newton_work(self) -> float:
+        """Return about what Newton's method would take from here, in visited numbers.
+
+        Counted, not timed: the answer must not depend on what else the machine does.
+        """
         n_free = int(np.count_nonzero(on_kink(self.alpha, self.problem.upper)))
         if squared(self.problem) is None:
             # No more of them than that are on the kink of a hinge, in the end.
             n_free = min(n_free, 3 * self.features.n_columns)
-        return STEPS * step_work(self.features, n_free) / SPEED
+        return STEPS * step_work(self.features, n_free) / FASTER
 
     def snapshot(self) -> Solution:
         """Return where it stands, for those who watch."""
@@ -322,12 +344,13 @@ def _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, foun
 def _visit_again(
     times, enough, rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found
 ):
-    """Visit the same samples several times, until they are near enough; return b and how near."""
-    violation = np.inf
-    for _ in range(times):
+    """Visit the same samples until they are near enough; return b, how near, and how often."""
+    violation, done = np.inf, 0
+    while done < times:
+        done += 1
         found[0], found[1] = -np.inf, np.inf
         _, b = _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found)
         violation = found[0] - found[1]
         if violation < enough:
             break
-    return b, violation
+    return b, violation, done

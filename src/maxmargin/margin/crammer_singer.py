@@ -30,7 +30,7 @@ Sun, Toh, *SIAM J. Optim.* 28, 2018).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any
 
@@ -60,7 +60,11 @@ BIAS = 0.1
 # the sequential method may take as long as they would, so that no fit takes more than twice the
 # time of the better method.
 STEPS, BLAS = 40, 8.0
-# The least δ to begin with; then it shrinks by as much as steps were few (steps up to, factor);
+# A sample of the rows has so many times fewer of them, no fewer than these in all and of a class;
+# the gap that is enough for it; and δ from there on.
+LEVEL, FEWEST, RARE = 16, 2000, 20
+ROUGH, NEARBY = 1e-2, 0.2
+# The least δ to begin with else; then it shrinks by as much as steps were few (steps up to, factor);
 # beyond, it is kept, and it grows where so many steps were not enough.
 NARROWEST = 0.1
 NARROWER = ((0, 0.04), (8, 0.2), (15, 0.5), (25, 1.0))
@@ -106,7 +110,7 @@ class CrammerSinger:
     >>> problem = JointMarginProblem(X, labels, 3, np.full(3, 10.0))
     >>> solution = CrammerSinger(tol=1e-9).solve(problem, None, Progress())
     >>> print((X @ solution.w.T + solution.b).argmax(axis=1), solution.w.ravel().round(4) + 0.0)
-    [0 1 2] [-0.5  0.   0.5]
+    [0 1 2] [-1. 0. 1.]
     """
 
     tol: float = 1e-4
@@ -118,12 +122,65 @@ class CrammerSinger:
     ) -> Solution:
         """Return w, b and α, starting from α of shape (n, c) or from nothing."""
         run = _Run(self.tol, self.limits, progress)
-        machine = _Machine(problem, start)
+        rng = np.random.RandomState(self.seed)
         with single_threaded_blas():
-            _SequentialAscent(machine, np.random.RandomState(self.seed)).run(run)
-            if run.status is None:
-                _Newton(machine).run(run)
+            plane = _from_samples(problem, run, rng) if start is None else None
+            machine = _Machine(problem, start)
+            _fit(machine, plane, run, rng)
         return machine.solution(run.status or Status.PATIENCE, progress)
+
+
+def _fit(
+    machine: _Machine, plane: tuple[Floats, Floats] | None, run: _Run, rng: np.random.RandomState
+) -> None:
+    """Bring the gap below the run's tol, from w and b nearby or from the machine's α."""
+    if plane is not None:
+        machine.w, machine.b = plane
+        if run.status is None:
+            machine.decide()
+            _Newton(machine, NEARBY).run(run)
+        return
+    _SequentialAscent(machine, rng).run(run)
+    if run.status is None:
+        _Newton(machine, None).run(run)
+
+
+def _from_samples(
+    problem: JointMarginProblem, run: _Run, rng: np.random.RandomState
+) -> tuple[Floats, Floats] | None:
+    """Return w and b near the answer, from ever larger samples of many rows; None of few rows."""
+    n, sizes = int(np.count_nonzero(problem.cost)), []
+    least = max(FEWEST, 4 * problem.n_classes * (problem.X.shape[1] + 1))
+    while (n := n // LEVEL) >= least:
+        sizes.append(n)
+    plane = None
+    rough = _Run(max(run.tol, ROUGH), run.limits, run.progress)
+    for size in reversed(sizes):
+        machine = _Machine(_sample(problem, size, rng), None, is_sample=True)
+        _fit(machine, plane, rough, rng)
+        plane = machine.w, machine.b
+        if rough.status in (Status.STOPPED, Status.TIME_LIMIT, Status.ITERATION_LIMIT):
+            run.status = rough.status
+            break
+        rough.status = None
+    return plane
+
+
+def _sample(problem: JointMarginProblem, size: int, rng: np.random.RandomState) -> Any:
+    """Return the problem of about so many rows, with a share of every class and its cost."""
+    chosen, factors = [], []
+    part = size / np.count_nonzero(problem.cost)
+    for k in range(problem.n_classes):
+        rows = np.flatnonzero((problem.labels == k) & (problem.cost > 0.0))
+        wanted = min(rows.size, max(RARE, int(part * rows.size)))
+        chosen.append(rng.permutation(rows)[:wanted])
+        factors.append(np.full(wanted, rows.size / max(wanted, 1)))
+    rows, factor = np.concatenate(chosen), np.concatenate(factors)
+    in_turn = np.argsort(rows)
+    rows, factor = rows[in_turn], factor[in_turn]
+    return replace(
+        problem, X=problem.X[rows], labels=problem.labels[rows], cost=problem.cost[rows] * factor
+    )
 
 
 class _Run:
@@ -151,8 +208,10 @@ class _Run:
 class _Machine:
     """The samples that count, their shares, and w and b: an answer in the making."""
 
-    def __init__(self, problem: JointMarginProblem, start: Floats | None) -> None:
-        self.problem = problem
+    def __init__(
+        self, problem: JointMarginProblem, start: Floats | None, *, is_sample: bool = False
+    ) -> None:
+        self.problem, self.is_sample = problem, is_sample
         counted = np.flatnonzero(problem.cost > 0.0)
         everything = counted.size == problem.cost.size
         self.counted = counted
@@ -184,6 +243,13 @@ class _Machine:
     def alpha(self) -> Floats:
         """α of the samples that count."""
         return _alpha(self.p, self.cost, self.own)
+
+    def decide(self) -> None:
+        """Give all shares to the class of the largest value."""
+        values = self.values() + 1.0
+        values[self.own] -= 1.0
+        self.p[:] = 0.0
+        self.p[np.arange(self.labels.size), values.argmax(axis=1)] = 1.0
 
     @property
     def flow(self) -> float:
@@ -238,9 +304,11 @@ class _Machine:
 
     def solution(self, status: Status, progress: Progress | None) -> Solution:
         """Return w, b, and α of all samples."""
+        w, b = self.scale * np.ascontiguousarray(self.w), self.scale * self.b
+        if self.is_sample:
+            return Solution(w, b, status)
         alpha = np.zeros((self.problem.cost.size, self.problem.n_classes))
         alpha[self.counted] = self.alpha
-        w, b = self.scale * np.ascontiguousarray(self.w), self.scale * self.b
         if progress is None:
             return Solution(w, b, status, alpha=alpha)
         trace = progress.trace()
@@ -461,8 +529,8 @@ def _expected_work(machine: _Machine) -> float:
 class _Newton:
     """Minimisations of Φ for narrower and narrower δ, each with the samples near a kink only."""
 
-    def __init__(self, machine: _Machine) -> None:
-        self.machine = machine
+    def __init__(self, machine: _Machine, delta: float | None) -> None:
+        self.machine, self.delta = machine, delta
         self.a = _augmented(machine.w, machine.b, machine.has_bias)
         # Σ_i α_i (x_i, 1), which w and the gradient of b are made of.
         self.total = _augmented(*machine.combined(), machine.has_bias)
@@ -473,8 +541,10 @@ class _Newton:
         """Alternate minimisations with looks at all samples."""
         machine = self.machine
         near = self._look(np.inf)
-        gap = self.gap / max(abs(self.primal), TINY)
-        delta = max(min(gap, 1.0) * self._natural(), NARROWEST)
+        delta = self.delta
+        if delta is None:
+            relative = self.gap / max(abs(self.primal), TINY)
+            delta = max(min(relative, 1.0) * self._natural(), NARROWEST)
         idle, reach = 0, 0.0
         best = self.doubt, machine.p.copy(), self.a, machine.scale
         for _ in range(ROUNDS):

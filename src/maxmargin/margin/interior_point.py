@@ -69,24 +69,26 @@ class InteriorPoint:
         iterate = _Iterate(problem, self.features)
         ledger = Ledger(problem, self.features)
         n_iter = idle = 0
+        status: Status | None = None
         while True:
             before = ledger.gap
             ledger.enter(iterate.plane, iterate.scores, iterate.whole_alpha)
             idle = idle + 1 if ledger.gap > 0.99 * before else 0
+            if n_iter and progress.iteration(
+                ledger.primal, iterate.errors, ledger.gap, iterate.snapshot
+            ):
+                status = Status.STOPPED
             if ledger.gap <= self.tol:
                 self._at_bounds(iterate, ledger)
                 return ledger.solution(Status.CONVERGED, n_iter, progress)
-            if n_iter:
-                stop = progress.iteration(
-                    ledger.primal, iterate.errors, ledger.gap, iterate.snapshot
-                )
-                status = Status.STOPPED if stop else self.limits.reached(n_iter, progress)
-                if not status and idle > PATIENCE:
-                    status = Status.PATIENCE
-                if status:
-                    return ledger.solution(status, n_iter, progress)
+            if idle > PATIENCE:
+                status = Status.PATIENCE
+            status = status or (self.limits.reached(n_iter, progress) if n_iter else None)
+            if status:
+                return ledger.solution(status, n_iter, progress)
             n_iter += 1
-            iterate.step()
+            with np.errstate(all="ignore"):  # beyond the range of numbers nothing improves
+                iterate.step()
 
     def _at_bounds(self, iterate: _Iterate, ledger: Ledger) -> None:
         """Put α that are on their way to a bound there, where the gap remains small enough."""
@@ -109,37 +111,33 @@ class _Iterate:
     """a, the scores, α, s and ξ, all of them strictly positive but the first two."""
 
     def __init__(self, problem: LinearMarginProblem, features: Any) -> None:
-        # Samples that do not count are left out: their α is 0, with no interior.
+        # Samples that do not count have an α of 0, with no interior: they get no weight.
         upper, ridge = problem.upper, problem.ridge
         counts = np.broadcast_to((upper > 0.0) & np.isfinite(ridge), problem.y.shape)
-        self.rows = None if counts.all() else np.flatnonzero(counts)
         self.problem, self.features = problem, features
         self.y = problem.y
         self.upper = None if squared(problem) is not None else upper
         self.ridge = ridge
         n, d = features.n_rows, features.n_columns
         self.a, self.scores = np.zeros(d + 1), np.zeros(n)
+        self.counts = counts
         self.alpha = self._first_alpha()
         self.slack = np.ones(n)
         self.xi = None if self.upper is None else np.ones(n)
-        self.counts = counts
 
     def _first_alpha(self) -> Floats:
-        """Return α inside its box with yᵀα = 0."""
-        n = self.y.size
-        if self.upper is None:
-            costs = np.broadcast_to(1.0 / self.ridge, n)
-        else:
-            costs = np.broadcast_to(self.upper, n)
+        """Return α inside its box with yᵀα = 0; any number for samples that do not count."""
+        costs = 1.0 / self.ridge if self.upper is None else self.upper
+        costs = np.where(self.counts, costs, 0.0)
         totals = [float(costs[self.y == sign].sum()) for sign in (1.0, -1.0)]
         shares = [0.5 * min(totals) / max(total, np.finfo(float).tiny) for total in totals]
-        return np.maximum(costs, np.finfo(float).tiny) * np.where(self.y > 0, *shares)
+        return np.where(self.counts, costs * np.where(self.y > 0, *shares), 1.0)
 
     @property
     def mu(self) -> Floats:
-        """u − α."""
+        """u − α; any number for samples that do not count."""
         assert self.upper is not None
-        return self.upper - self.alpha
+        return np.where(self.counts, self.upper - self.alpha, 1.0)
 
     @property
     def plane(self) -> Plane:

@@ -38,7 +38,7 @@ from ..rows import compiled
 from ..samples import Floats, Integers
 from ..solution import Limits, Progress, Solution, Status
 from ..threads import in_parallel, interruptible
-from .planes import Ledger, Plane, of_some, restricted, squared
+from .planes import Ledger, Plane, of_some, restricted, squared, start_of
 
 # δ: of a start from nothing, of a start from a plane nearby, and from one minimisation to the next.
 WIDEST, NEARBY, NARROWER = 2.0, 0.2, 0.7
@@ -55,7 +55,7 @@ DIRECT = 3e10
 # Unknowns of a system that takes a tenth of a second.
 LARGE = 1500
 # Samples in a part of a pass over them.
-PART = 1 << 17
+PART = 1 << 19
 # Rounds in which nothing improves before giving up: rounding allows no more.
 PATIENCE = 4
 # Steps without a smaller residual before δ shrinks all the same, down to where they end.
@@ -88,7 +88,7 @@ class State:
     def at(cls, problem: LinearMarginProblem, features: Any, plane: Plane | None) -> State:
         """Begin with a plane, or with none."""
         delta = WIDEST if plane is None else NEARBY
-        plane = plane or Plane.zero(features.n_columns)
+        plane = start_of(problem, plane or Plane.zero(features.n_columns))
         scores = features.scores(plane.w, plane.b)
         if plane.alpha is not None:
             return cls(plane.augmented, scores, plane.alpha.copy(), plane.alpha, delta)

@@ -31,6 +31,14 @@ class Plane:
         return np.append(self.w, self.b)
 
 
+def start_of(problem: LinearMarginProblem, start: Plane) -> Plane:
+    """Return a start as this problem can use it: without a bias if it has none, α in its box."""
+    alpha = start.alpha
+    if alpha is not None:
+        alpha = np.clip(alpha, 0.0, problem.box)
+    return Plane(start.w, start.b if problem.bias != "none" else 0.0, alpha)
+
+
 def restricted(
     problem: LinearMarginProblem, rows: Integers, X: Any, times: float = 1.0
 ) -> LinearMarginProblem:
@@ -73,9 +81,10 @@ class Ledger:
         primal = primal_value(self.problem, plane, scores)
         if primal < self.primal:
             self.primal, self.plane = primal, plane
-        dual, alpha = dual_value(self.problem, self.features, alpha)
+        dual, feasible = dual_value(self.problem, self.features, alpha)
         if dual > self.dual:
-            self.dual, self.alpha = dual, alpha
+            # A solver may go on in place.
+            self.dual, self.alpha = dual, alpha.copy() if feasible is alpha else feasible
 
     def solution(self, status: Status, n_iter: int, progress: Progress) -> Solution:
         """Return the best as the answer."""
