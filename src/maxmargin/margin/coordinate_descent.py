@@ -37,7 +37,7 @@ BLOCK = 8
 # ρ, relative to the mean ‖x‖².
 PENALTY = 0.05
 # Sweeps over the free α after a pass, at most, and how far below the pass's their violation falls.
-SWEEPS, FALL = 10, 0.1
+SWEEPS, FALL = 20, 0.1
 # Passes between two looks at the gap, at most.
 LOOK = 10
 # A gap from which Newton's method had better begin by itself.

@@ -61,11 +61,11 @@ BIAS = 0.1
 # time of the better method.
 STEPS, BLAS = 40, 8.0
 # A sample of the rows has so many times fewer of them, no fewer than these in all and of a class;
-# the gap that is enough for it; and δ from there on.
+# the gap that is enough for it; and from there on δ, and the share of rows that take part at first.
 LEVEL, FEWEST, RARE = 16, 2000, 20
-ROUGH, NEARBY = 1e-2, 0.2
-# The least δ to begin with else; then it shrinks by as much as steps were few (steps up to, factor);
-# beyond, it is kept, and it grows where so many steps were not enough.
+ROUGH, NEARBY, SHARE = 1e-2, 0.2, 0.25
+# The least δ to begin with else; then it shrinks by as much as steps were few (steps up to,
+# factor); beyond, it is kept, and it grows where so many steps were not enough.
 NARROWEST = 0.1
 NARROWER = ((0, 0.04), (8, 0.2), (15, 0.5), (25, 1.0))
 WIDER, MANY = 5.0, 40
@@ -498,9 +498,8 @@ class _SequentialAscent:
         machine = self.machine
         w, self.balance = machine.combined()
         machine.w[:] = w
-        near = np.empty(machine.labels.size, dtype=np.bool_)
         loss, worst, _ = survey(
-            machine.values(), machine.labels, machine.cost, machine.p, np.inf, near
+            machine.values(), machine.labels, machine.cost, machine.p, np.empty(len(machine.p))
         )
         primal = machine.primal(loss, worst)
         return primal - self.dual, primal
@@ -540,11 +539,14 @@ class _Newton:
     def run(self, run: _Run) -> None:
         """Alternate minimisations with looks at all samples."""
         machine = self.machine
-        near = self._look(np.inf)
-        delta = self.delta
-        if delta is None:
+        distance = self._look()
+        if self.delta is None:
             relative = self.gap / max(abs(self.primal), TINY)
             delta = max(min(relative, 1.0) * self._natural(), NARROWEST)
+            near = np.arange(distance.size)
+        else:
+            delta = self.delta
+            near = np.flatnonzero(distance <= np.quantile(distance, SHARE))
         idle, reach = 0, 0.0
         best = self.doubt, machine.p.copy(), self.a, machine.scale
         for _ in range(ROUNDS):
@@ -555,7 +557,7 @@ class _Newton:
             self.values = machine.values()
             # Samples farther from a kink than values have moved will hardly meet it next time.
             reach = max(float(np.abs(self.values - before).max()), 0.3 * reach)
-            near = self._look(reach)
+            near = np.flatnonzero(self._look() <= reach)
             if self.gap <= AIM * run.tol * self.primal and machine.holds(self.primal, run.tol):
                 run.status = Status.CONVERGED
                 return
@@ -586,18 +588,18 @@ class _Newton:
         machine = self.machine
         return float(np.mean(machine.cost * machine.rows.squared_lengths()))
 
-    def _look(self, reach: float) -> Integers:
-        """Measure the gap over all samples; return those within ``reach`` of a kink."""
+    def _look(self) -> Floats:
+        """Measure the gap over all samples; return their distances from a kink."""
         machine = self.machine
-        near = np.empty(machine.labels.size, dtype=np.bool_)
+        distance = np.empty(machine.labels.size)
         loss, worst, self.errors = survey(
-            self.values, machine.labels, machine.cost, machine.p, reach, near
+            self.values, machine.labels, machine.cost, machine.p, distance
         )
         w, b = _parted(self.total, machine.has_bias)
         dual = machine.flow - 0.5 * machine.square(w, b)
         self.primal = machine.primal(loss, worst)
         self.gap = self.primal - dual
-        return np.flatnonzero(near)
+        return distance
 
 
 class _Steps:
@@ -1164,10 +1166,10 @@ def smoothed_maxima(values, along, t, labels, cost, center, delta, p):
 
 
 @compiled
-def survey(values, labels, cost, p, reach, near):
-    """Mark the samples within ``reach`` of a kink; return Σ C_i ξ_i, the largest ξ, and errors.
+def survey(values, labels, cost, p, distance):
+    """Write how far samples are from a kink; return Σ C_i ξ_i, the largest ξ, and errors.
 
-    Far from one are those whose largest value has all of p and exceeds all others by more.
+    That is what the largest value exceeds all others by, 0 where it has not all of p.
     """
     n, c = values.shape
     loss, worst, errors = 0.0, 0.0, 0
@@ -1184,5 +1186,5 @@ def survey(values, labels, cost, p, reach, near):
         loss += cost[i] * (top - own)
         worst = max(worst, top - own)
         errors += best != y and top - 1.0 >= own
-        near[i] = p[i, best] < 1.0 or top - second <= reach
+        distance[i] = top - second if p[i, best] == 1.0 else 0.0
     return loss, worst, errors
