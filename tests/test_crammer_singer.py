@@ -267,6 +267,37 @@ def test_callbacks_watch_and_stop(steps, monkeypatch):
     assert -watched.steps[-1].objective == pytest.approx(optimum(problem), rel=1e-3)
 
 
+@pytest.mark.parametrize("bias", BIASES)
+def test_many_rows_begin_with_samples_of_them(bias, monkeypatch):
+    monkeypatch.setattr(crammer_singer, "LEVEL", 4)
+    monkeypatch.setattr(crammer_singer, "FEWEST", 50)
+    X, labels = blobs(900, 2, 3, seed=19)
+    labels[labels == 2] = 1
+    labels[:30] = 2  # a rare class
+    C = np.where(np.arange(900) % 10, 1.0, 0.0)
+    problem = posed(X, labels, C, bias)
+    solution = solved(problem, 1e-5)
+    certificate = certify(problem, solution)
+    assert solution.status is Status.CONVERGED
+    assert certificate.holds(1e-5)
+    monkeypatch.undo()
+    assert certificate.primal == pytest.approx(certify(problem, solved(problem)).primal, rel=2e-5)
+
+
+def test_a_stop_among_samples_leaves_a_plane(monkeypatch):
+    monkeypatch.setattr(crammer_singer, "LEVEL", 4)
+    monkeypatch.setattr(crammer_singer, "FEWEST", 50)
+    X, labels = blobs(900, 2, 3, seed=20)
+    problem = posed(X, labels)
+    recorder = Recorder()
+    stopped = solved(problem, callbacks=[recorder, lambda step: step.iteration == 2])
+    assert stopped.status is Status.STOPPED
+    assert stopped.w.any()
+    assert (stopped.alpha.shape, stopped.alpha.any()) == ((900, 3), False)
+    assert recorder.steps[0].alpha() is None
+    assert certify(problem, stopped).primal < 900.0
+
+
 # The certificate -------------------------------------------------------------------------------
 
 
@@ -413,8 +444,8 @@ def test_compiled_looks_equal_their_python():
     surveyed = []
     center[::3] = np.eye(4)[s.argmax(axis=1)][::3]
     for kernel in (crammer_singer.survey, crammer_singer.survey.py_func):
-        near = np.empty(40, dtype=bool)
-        surveyed.append((*kernel(values, labels, cost, center, 0.4, near), near))
+        distance = np.empty(40)
+        surveyed.append((*kernel(values, labels, cost, center, distance), distance))
     for here, there in zip(*surveyed, strict=True):
         np.testing.assert_allclose(here, there, rtol=1e-12)
     rows, lengths = rows_of(X), np.empty((2, 40))

@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import overload
@@ -61,9 +61,9 @@ BIAS = 0.1
 # time of the better method.
 STEPS, BLAS = 40, 8.0
 # A sample of the rows has so many times fewer of them, no fewer than these in all and of a class;
-# the gap that is enough for it; and from there on δ, and the share of rows that take part at first.
-LEVEL, FEWEST, RARE = 16, 2000, 20
-ROUGH, NEARBY, SHARE = 1e-2, 0.2, 0.25
+# the gap that is enough for it; and δ from there on.
+LEVEL, FEWEST, RARE = 16, 5000, 20
+ROUGH, NEARBY = 1e-2, 0.2
 # The least δ to begin with else; then it shrinks by as much as steps were few (steps up to,
 # factor); beyond, it is kept, and it grows where so many steps were not enough.
 NARROWEST = 0.1
@@ -75,6 +75,8 @@ ENOUGH = 0.1
 # every class, up to which these are; the least curvature of a bias, relative to the block's.
 WHOLE, BLOCKS = 1000, 1 << 24
 LEAST = 1e-3
+# How far a step takes a bias that nothing holds.
+DARING = 50.0
 # Conjugate gradients: the accuracy of a direction, and products for it at most.
 ACCURACY, PRODUCTS = 0.1, 300
 # Points that a line search looks at, and how many times a step it goes at most.
@@ -223,7 +225,7 @@ class _Machine:
         self.penalty = float(problem.bias == "penalised")
         # What w and b are multiplied by in the end.
         self.scale = 1.0
-        self.p = np.zeros((counted.size, problem.n_classes))
+        self.p: Floats = np.zeros((counted.size, problem.n_classes))
         if start is not None:
             self.p = rival_flows(problem, start)[counted] / self.cost[:, np.newaxis]
         self.p[self.own] = np.maximum(1.0 - self.p.sum(axis=1), 0.0)
@@ -525,6 +527,16 @@ def _expected_work(machine: _Machine) -> float:
 # Newton's method -----------------------------------------------------------------------------
 
 
+class _Answer(NamedTuple):
+    """What came out of a minimisation: steps beyond what rounding allows may lead away from it."""
+
+    doubt: float
+    primal: float
+    p: Floats
+    a: Floats
+    scale: float
+
+
 class _Newton:
     """Minimisations of Φ for narrower and narrower δ, each with the samples near a kink only."""
 
@@ -539,16 +551,12 @@ class _Newton:
     def run(self, run: _Run) -> None:
         """Alternate minimisations with looks at all samples."""
         machine = self.machine
-        distance = self._look()
-        if self.delta is None:
+        near, delta = np.arange(self._look().size), self.delta
+        if delta is None:
             relative = self.gap / max(abs(self.primal), TINY)
             delta = max(min(relative, 1.0) * self._natural(), NARROWEST)
-            near = np.arange(distance.size)
-        else:
-            delta = self.delta
-            near = np.flatnonzero(distance <= np.quantile(distance, SHARE))
         idle, reach = 0, 0.0
-        best = self.doubt, machine.p.copy(), self.a, machine.scale
+        best = self._answer()
         for _ in range(ROUNDS):
             steps = _Steps(self, near, delta)
             n_steps = steps.run(run)
@@ -563,18 +571,24 @@ class _Newton:
                 return
             # Few steps for a large δ are no bad sign: it shrinks by much then.
             early = delta > NARROWEST and n_steps <= NARROWER[1][0]
-            idle = 0 if self.doubt < 0.9 * best[0] or early else idle + 1
+            idle = 0 if self.doubt < 0.9 * best.doubt or early else idle + 1
             if idle:  # rounding adds up in what was only kept up to date
                 self.total = _augmented(*machine.combined(), machine.has_bias)
-            if self.doubt < best[0]:
-                best = self.doubt, machine.p.copy(), self.a, machine.scale
+            if self.doubt < best.doubt:
+                best = self._answer()
             if run.status is not None or idle >= PATIENCE:
                 break
             delta *= next((by for most, by in NARROWER if n_steps <= most), 1.0)
             if n_steps >= MANY:
                 delta *= WIDER
-        _, machine.p, a, machine.scale = best
-        machine.w, machine.b = _parted(a, machine.has_bias)
+        machine.p, machine.scale = best.p, best.scale
+        machine.w, machine.b = _parted(best.a, machine.has_bias)
+        if machine.holds(best.primal, run.tol):
+            run.status = Status.CONVERGED
+
+    def _answer(self) -> _Answer:
+        machine = self.machine
+        return _Answer(self.doubt, self.primal, machine.p.copy(), self.a, machine.scale)
 
     @property
     def doubt(self) -> float:
@@ -772,11 +786,11 @@ class _Way:
         self.bend = self.member * (self.weight * (1.0 - 1.0 / self.size))[:, np.newaxis]
         self.ridge = np.tile(steps.ridge, (len(gradient), 1))
         if steps.machine.problem.bias == "free":
-            # Along (1, …, 1) Φ does not change with b; of a class no sample is in doubt about, b
-            # goes no farther than 10.
-            bend = self.bend.sum(axis=0)
-            least = max(1e-10 * float(bend.max(initial=0.0)), TINY)
-            self.ridge[:, -1] = np.maximum(0.1 * np.abs(gradient[:, -1]) - bend, least)
+            # Along (1, …, 1) Φ does not change with b, nor does it bend along 1 of classes that no
+            # sample hesitates to part from the others: there b goes no farther than DARING.
+            least = 1e-10 * float(self.bend.sum(axis=0).max(initial=0.0))
+            far = float(np.abs(gradient[:, -1]).max()) / DARING
+            self.ridge[:, -1] = max(far, least, TINY)
         return self._conjugate_gradients(-gradient, self._preconditioner())
 
     def _preconditioner(self) -> Callable[[Floats], Floats]:
@@ -866,14 +880,17 @@ class _ClassBlocks(_Way):
 
     def _by_columns(self, members: list[Integers]) -> Callable[[Floats], Floats]:
         """Factor the blocks diag(ridge) + Σ_i bend_i (x_i, 1)(x_i, 1)ᵀ."""
-        blocks = np.array([np.diag(ridge) for ridge in self.ridge])
         root = np.sqrt(self.bend)
-        for some, rows in self.rows.augmented(self.steps.machine.has_bias):
-            for k, of_k in enumerate(members):
-                here = of_k[slice(*np.searchsorted(of_k, [some.start, some.stop]))]
-                Z = rows[here - some.start] * root[here, k, np.newaxis]
-                blocks[k] += Z.T @ Z
-        solves = [factored(block) for block in blocks]
+
+        def part(k: int, stop: Event) -> Callable[[Floats], Floats]:
+            block, roots = np.diag(self.ridge[k]), root[members[k], k, np.newaxis]
+            rows = self.rows.take(members[k])
+            for some, augmented in rows.augmented(self.steps.machine.has_bias):
+                Z = augmented * roots[some]
+                block += Z.T @ Z
+            return factored(block)
+
+        solves = in_parallel(part, range(len(members)))
         return lambda residual: np.array(
             [solve(r) for solve, r in zip(solves, residual, strict=True)]
         )
@@ -884,12 +901,14 @@ class _ClassBlocks(_Way):
         ridge, root = self.ridge.copy(), np.sqrt(self.bend)
         if has_bias:
             ridge[:, -1] = np.maximum(ridge[:, -1], LEAST * self.bend.sum(axis=0))
-        solves = []
-        for k, of_k in enumerate(members):
-            gram = self.rows.gram(of_k) + (1.0 / ridge[k, -1] if has_bias else 0.0)
-            gram *= np.outer(root[of_k, k], root[of_k, k])
-            gram[np.diag_indices(of_k.size)] += 1.0
-            solves.append(factored(gram))
+
+        def part(k: int, stop: Event) -> Callable[[Floats], Floats]:
+            gram = self.rows.gram(members[k]) + (1.0 / ridge[k, -1] if has_bias else 0.0)
+            gram *= np.outer(root[members[k], k], root[members[k], k])
+            gram[np.diag_indices(len(gram))] += 1.0
+            return factored(gram)
+
+        solves = in_parallel(part, range(len(members)))
 
         def divide(residual: Floats) -> Floats:
             step = residual / ridge
