@@ -33,7 +33,8 @@ def certify(problem: Any, solution: Solution, *, sample: int | None = None) -> A
 
     Parameters
     ----------
-    problem : SeparationProblem, LeastSquaresProblem, KernelSeparationProblem or MarginProblem
+    problem : SeparationProblem, LeastSquaresProblem, KernelSeparationProblem, MarginProblem,
+        LinearMarginProblem or JointMarginProblem
     solution : Solution
     sample : int, optional
         For a MarginProblem: recompute the scores of so many samples only, and compare them with

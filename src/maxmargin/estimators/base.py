@@ -29,7 +29,7 @@ from ..geometry import Hyperplane
 from ..kernels import Precomputed
 from ..multiclass import Reduction, Task, reduction_for
 from ..samples import Floats, Integers
-from ..solution import Callback, Progress, Solution, Status
+from ..solution import Callback, Limits, Progress, Solution, Status
 from ..threads import in_parallel
 from .callbacks import CallbackSupportMixin, Printer, sklearn_callbacks
 
@@ -253,7 +253,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
             self._end()
         solutions = self._finish(training, solutions)
         self._publish(training, tasks, problems, solutions)
-        self._warn_if_unfinished(training, tasks, solutions)
+        self._warn_if_unfinished(training, tasks)
 
     def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
         X, y = validation.check_training_data(
@@ -337,9 +337,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         """Set what the certificates say of the whole model."""
         self.separates_ = all(c.separates for c in self.certificates_)
 
-    def _warn_if_unfinished(
-        self, training: Training, tasks: list[Task], solutions: list[Solution]
-    ) -> None:
+    def _warn_if_unfinished(self, training: Training, tasks: list[Task]) -> None:
         left = [
             (task.name, status, certificate)
             for task, status, certificate in zip(
@@ -383,3 +381,34 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         return tags
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+
+class ClaimsOptimality:
+    """What support vector machines add: limits of time, and a claim that the certificate judges."""
+
+    tol: float
+    time_limit: float | None
+    statuses_: list[Status]
+    certificates_: list[Any]
+
+    def _start_clock(self) -> None:
+        self._clock = Progress()  # of all tasks together
+
+    def _limits(self, max_iter: int) -> Limits:
+        """Return what is left to a task; −1 iterations set no limit."""
+        seconds = self.time_limit
+        if seconds is not None:
+            seconds = max(0.0, seconds - self._clock.seconds)
+        return Limits(None if max_iter == -1 else max_iter, seconds)
+
+    def _publish_claims(self) -> None:
+        # A solver may believe what its arithmetic cannot know: the certificate has the last word.
+        self.statuses_ = [
+            Status.PATIENCE
+            if status is Status.CONVERGED and not certificate.holds(self.tol)
+            else status
+            for status, certificate in zip(self.statuses_, self.certificates_, strict=True)
+        ]
+
+    def _disappointing(self, status: Status, certificate: Any) -> bool:
+        return status is not Status.STOPPED and not certificate.holds(self.tol)

@@ -20,7 +20,7 @@ from ..problem import JointMarginProblem, LinearMarginProblem
 from ..samples import Floats
 from ..solution import Callback, Limits, Progress, Solution, Status
 from ..threads import at_most, single_threaded_blas
-from .base import Training
+from .base import ClaimsOptimality, Training
 from .linear import LinearClassifier
 
 Solver = Literal["auto", "interior-point", "newton", "coordinate-descent"]
@@ -39,7 +39,7 @@ SYSTEM_SECONDS = {"hinge": 3e-9, "squared_hinge": 2.7e-10}
 PASS_SECONDS = 1.3e-7
 
 
-class LinearSVC(SparseCoefMixin, LinearClassifier):
+class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
     """The linear support vector machine, for millions of rows or many features.
 
     min ½‖w‖² + Σ C_i ξ_i² (``loss="squared_hinge"``) or Σ C_i ξ_i (``"hinge"``) subject to
@@ -175,7 +175,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier):
             self._check_blocks(training)
         if self.multi_class == "crammer_singer" and len(training.classes) > 2:
             self._check_joint()
-        self._clock = Progress()  # of all tasks together
+        self._start_clock()
         self._seed = int(training.rng.randint(2**31 - 1))
 
     def _check_blocks(self, training: Training) -> None:
@@ -241,10 +241,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier):
     def _answer(
         self, problem: Any, start: Any, progress: Progress, training: Training, max_iter: int
     ) -> Solution:
-        seconds = self.time_limit
-        if seconds is not None:
-            seconds = max(0.0, seconds - self._clock.seconds)
-        limits = Limits(None if max_iter == -1 else max_iter, seconds)
+        limits = self._limits(max_iter)
         if isinstance(problem, LinearMarginProblem) and problem.hard:
             return self._hard(problem, start, progress, limits)
         solver = self._solver_for(problem, limits, AIM * self.tol, self._seed)
@@ -327,15 +324,6 @@ class LinearSVC(SparseCoefMixin, LinearClassifier):
         # What a free bias can take over has no weight at the optimum.
         return super()._finish(training, solutions) if self._bias == "free" else solutions
 
-    def _publish_claims(self) -> None:
-        # A solver may believe what its arithmetic cannot know: the certificate has the last word.
-        self.statuses_ = [
-            Status.PATIENCE
-            if status is Status.CONVERGED and not certificate.holds(self.tol)
-            else status
-            for status, certificate in zip(self.statuses_, self.certificates_, strict=True)
-        ]
-
     @property
     def _worst(self) -> int:
         return int(np.argmax([certificate.relative_gap for certificate in self.certificates_]))
@@ -344,15 +332,11 @@ class LinearSVC(SparseCoefMixin, LinearClassifier):
         self, training: Training, tasks: list[Task], solutions: list[Solution]
     ) -> dict[str, Any]:
         return {
-            "coef_": np.vstack([solution.w for solution in solutions]),
-            "intercept_": np.concatenate([solution.b for solution in solutions]),
+            **super()._attributes(training, tasks, solutions),
             **_support(training, tasks, solutions),
             "_memory": [s.alpha for s in solutions] if self.warm_start else None,
             "_fitted_with": self.C,
         }
-
-    def _disappointing(self, status: Status, certificate: Any) -> bool:
-        return status is not Status.STOPPED and not certificate.holds(self.tol)
 
     def _remedy(self, status: Status) -> str:
         if status is Status.TIME_LIMIT:

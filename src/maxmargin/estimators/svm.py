@@ -28,7 +28,7 @@ from ..problem import MarginProblem
 from ..samples import Floats, Integers
 from ..solution import Callback, Limits, Progress, Solution, Status
 from ..threads import at_most, in_parallel, single_threaded_blas
-from .base import CertifiedClassifier, Training, with_kernel
+from .base import CertifiedClassifier, ClaimsOptimality, Training, with_kernel
 
 # Kernel values that a certificate recomputes without thinking twice: some hundredths of a second.
 # Beyond, the solver's scores are checked on so many samples in all.
@@ -63,7 +63,7 @@ class WarmStart(NamedTuple):
     scores: Floats | None
 
 
-class KernelMachine(CertifiedClassifier):
+class KernelMachine(ClaimsOptimality, CertifiedClassifier):
     """What SVC and NuSVC share: a MarginProblem a task, a solver, support vectors."""
 
     kernel: Any
@@ -137,7 +137,7 @@ class KernelMachine(CertifiedClassifier):
         validation.warn_if_indefinite(self.kernel_, training.X, frames=self._frames + 1)
         budget = None if self.cache_size == "auto" else float(self.cache_size) * 2**20
         self._engines = _Engines(self.kernel_, training, self.tol, budget)
-        self._clock = Progress()  # of all tasks together
+        self._start_clock()
 
     def _resolve(self, training: Training) -> Kernel:
         if self._objects is not None:
@@ -174,10 +174,7 @@ class KernelMachine(CertifiedClassifier):
         training: Training,
         max_iter: int,
     ) -> Solution:
-        seconds = self.time_limit
-        if seconds is not None:
-            seconds = max(0.0, seconds - self._clock.seconds)
-        limits = Limits(None if max_iter == -1 else max_iter, seconds)
+        limits = self._limits(max_iter)
         if _is_hard(problem) and self._solver_for(problem) not in ("active-set", "qp"):
             solution = self._within_bounds(problem, start, progress, limits)
         else:
@@ -300,13 +297,7 @@ class KernelMachine(CertifiedClassifier):
         return in_parallel(one, range(len(problems)), alone=not side_by_side)
 
     def _publish_claims(self) -> None:
-        # A solver may believe what its arithmetic cannot know: the certificate has the last word.
-        self.statuses_ = [
-            Status.PATIENCE
-            if status is Status.CONVERGED and not certificate.holds(self.tol)
-            else status
-            for status, certificate in zip(self.statuses_, self.certificates_, strict=True)
-        ]
+        super()._publish_claims()
         self.fit_status_ = int(any(status is not Status.CONVERGED for status in self.statuses_))
 
     def _attributes(
@@ -354,9 +345,6 @@ class KernelMachine(CertifiedClassifier):
         """Return α and b of the machine whose margin is 1."""
         assert solution.alpha is not None
         return solution.alpha, float(solution.b[0])
-
-    def _disappointing(self, status: Status, certificate: Any) -> bool:
-        return status is not Status.STOPPED and not certificate.holds(self.tol)
 
     def _remedy(self, status: Status) -> str:
         if status is Status.TIME_LIMIT:
