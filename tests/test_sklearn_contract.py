@@ -66,6 +66,7 @@ MARGIN = [
     mm.NuSVC(),
     mm.NuSVC(kernel="linear", nu=0.2),
     mm.NuSVC(nu=0.2, multi_class="ovr"),
+    mm.LinearSVC(),
     # Two fits of a linear machine agree to the root of tol, the checks ask for seven digits.
     mm.LinearSVC(tol=1e-10),
     mm.LinearSVC(tol=1e-10, loss="hinge", multi_class="ovo"),
