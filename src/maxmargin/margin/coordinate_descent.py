@@ -234,20 +234,20 @@ class _Descent:
         shift = min(max(0.0, low), high)
         scores += shift
         self.b += shift
-        ledger.enter(Plane(self.w.copy(), self.b), scores, self.alpha)
-        self._settle(scores, high - low, ledger)
+        primal = ledger.enter(Plane(self.w.copy(), self.b), scores, self.alpha)
+        self._settle(scores, high - low, primal - ledger.dual)
         self.visited = self.open
         self.bounds = np.array([np.inf, -np.inf])
 
-    def _settle(self, scores: Floats, doubt: float, ledger: Ledger) -> None:
+    def _settle(self, scores: Floats, doubt: float, gap: float) -> None:
         """Leave out for good the samples whose α is at its bound in every optimum.
 
-        P is strongly convex in w: ‖w − w*‖ ≤ r = √(2(P − D)), so y g moves by ‖x‖r, and with b by
-        Rr more, R = max‖x‖, beyond the interval of the best b for w: as the scores move, so at
+        P is strongly convex in w: ‖w − w*‖ ≤ r = √(2(P(w) − D)), so y g moves by ‖x‖r, and with b
+        by Rr more, R = max‖x‖, beyond the interval of the best b for w: as the scores move, so at
         most do its ends, which are weighted quantiles of y − w·x, or means of some of them.
         """
         problem = self.problem
-        radius = np.sqrt(2.0 * max(ledger.primal - ledger.dual, 0.0))
+        radius = np.sqrt(2.0 * max(gap, 0.0))
         lengths = np.sqrt(self.squares)
         reach = lengths * radius
         if problem.bias == "penalised":

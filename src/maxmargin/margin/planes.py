@@ -76,8 +76,11 @@ class Ledger:
             return np.inf
         return (self.primal - self.dual) / max(self.primal, np.finfo(float).tiny)
 
-    def enter(self, plane: Plane, scores: Floats, alpha: Floats) -> None:
-        """Take in a plane, with the scores w·x + b of all samples, and an α of 0 ≤ α ≤ u."""
+    def enter(self, plane: Plane, scores: Floats, alpha: Floats) -> float:
+        """Take in a plane, with the scores w·x + b of all samples, and an α of 0 ≤ α ≤ u.
+
+        Return P of that plane, which need not be the best one.
+        """
         primal = primal_value(self.problem, plane, scores)
         if primal < self.primal:
             self.primal, self.plane = primal, plane
@@ -85,6 +88,7 @@ class Ledger:
         if dual > self.dual:
             # A solver may go on in place.
             self.dual, self.alpha = dual, alpha.copy() if feasible is alpha else feasible
+        return primal
 
     def solution(self, status: Status, n_iter: int, progress: Progress) -> Solution:
         """Return the best as the answer."""
