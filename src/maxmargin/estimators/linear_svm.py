@@ -171,15 +171,15 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
             super()._fit(X, y, sample_weight)
 
     def _begin(self, training: Training) -> None:
+        joint = self.multi_class == "crammer_singer" and len(training.classes) > 2
         if isinstance(training.X, RowBlocks):
-            self._check_blocks(training)
-        if self.multi_class == "crammer_singer" and len(training.classes) > 2:
+            self._check_blocks(joint)
+        if joint:
             self._check_joint()
         self._start_clock()
         self._seed = int(training.rng.randint(2**31 - 1))
 
-    def _check_blocks(self, training: Training) -> None:
-        joint = self.multi_class == "crammer_singer" and len(training.classes) > 2
+    def _check_blocks(self, joint: bool) -> None:
         if joint or self.solver == "coordinate-descent":
             asked = "multi_class='crammer_singer'" if joint else f"solver={self.solver!r}"
             raise ValueError(
@@ -244,11 +244,11 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         limits = self._limits(max_iter)
         if isinstance(problem, LinearMarginProblem) and problem.hard:
             return self._hard(problem, start, progress, limits)
-        solver = self._solver_for(problem, limits, AIM * self.tol, self._seed)
+        solver = self._solver_for(problem, limits, AIM * self.tol)
         solution: Solution = solver.solve(problem, start, progress)
         return solution
 
-    def _solver_for(self, problem: Any, limits: Limits, tol: float, seed: int) -> Any:
+    def _solver_for(self, problem: Any, limits: Limits, tol: float) -> Any:
         """Return the solver that was asked for, or the one that suits."""
         from ..engines.features import Features
         from ..margin.coordinate_descent import CoordinateDescent
@@ -257,11 +257,11 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         from ..margin.newton import SemismoothNewton
 
         if isinstance(problem, JointMarginProblem):
-            return CrammerSinger(tol, limits, seed)
+            return CrammerSinger(tol, limits, self._seed)
         name = self.solver if self.solver != "auto" else suited(problem)
         features = Features(problem.X)
         if name == "coordinate-descent":
-            return CoordinateDescent(features, tol, limits, seed)
+            return CoordinateDescent(features, tol, limits, self._seed)
         second_order = InteriorPoint if name == "interior-point" else SemismoothNewton
         return second_order(features, tol, limits)
 
@@ -275,7 +275,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
             soft = replace(problem, upper=np.full(1, bound))
             if problem.upper.size > 1:
                 soft = replace(problem, upper=np.where(np.isinf(problem.upper), bound, 0.0))
-            solver = self._solver_for(soft, limits, min(AIM * self.tol, TIGHT), self._seed)
+            solver = self._solver_for(soft, limits, min(AIM * self.tol, TIGHT))
             solution: Solution = solver.solve(soft, start, progress)
             assert solution.alpha is not None
             ended = solution.status in (Status.STOPPED, Status.TIME_LIMIT)
@@ -310,15 +310,21 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
     def _restart(self, X: Any, tasks: list[Task]) -> list[Any]:
         from ..margin.planes import Plane
 
-        alphas = self._memory if self._memory is not None else [None] * len(tasks)
-        ratio = self.C / self._fitted_with
-        planes: list[Any] = []
+        ratio = self.C / self._fitted_with  # α scales with C
+        memory = self._memory if self._memory is not None else [None] * len(tasks)
+        alphas = [
+            ratio * alpha
+            if alpha is not None and len(alpha) == task.rows.size and np.isfinite(ratio)
+            else None
+            for alpha, task in zip(memory, tasks, strict=True)
+        ]
         if tasks[0].n_vectors > 1:
-            return [a if a is not None and len(a) == tasks[0].rows.size else None for a in alphas]
-        for start, task, alpha in zip(super()._restart(X, tasks), tasks, alphas, strict=True):
-            fits = alpha is not None and alpha.shape[0] == task.rows.size and np.isfinite(ratio)
-            planes.append(Plane(start.w[0], float(start.b[0]), ratio * alpha if fits else None))
-        return planes
+            return alphas
+        starts = super()._restart(X, tasks)
+        return [
+            Plane(start.w[0], float(start.b[0]), alpha)
+            for start, alpha in zip(starts, alphas, strict=True)
+        ]
 
     def _finish(self, training: Training, solutions: list[Solution]) -> list[Solution]:
         # What a free bias can take over has no weight at the optimum.

@@ -45,6 +45,7 @@ from ..rows import REORDER, compiled, row_add, row_dot, row_prefetch, row_square
 from ..samples import Floats, Integers, blocks_of, row_block, row_length
 from ..solution import Limits, Progress, Solution, Status
 from ..threads import in_parallel, single_threaded_blas
+from .newton import line_search
 
 # The gap aimed at, relative to tol: what is left to the repair of α, and to rounding.
 AIM = 0.95
@@ -79,8 +80,8 @@ LEAST = 1e-3
 DARING = 50.0
 # Conjugate gradients: the accuracy of a direction, and products for it at most.
 ACCURACY, PRODUCTS = 0.1, 300
-# Points that a line search looks at, and how many times a step it goes at most.
-SEARCH, FARTHEST = 40, 64.0
+# How many times a step a line search goes at most.
+FARTHEST = 64.0
 # Numbers of rows that are copied to spare finding them again.
 HELD = 1 << 22
 # Multiplications, and numbers of a pass over samples, that are shared between cores.
@@ -717,38 +718,12 @@ class _Steps:
             found = self._smoothed(along, t)
             return base + t * bend + found[1]
 
-        t = line_search(slope, first)
+        t = line_search(slope, first, FARTHEST)
         self.a = self.a + t * step
         self.values = self.values + t * along
         self.p = found[2]
         self._add_up()
         return found[0]
-
-
-def line_search(slope: Callable[[float], float], first: float) -> float:
-    """Return the t last asked for: a convex function has descended, to half its slope or less.
-
-    ``first`` is the slope at 0, below 0. The interval where the slope changes sign is found by
-    doubling, and narrowed down by the secant rule with a guard.
-    """
-    low, high, at_low, at_high, t = 0.0, np.inf, first, np.inf, 1.0
-    for _ in range(SEARCH):
-        at = slope(t)
-        if 0.5 * first <= at <= -0.01 * first:
-            return t
-        if at < 0.0:
-            low, at_low = t, at
-        else:
-            high, at_high = t, at
-        if np.isinf(high):
-            if t >= FARTHEST:
-                return t
-            t *= 4.0
-        else:
-            share = at_low / (at_low - at_high)
-            t = low + (high - low) * min(max(share, 0.1), 0.9)
-    slope(low)
-    return low
 
 
 def _augmented(w: Floats, b: Floats, has_bias: bool) -> Floats:

@@ -22,6 +22,7 @@ References: Rockafellar, *Math. Oper. Res.* 1 (1976); Li, Sun, Toh, *SIAM J. Opt
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -52,6 +53,8 @@ WHOLE, SHARE = 1 << 16, 0.13
 ROUGH, BELOW = 0.01, 0.3
 # Multiplications up to which a system is solved directly.
 DIRECT = 3e10
+# Points that a line search looks at, and the farthest of them.
+SEARCH, FARTHEST = 60, 1e12
 # Unknowns of a system that takes a tenth of a second.
 LARGE = 1500
 # Samples in a part of a pass over them.
@@ -572,15 +575,15 @@ def step_work(features: Any, n_free: int) -> float:
     return min(normal_work(features, n_free), gram_work(features, n_free))
 
 
-def line_search(slope: Any, first: float) -> float:
-    """Return t > 0 up to which a convex function descends, to half its slope at 0 or less.
+def line_search(slope: Callable[[float], float], first: float, farthest: float = FARTHEST) -> float:
+    """Return the t last asked for: a convex function has descended, to half its slope or less.
 
     ``first`` is the slope at 0, below 0. The interval where the slope changes sign is found by
-    doubling, and narrowed down by the secant rule with a guard.
+    growing t, and narrowed down by the secant rule with a guard; where that ends without a t that
+    will do, the answer is the last one that is known to descend, or 0.
     """
-    low, high, at_low, at_high = 0.0, np.inf, first, np.inf
-    t = 1.0
-    for _ in range(60):
+    low, high, at_low, at_high, t = 0.0, np.inf, first, np.inf, 1.0
+    for _ in range(SEARCH):
         at = slope(t)
         if 0.5 * first <= at <= -1e-3 * first:
             return t
@@ -589,11 +592,14 @@ def line_search(slope: Any, first: float) -> float:
         else:
             high, at_high = t, at
         if np.isinf(high):
-            t = 4.0 * t
-            continue
-        share = at_low / (at_low - at_high)
-        t = low + (high - low) * min(max(share, 0.1), 0.9)
-    return low or t
+            if t >= farthest:
+                return t
+            t *= 4.0
+        else:
+            share = at_low / (at_low - at_high)
+            t = low + (high - low) * min(max(share, 0.1), 0.9)
+    slope(low)
+    return low
 
 
 class Factored:
