@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 # Public name → the module it lives in.
 _HOME = {
     "Certificate": "certificate",
+    "ColumnEncoder": "estimators.columns",
     "Constant": "schedules",
     "Harmonic": "schedules",
     "HoKashyap": "estimators.least_squares",
@@ -32,21 +33,27 @@ _HOME = {
     "Status": "solution",
     "Step": "solution",
     "certify": "certificate",
+    "load": "persistence",
+    "save": "persistence",
     "separability": "gordan",
 }
-_MODULES = ("datasets", "diagnostics", "kernels", "qp")
+_MODULES = ("datasets", "diagnostics", "files", "kernels", "persistence", "plots", "qp")
 
 __all__ = [*_HOME, *_MODULES, "__version__"]
 
 if TYPE_CHECKING:
     from . import datasets as datasets
     from . import diagnostics as diagnostics
+    from . import files as files
     from . import kernels as kernels
+    from . import persistence as persistence
+    from . import plots as plots
     from . import qp as qp
     from .blocks import RowBlocks as RowBlocks
     from .certificate import Certificate as Certificate
     from .certificate import NotSeparableError as NotSeparableError
     from .certificate import certify as certify
+    from .estimators.columns import ColumnEncoder as ColumnEncoder
     from .estimators.kernel import KernelPerceptron as KernelPerceptron
     from .estimators.least_squares import HoKashyap as HoKashyap
     from .estimators.least_squares import Pseudoinverse as Pseudoinverse
@@ -60,6 +67,8 @@ if TYPE_CHECKING:
     from .geometry import Hyperplane as Hyperplane
     from .gordan import Separability as Separability
     from .gordan import separability as separability
+    from .persistence import load as load
+    from .persistence import save as save
     from .schedules import Constant as Constant
     from .schedules import Harmonic as Harmonic
     from .solution import Recorder as Recorder

@@ -128,11 +128,19 @@ def load_fruit(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     >>> fruit.data.shape, fruit.target_names.tolist()
     ((150, 3), ['apple', 'banana', 'lemon', 'orange', 'pear'])
     """
-    path = resources.files("maxmargin") / "data" / "fruit.csv"
-    header, *table = csv.reader(path.read_text(encoding="ascii").splitlines())
+    header, *table = csv.reader(fruit_file().read_text(encoding="ascii").splitlines())
     data = np.array([row[:-1] for row in table], dtype=np.float64)
     names, target = np.unique([row[-1] for row in table], return_inverse=True)
     return _bunch(data, target, header[:-1], names, _FRUIT, return_X_y, as_frame)
+
+
+def fruit_file() -> Any:
+    """Return the path of the bundled table of fruit, to try the command line on.
+
+    >>> fruit_file().name
+    'fruit.csv'
+    """
+    return resources.files("maxmargin") / "data" / "fruit.csv"
 
 
 def _signed(

@@ -49,6 +49,10 @@ class Step:
         Which of the binary tasks of a many-class fit.
     sample : int or None
         Row of X being corrected, when the callback asked for every update.
+    primal, dual : float
+        P of the current plane and D of the current α of a support vector machine, those that
+        `snapshot` hands out, in the units of its certificate: P ≥ D, and P = D at the optimum.
+        NaN where the algorithm does not know them: separating rules, steps on some of the samples.
     """
 
     iteration: int
@@ -58,6 +62,8 @@ class Step:
     seconds: float
     task: int = 0
     sample: int | None = None
+    primal: float = np.nan
+    dual: float = np.nan
     snapshot: Callable[[], Solution] = field(repr=False, compare=False, kw_only=True)
 
     def planes(self) -> tuple[Floats, Floats]:
@@ -79,13 +85,25 @@ class Step:
 
 @dataclass(frozen=True)
 class Trace:
-    """Objective, errors, violation and time after every iteration, as arrays of one length."""
+    """Objective, errors, violation and time after every iteration, as arrays of one length.
+
+    ``primal`` and ``dual`` are the two sides of the duality gap, as of `Step`: all NaN where they
+    are not given. An algorithm that looks at all samples after an iteration only knows them here,
+    not yet in its step.
+    """
 
     iteration: NDArray[np.int64]
     objective: Floats
     errors: NDArray[np.int64]
     violation: Floats
     seconds: Floats
+    primal: Floats = None  # type: ignore[assignment]
+    dual: Floats = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        for name in ("primal", "dual"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.full(len(self), np.nan))
 
     def __len__(self) -> int:
         return self.iteration.size
@@ -164,6 +182,7 @@ class Progress:
         self.task = task
         self.started = time.perf_counter()
         self.history: list[tuple[int, float, int, float, float]] = []
+        self.bounds: list[tuple[float, float]] = []
 
     @property
     def seconds(self) -> float:
@@ -176,12 +195,31 @@ class Progress:
         errors: int,
         violation: float,
         snapshot: Callable[[], Solution],
+        *,
+        primal: float = np.nan,
+        dual: float = np.nan,
     ) -> bool:
-        """Record the end of an iteration; return whether a callback wants to stop."""
+        """Record the end of an iteration; return whether a callback wants to stop.
+
+        ``primal`` and ``dual`` are those of `Step`; one that is infinite says nothing.
+        """
         number = len(self.history) + 1
         record = (number, float(objective), int(errors), float(violation), self.seconds)
         self.history.append(record)
-        return self._tell(self.callbacks, Step(*record, self.task, snapshot=snapshot))
+        self.bounds.append((np.nan, np.nan))
+        self.measured(primal, dual)
+        primal, dual = self.bounds[-1]
+        step = Step(*record, self.task, primal=primal, dual=dual, snapshot=snapshot)
+        return self._tell(self.callbacks, step)
+
+    def measured(self, primal: float, dual: float) -> None:
+        """Enter into the trace what has become known after the last iteration, if there was one."""
+        if self.bounds:
+            before = self.bounds[-1]
+            self.bounds[-1] = (
+                float(primal) if np.isfinite(primal) else before[0],
+                float(dual) if np.isfinite(dual) else before[1],
+            )
 
     def update(self, objective: float, sample: int, snapshot: Callable[[], Solution]) -> bool:
         """Tell those who asked about every update; return whether one wants to stop."""
@@ -196,7 +234,8 @@ class Progress:
         columns = list(zip(*self.history, strict=True)) or [()] * 5
         iteration, errors = (np.array(columns[k], dtype=np.int64) for k in (0, 2))
         objective, violation, seconds = (np.array(columns[k], dtype=float) for k in (1, 3, 4))
-        return Trace(iteration, objective, errors, violation, seconds)
+        primal, dual = np.array(self.bounds, dtype=float).reshape(-1, 2).T.copy()
+        return Trace(iteration, objective, errors, violation, seconds, primal, dual)
 
     @staticmethod
     def _tell(callbacks: Sequence[Callback], step: Step) -> bool:

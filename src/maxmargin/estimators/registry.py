@@ -1,4 +1,4 @@
-"""Every separating algorithm by name: what the command line compares and the tests run over."""
+"""Every algorithm by name: what the command line fits and compares, and the tests run over."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from functools import partial
 from .base import CertifiedClassifier
 from .kernel import KernelPerceptron
 from .least_squares import HoKashyap, Pseudoinverse
+from .linear_svm import LinearSVC
 from .online import LMS, Perceptron, Pocket, Relaxation
+from .svm import SVC, NuSVC
 
 SEPARATING: dict[str, Callable[..., CertifiedClassifier]] = {
     "perceptron": Perceptron,
@@ -23,4 +25,27 @@ SEPARATING: dict[str, Callable[..., CertifiedClassifier]] = {
     "Fisher": partial(Pseudoinverse, margins="fisher"),
     "Ho–Kashyap": HoKashyap,
     "kernel perceptron, RBF": KernelPerceptron,
+}
+
+MACHINES: dict[str, Callable[..., CertifiedClassifier]] = {
+    "SVC, RBF": SVC,
+    "SVC, linear, C=100": partial(SVC, kernel="linear", C=100.0),
+    "ν-SVC, RBF, ν=0.2": partial(NuSVC, nu=0.2),
+    "LinearSVC, hinge": partial(LinearSVC, loss="hinge"),
+}
+
+# As the command line spells them.
+MODELS: dict[str, Callable[..., CertifiedClassifier]] = {
+    "svc": SVC,
+    "nusvc": NuSVC,
+    "linear-svc": LinearSVC,
+    "perceptron": Perceptron,
+    "batch-perceptron": partial(Perceptron, update="batch"),
+    "pocket": Pocket,
+    "kernel-perceptron": KernelPerceptron,
+    "relaxation": Relaxation,
+    "lms": LMS,
+    "pseudoinverse": Pseudoinverse,
+    "fisher": partial(Pseudoinverse, margins="fisher"),
+    "ho-kashyap": HoKashyap,
 }

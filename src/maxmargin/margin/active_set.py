@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
 
+from ..certificate.margin import primal_value
 from ..kernels import Precomputed
 from ..problem import MarginProblem
 from ..rows import compiled
@@ -104,7 +105,9 @@ class ActiveSet:
 
     def solve(self, problem: MarginProblem, alpha: Floats | None, progress: Progress) -> Solution:
         """Return α and b, starting from ``alpha`` or from nothing."""
-        point = _Point(problem, self.gram, alpha)
+        return self._solve(_Point(problem, self.gram, alpha), progress)
+
+    def _solve(self, point: _Point, progress: Progress) -> Solution:
         status: Status | None = None
         while status is None:
             tol = max(self.tol * point.unit, point.rounding())
@@ -131,7 +134,7 @@ class ActiveSet:
         if closest is None:
             return point, Status.DIVERGED
         to_rounding = replace(self, tol=16.0 * EPSILON * max(point.sigma, 1.0))
-        nearest = to_rounding.solve(closest, None, progress)
+        nearest = to_rounding._solve(_Point(closest, self.gram, None, is_part=True), progress)
         assert nearest.alpha is not None
         u = convex(point.A, nearest.alpha)
         square = float(u @ dual_gradient(closest, point.gram, u))
@@ -152,8 +155,10 @@ class ActiveSet:
             status = chunk.step(tol)
             if status is Status.CONVERGED:
                 return None
-            errors = point.errors(chunk)
-            if progress.iteration(chunk.objective, errors, chunk.violation, show):
+            errors, (primal, dual) = point.errors(chunk), point.bounds(chunk)
+            if progress.iteration(
+                chunk.objective, errors, chunk.violation, show, primal=primal, dual=dual
+            ):
                 return Status.STOPPED
             status = status or self.limits.reached(len(progress.history), progress)
             if status is not None:
@@ -321,10 +326,20 @@ def convex(A: Floats, u: Floats) -> Floats:
 
 
 class _Point:
-    """α of all samples with its gradient, and the free set with its factor."""
+    """α of all samples with its gradient, and the free set with its factor.
 
-    def __init__(self, problem: MarginProblem, gram: GramMatrix, alpha: Floats | None) -> None:
-        self.problem = problem
+    ``is_part`` says that the problem is not the one asked for, but on the way to it.
+    """
+
+    def __init__(
+        self,
+        problem: MarginProblem,
+        gram: GramMatrix,
+        alpha: Floats | None,
+        *,
+        is_part: bool = False,
+    ) -> None:
+        self.problem, self.is_part = problem, is_part
         self.gram = Float64Gram(problem, gram)
         self.A, self.a = equalities(problem)
         self.sizes = np.sqrt(np.maximum(gram.diagonal(), 0.0))
@@ -399,6 +414,20 @@ class _Point:
         b = bias(self.problem, chunk.found)
         inside = _wrong(self.problem, chunk.rows, chunk.alpha, chunk.gradient, b)
         return self._outside + int(inside.sum())
+
+    def bounds(self, chunk: _Chunk) -> tuple[float, float]:
+        """Return P and D now; P only where all samples are in the chunk, in whatever order."""
+        if self.is_part:
+            return np.nan, np.nan
+        dual, problem = -chunk.objective, self.problem
+        if chunk.rows.size < self.alpha.size:
+            return np.nan, dual
+        alpha, gradient = np.empty((2, self.alpha.size))
+        alpha[chunk.rows], gradient[chunk.rows] = chunk.alpha, chunk.gradient
+        # y(g(x) − b)
+        plain = gradient + problem.linear - problem.ridge * alpha
+        margins = plain + problem.y * bias(problem, chunk.found)
+        return primal_value(problem, float(alpha @ plain), margins), dual
 
     def absorb(self, chunk: _Chunk) -> None:
         """Take over what the steps of a chunk have changed."""

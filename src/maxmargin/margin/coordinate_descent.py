@@ -83,13 +83,16 @@ class CoordinateDescent:
         while True:
             n_iter += 1
             descent.one_pass()
-            stop = progress.iteration(
-                descent.dual_value, descent.errors, descent.violation, descent.snapshot
-            )
-            status = Status.STOPPED if stop else self.limits.reached(n_iter, progress)
-            if not (status or left_over * descent.gap <= self.tol or n_iter - looked >= LOOK):
+            status = self.limits.reached(n_iter, progress)
+            looks = left_over * descent.gap <= self.tol or n_iter - looked >= LOOK
+            looks = looks or status is not None
+            if descent.tell(progress, ledger if looks else None):
+                status = Status.STOPPED
+            if not (looks or status):
                 continue
-            descent.look(ledger)
+            if not looks:
+                descent.look(ledger)
+                progress.measured(ledger.primal, ledger.dual)
             if ledger.gap <= self.tol:
                 return ledger.solution(Status.CONVERGED, n_iter, progress)
             if status:
@@ -163,6 +166,20 @@ class _Descent:
         if ridge.any():
             value -= 0.5 * float(np.sum(np.where(np.isfinite(ridge), ridge, 0.0) * self.alpha**2))
         return value
+
+    def tell(self, progress: Progress, ledger: Ledger | None) -> bool:
+        """Report a pass, after a look at the gap where there is a ledger; return whether to stop.
+
+        P is known after a look only, as D is of a free bias: yᵀα is 0 in the end, not before.
+        """
+        value, primal, show = self.dual_value, np.nan, self.snapshot
+        dual = value if self.problem.bias != "free" else np.nan
+        if ledger is not None:
+            self.look(ledger)
+            primal, dual, show = ledger.primal, ledger.dual, ledger.snapshot
+        return progress.iteration(
+            value, self.errors, self.violation, show, primal=primal, dual=dual
+        )
 
     def one_pass(self) -> None:
         """Visit the samples that are not left out, then the free α again and again."""

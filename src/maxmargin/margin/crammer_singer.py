@@ -198,14 +198,33 @@ class _Run:
         """Whether time is up."""
         return self.limits.seconds is not None and self.progress.seconds >= self.limits.seconds
 
-    def tell(self, dual: float, gap: float, errors: int, snapshot: Callable[[], Solution]) -> bool:
-        """Report an iteration; return whether a limit or a callback ends the fit."""
+    def tell(
+        self,
+        dual: float,
+        gap: float,
+        errors: int,
+        snapshot: Callable[[], Solution],
+        bounds: tuple[float, float],
+    ) -> bool:
+        """Report an iteration; return whether a limit or a callback ends the fit.
+
+        ``bounds`` are P and D of the whole problem, as far as they are known.
+        """
         relative = gap / max(abs(dual + gap), TINY)
-        if self.progress.iteration(-dual, errors, relative, snapshot):
+        if self.progress.iteration(
+            -dual, errors, relative, snapshot, primal=bounds[0], dual=bounds[1]
+        ):
             self.status = Status.STOPPED
         else:
             self.status = self.limits.reached(len(self.progress.history), self.progress)
         return self.status is not None
+
+    def proved(self, machine: _Machine, primal: float) -> bool:
+        """Return whether α proves that no answer undercuts P by more than tol·P."""
+        dual = machine.feasible_dual()
+        if not machine.is_sample:
+            self.progress.measured(primal, dual)
+        return primal - dual <= self.tol * abs(primal)
 
 
 class _Machine:
@@ -295,11 +314,20 @@ class _Machine:
             alpha[self.own] = -alpha.sum(axis=1)
         return alpha
 
-    def holds(self, primal: float, tol: float) -> bool:
-        """Return whether α proves that no answer undercuts P by more than tol·P."""
+    def feasible_dual(self) -> float:
+        """Return D of that α."""
         alpha = self.feasible()
         square = self.square(self.rows.combine(alpha), alpha.sum(axis=0))
-        return primal - (float(alpha[self.own].sum()) - 0.5 * square) <= tol * abs(primal)
+        return float(alpha[self.own].sum()) - 0.5 * square
+
+    def bounds(self, primal: float, dual: float) -> tuple[float, float]:
+        """Return P and D as far as they are those of the whole problem.
+
+        A sample's are not, nor is D of a free bias before Σ_i α_i^k = 0, which takes a pass.
+        """
+        if self.is_sample:
+            return np.nan, np.nan
+        return primal, dual if self.problem.bias != "free" else np.nan
 
     def snapshot(self) -> Solution:
         """Return the machine now, for those who watch."""
@@ -460,14 +488,16 @@ class _SequentialAscent:
             visits = np.concatenate([self.rng.permutation(order) for _ in range(times)])
             gap, worst, errors = self._pass(visits, far, run)
             gap, errors, dual = gap / times, errors // times, self.dual
-            if run.tell(dual, gap, errors, machine.snapshot):
+            # The gap is that met on the way: not that of the w in the end.
+            if run.tell(dual, gap, errors, machine.snapshot, machine.bounds(np.nan, dual)):
                 return
             far = FAR * worst
             order = order[self.count[order] > 1]
             if gap <= aim * abs(dual + gap) or not order.size:
                 gap, primal = self._measure()
+                run.progress.measured(*machine.bounds(primal, primal - gap))
                 budget -= 2.0 * machine.rows.numbers * c / BLAS
-                if gap <= AIM * run.tol * primal and machine.holds(primal, run.tol):
+                if gap <= AIM * run.tol * primal and run.proved(machine, primal):
                     run.status = Status.CONVERGED
                     return
                 # Gaps of a pass are those met on the way, and of the samples not left out.
@@ -567,7 +597,8 @@ class _Newton:
             # Samples farther from a kink than values have moved will hardly meet it next time.
             reach = max(float(np.abs(self.values - before).max()), 0.3 * reach)
             near = np.flatnonzero(self._look() <= reach)
-            if self.gap <= AIM * run.tol * self.primal and machine.holds(self.primal, run.tol):
+            run.progress.measured(*machine.bounds(self.primal, self.primal - self.gap))
+            if self.gap <= AIM * run.tol * self.primal and run.proved(machine, self.primal):
                 run.status = Status.CONVERGED
                 return
             # Few steps for a large δ are no bad sign: it shrinks by much then.
@@ -584,7 +615,7 @@ class _Newton:
                 delta *= WIDER
         machine.p, machine.scale = best.p, best.scale
         machine.w, machine.b = _parted(best.a, machine.has_bias)
-        if machine.holds(best.primal, run.tol):
+        if run.proved(machine, best.primal):
             run.status = Status.CONVERGED
 
     def _answer(self) -> _Answer:
@@ -667,9 +698,19 @@ class _Steps:
             if moved is None:
                 return n_steps
             slack = moved
-            if run.tell(dual, slack + residual, self.newton.errors, self._snapshot):
+            gap, errors = slack + residual, self.newton.errors
+            if run.tell(dual, gap, errors, self._snapshot, self._bounds(slack)):
                 return n_steps
         return MANY
+
+    def _bounds(self, slack: float) -> tuple[float, float]:
+        """Return P and D now, P only where all samples take part: others may have met a kink."""
+        flow, primal = self.held_flow + self.flow, np.nan
+        if self.near.size == self.machine.labels.size:
+            square = float(np.sum(self.ridge * self.a**2))
+            # Σ C_i (max_k s_i^k − s_i^y), of which p_i·s_i − s_i^y is Σ α^y − Σ_k a_k·Σ α^k (x, 1).
+            primal = 0.5 * square + slack + flow - float(np.vdot(self.a, self.total))
+        return self.machine.bounds(primal, flow - 0.5 * float(np.sum(self.ridge * self.total**2)))
 
     def _snapshot(self) -> Solution:
         self.hand_back()

@@ -190,11 +190,18 @@ class _Descent:
             self.survey()
             if ended is not None:
                 return ended
-            if self.progress.iteration(
-                self.value, self.errors(), self.violation, lambda: self.solution(None)
-            ):
+            if self.tell():
                 return Status.STOPPED
         return None
+
+    def tell(self) -> bool:
+        """Report a round; return whether a callback wants to stop."""
+        # Among some of the samples the scores of all others, and so P, are not known.
+        primal = self.gap() - self.value if self.parent is None else np.nan
+        return self.progress.iteration(
+            self.value, self.errors(), self.violation, lambda: self.solution(None),
+            primal=primal, dual=-self.value,
+        )  # fmt: skip
 
     def survey(self) -> None:
         """Find the largest f that may grow and the least that may shrink, in every group."""
@@ -251,7 +258,8 @@ class _Descent:
     def focus(self, rows: Integers) -> tuple[Integers, Floats, Status | None]:
         """Descend among some of the variables only: return them, their β, and what ended it."""
         part = copy(self)
-        part.parent, part.rows = self, rows
+        # Of all samples, also where this is itself among some of them.
+        part.parent, part.rows = self, rows if self.rows is None else self.rows[rows]
         part.problem = replace(
             self.problem,
             y=self.problem.y[rows],
@@ -346,15 +354,23 @@ class _Descent:
         self.working_set = _WorkingSet(self.options.working_set, self.problem, self.groups)
         self.refresh()
 
-    def relative_gap(self) -> float:
-        """Return (P − D)/P at the present b."""
+    def gap(self) -> float:
+        """Return P − D at the present b, both of the present f.
+
+        Whatever rounding makes of f, this is a sum of terms ≥ 0.
+        """
         y, b = self.problem.y, self.bias()
         scores = self.problem.linear * y - self.f - self.problem.ridge * self.beta
         primal = primal_value(self.problem, float(self.beta @ scores), y * (scores + b))
-        size = abs(primal)
+        return primal - 0.5 * float(self.beta @ (self.f + self.problem.linear * y))
+
+    def relative_gap(self) -> float:
+        """Return (P − D)/P at the present b."""
+        gap = self.gap()
+        size = abs(gap - self.value)
         if self.problem.total:  # −νρ + …, which may be anything, 0 included
             size = max(size, self.problem.total * self.tol() / self.options.tol)
-        return (primal + self.value) / max(size, np.finfo(float).tiny)
+        return gap / max(size, np.finfo(float).tiny) if np.isfinite(gap) else np.inf
 
     def refresh(self) -> None:
         """Compute f anew, in float64."""

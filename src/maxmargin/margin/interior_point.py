@@ -68,15 +68,18 @@ class InteriorPoint:
             )
         iterate = _Iterate(problem, self.features)
         ledger = Ledger(problem, self.features)
-        n_iter = idle = 0
+        n_iter = idle = errors = 0
         status: Status | None = None
         while True:
             before = ledger.gap
-            ledger.enter(iterate.plane, iterate.scores, iterate.whole_alpha)
+            plane = iterate.plane
+            ledger.enter(plane, iterate.scores, iterate.whole_alpha)
+            errors = iterate.errors if ledger.plane is plane else errors
             idle = idle + 1 if ledger.gap > 0.99 * before else 0
             if n_iter and progress.iteration(
-                ledger.primal, iterate.errors, ledger.gap, iterate.snapshot
-            ):
+                ledger.primal, errors, ledger.gap, ledger.snapshot,
+                primal=ledger.primal, dual=ledger.dual,
+            ):  # fmt: skip
                 status = Status.STOPPED
             if ledger.gap <= self.tol:
                 self._at_bounds(iterate, ledger)
@@ -163,13 +166,6 @@ class _Iterate:
     def errors(self) -> int:
         """Samples on the wrong side."""
         return int(np.count_nonzero(self.y * self.scores < 0.0))
-
-    def snapshot(self) -> Solution:
-        """Return where it stands, for those who watch."""
-        return Solution(
-            self.a[np.newaxis, :-1].copy(), self.a[-1:].copy(), Status.STOPPED,
-            alpha=self.whole_alpha,
-        )  # fmt: skip
 
     def step(self) -> None:
         """Predict, correct, and go as far as all stay positive."""

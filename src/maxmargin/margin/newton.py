@@ -39,7 +39,7 @@ from ..rows import compiled
 from ..samples import Floats, Integers
 from ..solution import Limits, Progress, Solution, Status
 from ..threads import in_parallel, interruptible
-from .planes import Ledger, Plane, of_some, restricted, squared, start_of
+from .planes import Ledger, Plane, balanced, dual_value, of_some, restricted, squared, start_of
 
 # δ: of a start from nothing, of a start from a plane nearby, and from one minimisation to the next.
 WIDEST, NEARBY, NARROWER = 2.0, 0.2, 0.7
@@ -154,7 +154,7 @@ class _Run:
             here = features.restrict(rows)
             some = restricted(problem, rows, here.X, len(problem.y) / size)
             if abs(some.y.sum()) < size and not self.status:  # both classes
-                steps = _Steps(some, here, State.at(some, here, plane))
+                steps = _Steps(some, here, State.at(some, here, plane), is_whole=False)
                 steps.run(self, ROUGH)
                 plane = steps.state.plane
         return plane
@@ -190,6 +190,7 @@ class _Run:
                 alpha = smoothed(problem, state.scores, 0.0)
             before = ledger.gap
             ledger.enter(state.plane, state.scores, alpha)
+            self.progress.measured(ledger.primal, ledger.dual)
             idle = idle + (end is End.AIMED) if ledger.gap > 0.5 * before else 0
             if ledger.gap <= tol or self.status or idle > PATIENCE:
                 break
@@ -205,7 +206,10 @@ class _Run:
         """Tell of a step; return whether a limit or a callback ends the fit."""
         self.n_iter += 1
         relative = gap / max(abs(steps.value), np.finfo(float).tiny)
-        stop = self.progress.iteration(steps.value, steps.errors, relative, steps.snapshot)
+        primal, dual = steps.bounds()
+        stop = self.progress.iteration(
+            steps.value, steps.errors, relative, steps.snapshot, primal=primal, dual=dual
+        )
         self.status = Status.STOPPED if stop else self.limits.reached(self.n_iter, self.progress)
         return self.status is not None
 
@@ -214,7 +218,8 @@ class _Steps:
     """Newton steps with some rows, all others held: min ½aᵀMa − v·a + Σ h_i(z_i).
 
     M is the identity (for w) plus the parabolas of those held on the sloping side of the squared
-    hinge, v the sum of α y (x, 1) of those held.
+    hinge, v the sum of α y (x, 1) of those held. ``is_whole`` where none is held, and all rows of
+    the problem asked for are here.
     """
 
     def __init__(
@@ -223,7 +228,10 @@ class _Steps:
         features: Any,
         state: State,
         share: float = 1.0,
+        *,
+        is_whole: bool = True,
     ) -> None:
+        self.is_whole = is_whole
         self.problem, self.features, self.state, self.share = problem, features, state, share
         if not state.center.size:
             state.center = state.alpha.copy()
@@ -265,7 +273,8 @@ class _Steps:
             center=of_some(center, rows),
         )
         state.center = np.empty(0)
-        steps = cls(restricted(problem, rows, taking_part.X), taking_part, here)
+        some = restricted(problem, rows, taking_part.X)
+        steps = cls(some, taking_part, here, is_whole=False)
         steps.rows, steps.reach, steps.errors_held = rows, reach, errors
         steps.M, steps.v, steps.constant = M, v, constant
         return steps
@@ -277,9 +286,22 @@ class _Steps:
             state.alpha[self.rows] = self.state.alpha
 
     def snapshot(self) -> Solution:
-        """Return the plane now, for those who watch."""
-        a = self.state.a
-        return Solution(a[np.newaxis, :-1].copy(), a[-1:].copy(), Status.STOPPED)
+        """Return the plane now, and α of all rows where they are here, for those who watch."""
+        a, alpha = self.state.a, None
+        if self.is_whole:
+            alpha = self.state.alpha.copy()
+            alpha = balanced(self.problem, alpha) if self.problem.bias == "free" else alpha
+        return Solution(a[np.newaxis, :-1].copy(), a[-1:].copy(), Status.STOPPED, alpha=alpha)
+
+    def bounds(self) -> tuple[float, float]:
+        """Return P and D now.
+
+        Rows held may have met the kink, and a sample of the rows is another problem: not known.
+        """
+        if not self.is_whole:
+            return np.nan, np.nan
+        state = self.state
+        return self.value, dual_value(self.problem, self.features, state.alpha, self._sum[:-1])[0]
 
     # How it is done ------------------------------------------------------------------------
 

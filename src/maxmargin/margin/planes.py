@@ -90,6 +90,13 @@ class Ledger:
             self.dual, self.alpha = dual, alpha.copy() if feasible is alpha else feasible
         return primal
 
+    def snapshot(self) -> Solution:
+        """Return a copy of the best, for those who watch."""
+        return Solution(
+            self.plane.w[np.newaxis].copy(), np.array([self.plane.b]), Status.STOPPED,
+            alpha=self.alpha.copy(),
+        )  # fmt: skip
+
     def solution(self, status: Status, n_iter: int, progress: Progress) -> Solution:
         """Return the best as the answer."""
         return Solution(
@@ -123,12 +130,21 @@ def _weighted_sum(weights: Floats, values: Floats) -> float:
     return float(weights @ values)
 
 
-def dual_value(problem: LinearMarginProblem, features: Any, alpha: Floats) -> tuple[float, Floats]:
-    """Return D(α), and α: with yᵀα = 0 where the bias is free."""
+def dual_value(
+    problem: LinearMarginProblem, features: Any, alpha: Floats, w: Floats | None = None
+) -> tuple[float, Floats]:
+    """Return D(α), and α: with yᵀα = 0 where the bias is free.
+
+    Where ``w`` = Σ α_i y_i x_i of the α given is known, only the rows that this changes are read.
+    """
+    given = alpha
     if problem.bias == "free":
         alpha = balanced(problem, alpha)
     signed = alpha * problem.y
-    w = features.combine(signed)
+    if w is None:
+        w = features.combine(signed)
+    elif alpha is not given:
+        w = w + features.combine(signed - given * problem.y)
     value = float(signed @ problem.y) - 0.5 * float(w @ w)
     if problem.bias == "penalised":
         value -= 0.5 * float(signed.sum()) ** 2

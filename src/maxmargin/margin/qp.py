@@ -23,6 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import sparse
 
+from ..certificate.margin import primal_value
 from ..memory import free_memory
 from ..problem import MarginProblem
 from ..samples import Floats, Integers
@@ -317,11 +318,14 @@ def _publish(
     gradient = dual_gradient(problem, gram, alpha)
     inner = (alpha > 0) & (alpha < problem.upper)
     found = multipliers(A, alpha, problem.upper, gradient, inner)
-    margins = gradient + problem.linear - problem.ridge * alpha + problem.y * b[0]
+    plain = gradient + problem.linear - problem.ridge * alpha  # y(g(x) − b)
+    margins = plain + problem.y * b[0]
     violation = float(violations(alpha, problem.upper, gradient + found @ A).max())
     objective = 0.5 * float(alpha @ gradient - problem.linear * alpha.sum())
     show = partial(Solution, np.empty((0, 0)), b.copy(), Status.STOPPED, alpha=alpha.copy())
-    if progress.iteration(objective, int((margins <= 0).sum()), violation, show):
+    primal = primal_value(problem, float(alpha @ plain), margins)
+    errors = int((margins <= 0).sum())
+    if progress.iteration(objective, errors, violation, show, primal=primal, dual=-objective):
         status = Status.STOPPED
     trace = progress.trace()
     return Solution(

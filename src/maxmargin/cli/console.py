@@ -1,0 +1,163 @@
+"""What commands say: tables for people, JSON for machines, progress on a terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from typing import Any
+
+import click
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: NumPy's numbers as Python's, what is not finite as null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    return value.value if isinstance(value, Enum) else str(value)
+
+
+def print_json(record: Any) -> None:
+    """Print one JSON record on a line."""
+    click.echo(json.dumps(plain(record), ensure_ascii=False, allow_nan=False))
+
+
+def print_facts(title: str, facts: Mapping[str, Any]) -> None:
+    """Print names and values, one pair a line; those without a value are left out."""
+    from rich.text import Text
+
+    known = {name: str(v) for name, v in facts.items() if v is not None and v != ""}
+    width = max(map(len, known), default=0)
+    if title:
+        _print(Text(title, style="bold underline"))
+    for name, value in known.items():
+        _print(Text.assemble((name.ljust(width), "bold"), "  ", value))
+
+
+def print_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    title: str | None = None,
+    caption: str | None = None,
+    left: Sequence[str] = (),
+    colours: Mapping[str, str] | None = None,
+) -> None:
+    """Print rows under headings, numbers to the right; some words may have colours."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    for k, column in enumerate(columns):
+        side = "left" if k == 0 or column in left else "right"
+        table.add_column(column, justify=side)  # type: ignore[arg-type]
+    for row in rows:
+        # Text, not markup: a label such as [/bold] is a label.
+        cells = [str(cell) for cell in row]
+        table.add_row(*[Text(cell, style=(colours or {}).get(cell, "")) for cell in cells])
+    if title:
+        _print(Text(title, style="bold"))
+    _print(table)
+    if caption:
+        _print(Text(caption, style="italic"))
+
+
+def _print(thing: Any) -> None:
+    from rich.console import Console
+
+    console = Console(file=sys.stdout)
+    if not console.is_terminal:  # a file or a pipe has no width: lines are as long as they are
+        console = Console(file=sys.stdout, width=1000)
+    console.print(thing)
+
+
+def note(message: str) -> None:
+    """Say something beside the results."""
+    click.echo(message, err=True)
+
+
+@contextmanager
+def progress(text: str, total: int | None = None) -> Iterator[Progress]:
+    """Show that something is going on, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield Progress(None, None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[state]}"),
+        TimeElapsedColumn(),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield Progress(bar, bar.add_task(text, total=total, state=""))
+
+
+class Progress:
+    """A bar that moves, or nothing at all."""
+
+    def __init__(self, bar: Any, task: Any) -> None:
+        self.bar, self.task = bar, task
+
+    def advance(self, state: str = "") -> None:
+        """Move by one, and say what is being done."""
+        if self.bar is not None:
+            self.bar.update(self.task, advance=1, state=state)
+
+    @property
+    def callback(self) -> Callable[[Any], None] | None:
+        """What a fit calls between its steps; None where nobody looks."""
+        if self.bar is None:
+            return None
+
+        def show(step: Any) -> None:
+            state = f"step {step.iteration}, violation {step.violation:.1e}, {step.errors} errors"
+            self.bar.update(self.task, state=state)
+
+        return show
+
+
+@contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Yield a list that holds, after the block, what was warned of, each once."""
+    messages: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield messages
+    for warning in caught:
+        told = issubclass(warning.category, (UserWarning, RuntimeWarning))
+        if told and str(warning.message) not in messages:
+            messages.append(str(warning.message))
+
+
+def percent(share: float | None) -> str:
+    """Return a share as people write it."""
+    return "–" if share is None or math.isnan(share) else f"{100 * share:.2f} %"
+
+
+def number(value: float | None) -> str:
+    """Return a number in a few digits, a dash where there is none."""
+    if value is None or math.isnan(value):
+        return "–"
+    return "∞" if math.isinf(value) else f"{value:.4g}"
+
+
+def seconds(value: float) -> str:
+    """Return a time as people say it."""
+    return f"{1000 * value:.1f} ms" if value < 1 else f"{value:.2f} s"

@@ -1,0 +1,285 @@
+"""``plot`` and ``report``: figures, and one page with all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import console, options
+from .tables import Reading, facts_of, load_model, train
+
+OF_MODELS = ("boundary", "margins", "support", "convergence")
+OF_DATA = ("separability", "gram", "path", "animation")
+
+
+@click.command()
+@click.argument("source", metavar="MODEL|DATA")
+@click.argument("data", metavar="[DATA]", required=False)
+@click.option("--kind", type=click.Choice([*OF_MODELS, *OF_DATA]),
+              help="By default boundary of a model, separability of data.")  # fmt: skip
+@click.option("--out", type=click.Path(dir_okay=False),
+              help="PNG, SVG, PDF; GIF, HTML of an animation. By default KIND.png.")  # fmt: skip
+@click.option("--features", nargs=2, metavar="A B", help="The two features of a boundary.")
+@click.option("--pair", nargs=2, metavar="A B", help="Only these two of the classes.")
+@click.option("--model", "name", type=click.Choice(options.MODEL_NAMES),
+              help="Fit this to DATA first; path and animation: perceptron.")  # fmt: skip
+@click.option("--dpi", type=click.IntRange(20, 1000), default=150, show_default=True)
+@options.target
+@options.modelling
+@options.reading
+@options.preparing
+@options.seed
+def plot(
+    source: str, data: str | None, kind: str | None, out: str | None,
+    features: tuple[str, str] | None, pair: tuple[str, str] | None, name: str | None, dpi: int,
+    target: str | None, settings: tuple[str, ...], seed: int, **given: Any,
+) -> None:  # fmt: skip
+    """Draw a saved MODEL on DATA, or DATA alone.
+
+    \b
+    Of a model:  boundary, margins, support (on the rows it was fitted to), convergence.
+    Of data:     separability (the hulls, and the widest band or the common point), gram (the
+                 kernel matrix), path and animation (an algorithm at work on two features); with
+                 --model also the figures of a model fitted to them.
+    \b
+    Examples:
+      maxmargin plot fruit.mm fruit.csv --out fruit.png
+      maxmargin plot fruit.mm fruit.csv --features mass_g width_cm
+      maxmargin plot fruit.csv --target fruit --pair apple lemon --kind separability
+      maxmargin plot fruit.csv --target fruit --pair apple lemon --features mass_g width_cm \\
+          --kind animation --out perceptron.gif
+    """
+    given_model = {key: given.pop(key) for key in options.MODELLING}
+    reading = Reading(target, **given)
+    if is_model(source):
+        if name is not None:
+            raise click.UsageError(f"--model is for data; {source} is a model already.")
+        kind = kind or "boundary"
+        subject = _saved(source, data, reading, kind)
+    else:
+        if data is not None:
+            raise click.UsageError(f"{source} is data, not a model: name one of the two files.")
+        kind = kind or ("boundary" if name else "separability")
+        subject = _of_data(source, reading, kind, pair, features, name, given_model, settings, seed)
+    out = out or f"{kind}.{'gif' if kind == 'animation' else 'png'}"
+    _draw(kind, subject, features, out, dpi, given_model["kernel"])
+    click.echo(f"{kind}: {out}")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is drawn: a model with the rows in its own features, or rows alone."""
+
+    X: Any
+    y: Any
+    names: list[str]
+    model: Any = None
+
+
+def is_model(path: str) -> bool:
+    """Say whether a file holds a model, of ours or of LIBSVM, rather than data."""
+    if path == "-" or not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as file:
+        start = file.read(9)
+    ours = start[8:9] == b"{" and int.from_bytes(start[:8], "little") < Path(path).stat().st_size
+    return start.startswith(b"svm_type") or ours
+
+
+def _saved(source: str, data: str | None, reading: Reading, kind: str) -> Subject:
+    if kind in OF_DATA:
+        raise click.UsageError(f"--kind {kind} is drawn of data; {source} is a model.")
+    model = load_model(source)
+    if data is None:
+        if kind != "convergence":
+            raise click.UsageError(f"--kind {kind} needs the data too: maxmargin plot MODEL DATA.")
+        return Subject(None, None, [], model)
+    return features_of(model, *rows_of(model, source, data, reading))
+
+
+def rows_of(model: Any, model_file: str, data: str, reading: Reading) -> tuple[Any, Any]:
+    """Return all labelled rows of a file as the model wants them."""
+    import numpy as np
+
+    from .. import files
+    from .tables import labels_of
+
+    target = reading.target or facts_of(model_file).get("data", {}).get("target")
+    names = getattr(model, "feature_names_in_", None)
+    parts = list(
+        files.batches(
+            data,
+            None if names is None else [str(n) for n in names],
+            target=target,
+            labelled=True,
+            format=reading.format,
+            separator=reading.separator,
+            header=not reading.no_header,
+            n_features=int(model.n_features_in_),
+        )
+    )
+    y = labels_of(model, np.concatenate([part.y for part in parts]))
+    strange = sorted(set(map(str, y.tolist())) - set(map(str, model.classes_.tolist())))
+    if strange:
+        raise click.ClickException(
+            f"{data}: holds {strange[0]!r}, no class of the model: {_listed(model.classes_)}."
+        )
+    y = y.astype(model.classes_.dtype)
+    if len(parts) == 1:
+        return parts[0].X, y
+    from ..files.tabular import polars
+
+    return polars().concat([part.X for part in parts]), y
+
+
+def _listed(labels: Any) -> str:
+    return ", ".join(str(label) for label in labels[:20])
+
+
+def features_of(model: Any, X: Any, y: Any) -> Subject:
+    """Return the rows as they look to a figure.
+
+    Two columns of numbers are drawn in their own units, through the whole pipeline; of more the
+    figure is made in the features of the classifier itself.
+    """
+    from ..summary import feature_names, machine_of
+
+    encoder = getattr(model, "named_steps", {}).get("columns")
+    if encoder is None:
+        return Subject(X, y, feature_names(model), model)
+    with console.collected_warnings():
+        if encoder.n_features_out_ == 2 and all(c is None for c in encoder.categories_):
+            rows = X.to_numpy() if hasattr(X, "to_numpy") else X
+            names = getattr(encoder, "feature_names_in_", ["x0", "x1"])
+            return Subject(rows, y, [str(n) for n in names], model)
+        return Subject(encoder.transform(X), y, feature_names(model), machine_of(model))
+
+
+def _of_data(
+    source: str, reading: Reading, kind: str, pair: Any, features: Any, name: str | None,
+    given: dict[str, Any], settings: tuple[str, ...], seed: int,
+) -> Subject:  # fmt: skip
+    """Return rows to draw, of two classes or two features if so chosen, with a model if asked."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    table = reading.table(source)
+    if pair is not None:
+        chosen = np.flatnonzero(np.isin(table.y.astype(str), pair))
+        if np.unique(table.y[chosen]).size < 2:
+            raise click.UsageError(
+                f"--pair {' '.join(pair)}: name two of {_listed(np.unique(table.y))}."
+            )
+        table = replace(table, X=table.X[chosen], y=table.y[chosen])
+    if kind in OF_MODELS:
+        model = options.make_model(name or "svc", given, settings, seed)
+        fresh = replace(table, X=table.X.copy() if hasattr(table.X, "copy") else table.X)
+        with console.progress(f"fitting {type(model).__name__}") as bar:
+            trained = train(reading, fresh, model, bar)
+        for message in trained.warnings:
+            console.note(f"warning: {message}")
+        return features_of(trained.pipeline, table.X, table.y)
+    encoder = reading.encoder()
+    X = encoder.fit_transform(table.X)
+    names = [str(n) for n in encoder.get_feature_names_out(table.names)]
+    if kind in ("path", "animation"):
+        if features is not None:
+            columns = [_place(f, names, source) for f in features]
+            X, names = X[:, columns], [names[k] for k in columns]
+        if X.shape[1] != 2:
+            raise click.UsageError(f"--kind {kind} is of two features: --features A B.")
+        return Subject(
+            X, table.y, names, options.make_model(name or "perceptron", given, settings, seed)
+        )
+    return Subject(X, table.y, names)
+
+
+def _place(name: str, names: list[str], source: str) -> int:
+    from ..files.table import find_column
+
+    return find_column(name, names, source, "feature")
+
+
+def _draw(
+    kind: str, subject: Subject, features: Any, out: str, dpi: int, kernel: str | None
+) -> None:
+    from .. import plots
+
+    X, y, model = subject.X, subject.y, subject.model
+    if kind == "animation":
+        with console.collected_warnings(), console.progress("drawing"):
+            plots.animate(model, X, y, out)
+        return
+    with console.collected_warnings():
+        if kind == "boundary":
+            display = plots.boundary(model, X, y, features=features, feature_names=subject.names)
+        elif kind == "margins":
+            display = plots.margins(model, X, y)
+        elif kind == "support":
+            display = _support(subject)
+        elif kind == "convergence":
+            from ..summary import machine_of
+
+            display = plots.convergence(machine_of(model))
+        elif kind == "gram":
+            display = plots.gram(kernel or "rbf", X, y)
+        elif kind == "path":
+            display = plots.path(model, X, y)
+        else:
+            display = plots.separability(_verdict(X, y), X, y)
+        display.figure_.savefig(out, dpi=dpi)
+
+
+def _support(subject: Subject) -> Any:
+    from sklearn.pipeline import Pipeline
+
+    from .. import plots
+
+    model, X = subject.model, subject.X
+    if isinstance(model, Pipeline):
+        X, model = model[:-1].transform(X), model[-1]
+    return plots.support(model, X, subject.y)
+
+
+def _verdict(X: Any, y: Any) -> Any:
+    import numpy as np
+
+    from ..gordan import separability
+
+    if np.unique(y).size > 2:
+        raise click.UsageError(
+            f"separability is of two classes: --pair A B of {_listed(np.unique(y))}."
+        )
+    return separability(X, y, maximum_margin=True)
+
+
+@click.command()
+@click.argument("model_file", metavar="MODEL")
+@click.argument("data", metavar="DATA")
+@click.option("--out", type=click.Path(dir_okay=False), default="report.html", show_default=True)
+@options.target
+@options.reading
+def report(model_file: str, data: str, out: str, target: str | None, **given: Any) -> None:
+    """Write one HTML page on MODEL and how it does on DATA: figures, proof, tables.
+
+    The page needs no other file and no network.
+
+    \b
+    Example:
+      maxmargin report fruit.mm fruit.csv --out report.html
+    """
+    from .. import report as page
+
+    model = load_model(model_file)
+    X, y = rows_of(model, model_file, data, Reading(target, **given))
+    with console.progress("drawing"), console.collected_warnings():
+        text = page.render(model, X, y, about=facts_of(model_file), data=Path(data).name)
+    page.write(text, out)
+    click.echo(f"report: {out}")
+
+
+COMMANDS = [plot, report]

@@ -1,0 +1,217 @@
+"""``inspect`` and ``separable``: what a model is, and whether there can be one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import console, options
+from .tables import Reading, facts_of, load_model
+
+# Weights and rows that a person reads before scrolling back.
+SHOWN = 20
+# Planes side by side.
+PLANES = 6
+
+
+@click.command("inspect")
+@click.argument("model_file", metavar="MODEL")
+@click.option("--weights", "n_weights", type=int, default=SHOWN, show_default=True,
+              help="How many of the largest weights of each plane to show.")  # fmt: skip
+@options.as_json
+def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
+    """Show what a saved MODEL is: planes, kernel, support vectors, proof, training.
+
+    \b
+    Examples:
+      maxmargin inspect fruit.mm
+      maxmargin inspect fruit.mm --json | python -m json.tool
+    """
+    from ..summary import planes, summarize
+
+    model, about = load_model(model_file), facts_of(model_file)
+    found, linear = summarize(model), planes(model)
+    if as_json:
+        record: dict[str, Any] = {"file": Path(model_file).name} | vars(found) | {"about": about}
+        if linear is not None:
+            record |= {"w": linear[0], "b": linear[1]}
+        console.print_json(record)
+        return
+    chosen = ", ".join(f"{name}={value}" for name, value in found.parameters.items())
+    console.print_facts(
+        Path(model_file).name,
+        {
+            "model": found.name,
+            "parameters": chosen or "defaults",
+            "classes": ", ".join(map(str, found.classes[:20])),
+            "features": f"{len(found.features)}: {_some(found.features)}",
+            "kernel": found.kernel,
+            "planes": f"{len(found.planes)}: {_some(found.planes)}",
+            "support vectors": found.n_support,
+            "margin": None if found.margin is None else console.number(found.margin),
+            "ended": found.status and f"{found.status} after {found.n_iter} steps",
+            "certificate": found.certificate or "none: trained by another program",
+            **_preparation(model),
+            **_training(about),
+        },
+    )
+    if linear is not None:
+        _print_planes(found.planes, found.features, *linear, n_weights)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+
+
+def _preparation(model: Any) -> dict[str, str]:
+    """Return how the columns become features, of a pipeline that the command line made."""
+    encoder = getattr(model, "named_steps", {}).get("columns")
+    if encoder is None:
+        return {}
+    how = ["centred and scaled" if encoder.scale else "as they are"]
+    words = sum(c is not None for c in encoder.categories_)
+    how += [f"{words} columns of words as 0/1"] if words else []
+    how += ["missing values filled"] if encoder.impute else []
+    return {"preparation": ", ".join(how)}
+
+
+def _training(about: dict[str, Any]) -> dict[str, str]:
+    data = about.get("data")
+    if not data:
+        return {}
+    classes = ", ".join(f"{c} ({n})" for c, n in list(data["classes"].items())[:12])
+    rows = f"{about['training_rows']} of {data['rows']} rows, {data['columns']} columns"
+    facts = {
+        "trained on": f"{data['source']}: {rows}, target {data['target'] or 'in front'}: {classes}",
+        "trained": f"{about['date']}, in {console.seconds(about['seconds'])}, by maxmargin "
+        f"{about['maxmargin_version']}",
+        "training error": console.percent(about["training_error"]),
+    }
+    if "test" in about:
+        facts["test error"] = (
+            f"{console.percent(about['test']['error'])} of {about['test']['rows']}"
+        )
+    if "cv" in about:
+        facts["cross-validation"] = f"{console.percent(about['cv']['error'])}"
+    return facts
+
+
+def _print_planes(planes: list[str], features: list[str], w: Any, b: Any, n_weights: int) -> None:
+    """Print w and b of some planes side by side, the features of the largest weights first."""
+    import numpy as np
+
+    largest = np.argsort(-np.abs(w).max(axis=0), kind="stable")[:n_weights]
+    for first in range(0, len(planes), PLANES):
+        some = slice(first, first + PLANES)
+        rows = [[features[k], *(f"{v:.6g}" for v in w[some, k])] for k in largest]
+        rows.append(["b", *(f"{v:.6g}" for v in b[some])])
+        console.print_table(["w", *planes[some]], rows)
+    if len(largest) < len(features):
+        click.echo(f"the largest {len(largest)} of {len(features)} weights; --weights N shows more")
+
+
+@click.command()
+@click.argument("data", metavar="DATA")
+@options.target
+@click.option("--pair", nargs=2, metavar="A B", help="Only these two of the classes.")
+@click.option("--widest", is_flag=True, help="Find the plane of the largest margin.")
+@click.option("--proof", is_flag=True, help="Show the rows of the proof and their multipliers.")
+@click.option("--exit-code", is_flag=True, help="Exit with 3 unless all pairs are separable.")
+@options.reading
+@options.preparing
+@options.as_json
+def separable(
+    data: str, target: str | None, pair: tuple[str, str] | None, widest: bool, proof: bool,
+    exit_code: bool, as_json: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Decide with a proof whether a plane separates the classes of DATA, pair by pair.
+
+    Either there is a plane, given with its margin, or the convex hulls of the two classes share a
+    point, given as a combination of rows. Features are centred and scaled, which changes nothing
+    but the unit of the margin: --no-scale keeps the unit of the file.
+
+    \b
+    Examples:
+      maxmargin separable fruit.csv --target fruit
+      maxmargin separable fruit.csv --target fruit --pair apple lemon --widest --no-scale
+    """
+    reading = Reading(target, **given)
+    table = reading.table(data)
+    encoder = reading.encoder(copy=False)
+    X = encoder.fit_transform(table.X)
+    names = [str(n) for n in encoder.get_feature_names_out(table.names)]
+    verdicts = list(_verdicts(X, table.y, pair, widest, table.source))
+    for first, second, report, rows in verdicts:
+        if as_json:
+            console.print_json(_as_record(first, second, report, rows, names))
+        else:
+            _print_verdict(first, second, report, rows, names, proof)
+    if exit_code and not all(report.separable for _, _, report, _ in verdicts):
+        raise click.exceptions.Exit(3)
+
+
+def _verdicts(X: Any, y: Any, pair: tuple[str, str] | None, widest: bool, source: str) -> Any:
+    """Yield the names of two classes, the verdict on them, and their rows."""
+    from itertools import combinations
+
+    import numpy as np
+
+    from ..gordan import separability
+
+    classes = {str(label): label for label in np.unique(y).tolist()}
+    for name in pair or ():
+        if name not in classes:
+            raise click.UsageError(f"{source}: no class {name!r}; it has {', '.join(classes)}.")
+    if pair and pair[0] == pair[1]:
+        raise click.UsageError("--pair: name two different classes.")
+    pairs = [pair] if pair else list(combinations(classes, 2))
+    with console.progress("deciding", len(pairs)) as bar:
+        for first, second in pairs:
+            rows = np.flatnonzero((y == classes[first]) | (y == classes[second]))
+            signs = np.where(y[rows] == classes[second], 1, -1)
+            yield first, second, separability(X[rows], signs, maximum_margin=widest), rows
+            bar.advance(f"{first}, {second}")
+
+
+def _as_record(first: str, second: str, report: Any, rows: Any, names: list[str]) -> dict[str, Any]:
+    import numpy as np
+
+    record: dict[str, Any] = {
+        "pair": [first, second], "separable": report.separable, "verdict": str(report),
+        "margin": report.margin, "margin_bound": report.margin_bound,
+    }  # fmt: skip
+    if report.hyperplane is not None:
+        record |= {"features": names, "w": report.hyperplane.w, "b": report.hyperplane.b}
+    if report.multipliers is not None:
+        used = np.flatnonzero(report.multipliers)
+        record |= {"common_point": dict(zip(names, report.common_point.tolist(), strict=True)),
+                   "rows": rows[used] + 1, "multipliers": report.multipliers[used]}  # fmt: skip
+    return record
+
+
+def _print_verdict(
+    first: str, second: str, report: Any, rows: Any, names: list[str], proof: bool
+) -> None:
+    import numpy as np
+
+    facts: dict[str, Any] = {"verdict": str(report)}
+    if report.hyperplane is not None:
+        w, b = report.hyperplane.w, report.hyperplane.b
+        largest = np.argsort(-np.abs(w), kind="stable")[:SHOWN]
+        terms = " ".join(f"{w[k]:+.6g}·{names[k]}" for k in sorted(largest))
+        facts["plane"] = f"{terms} {b:+.6g} > 0 for {second}, < 0 for {first}"
+    if report.common_point is not None:
+        point = [f"{n} = {v:.6g}" for n, v in zip(names, report.common_point, strict=True)]
+        facts["common point"] = _some(point)
+    console.print_facts(f"{first} against {second}", facts)
+    if proof and report.multipliers is not None:
+        used = np.flatnonzero(report.multipliers)
+        used = used[np.argsort(-report.multipliers[used], kind="stable")]
+        lines = [[int(rows[k]) + 1, f"{report.multipliers[k]:.6g}"] for k in used]
+        console.print_table(["row", "u"], lines)
+        click.echo("u ≥ 0, Σu = 1, Σ u y (x, 1) = 0")
+
+
+COMMANDS = [inspect_model, separable]

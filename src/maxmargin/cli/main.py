@@ -1,0 +1,91 @@
+"""The group of commands, and how all of them fail."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from . import converting, demonstration, drawing, inspecting, training, using
+
+
+class Commands(click.Group):
+    """Commands in the order of their use, whose failures are one line and an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names as they were added, not in alphabetical order."""
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what the caller got wrong is said in one line, without a traceback."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except BrokenPipeError:  # the reader of our output has seen enough
+            sys.stderr.close()
+            ctx.exit(1)
+        except (ValueError, TypeError, OSError, ImportError, MemoryError, ArithmeticError) as error:
+            raise click.ClickException(_in_one_line(error)) from error
+
+
+def _in_one_line(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error or 'use fewer rows, or --float32'}"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__
+
+
+def _print_versions(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    for name, version in versions().items():
+        click.echo(f"{name} {version}")
+    ctx.exit()
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the parts that matter."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    from .. import __version__
+
+    found = {"maxmargin": __version__, "python": platform.python_version()}
+    for name in (
+        "numpy", "scipy", "scikit-learn", "numba", "matplotlib", "safetensors",
+        "polars", "skl2onnx", "onnxruntime", "piqp", "clarabel",
+    ):  # fmt: skip
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_versions,
+    help="Show the versions of the parts that matter, and exit.",
+)
+def main() -> None:
+    """Separating hyperplanes with proofs: from the perceptron to the kernel SVM.
+
+    \b
+    Examples:
+      maxmargin demo
+      maxmargin fit fruit.csv --target fruit --model svc --C 10 --test 0.25 --out fruit.mm
+      maxmargin predict fruit.mm new.csv --out labels.csv
+      maxmargin separable fruit.csv --target fruit
+    """
+
+
+for module in (demonstration, training, using, inspecting, drawing, converting):
+    for command in module.COMMANDS:
+        main.add_command(command)

@@ -1,0 +1,113 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+# Names that rooms below hold as well (files/reading.py, estimators/registry.py), but they import
+# NumPy and more, for which --help does not wait.
+FORMATS = ("csv", "tsv", "parquet", "svmlight", "npz")
+MODEL_NAMES = (
+    "svc", "nusvc", "linear-svc", "perceptron", "batch-perceptron", "pocket", "kernel-perceptron",
+    "relaxation", "lms", "pseudoinverse", "fisher", "ho-kashyap",
+)  # fmt: skip
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+target = click.option(
+    "--target", metavar="COL", help="Column of labels, by name or place (-1: the last)."
+)
+seed = click.option("--seed", type=int, default=0, show_default=True, help="Of all randomness.")
+out_folder = click.Path(file_okay=False, writable=True)
+
+
+def several(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Return options as one decorator, in their order."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+reading = several(
+    click.option("--format", type=click.Choice(FORMATS), help="Of DATA, if its name does not say."),
+    click.option("--separator", metavar="CHAR", help="Of a CSV file, such as ';'."),
+    click.option("--no-header", is_flag=True, help="The first line of a CSV file is data."),
+)
+preparing = several(
+    click.option("--drop", multiple=True, metavar="COL", help="Leave a column out; repeat."),
+    click.option("--no-scale", is_flag=True, help="Leave the features as they are."),
+    click.option("--impute", is_flag=True, help="Fill missing values: median, commonest word."),
+    click.option("--float32", is_flag=True, help="Half the memory, for large files."),
+)
+
+
+def _number(text: str) -> float:
+    return float("inf") if text.lower() in ("inf", "∞", "infinity") else float(text)
+
+
+modelling = several(
+    click.option("--C", "C", type=_number, metavar="C", help="Cost of slack; inf: hard margin."),
+    click.option("--nu", type=float, metavar="ν", help="Of nusvc."),
+    click.option("--kernel", type=click.Choice(["linear", "poly", "rbf", "sigmoid"])),
+    click.option("--gamma", metavar="γ", help="Of the kernel: a number, scale or auto."),
+    click.option("--degree", type=int, help="Of kernel poly."),
+    click.option("--coef0", type=float, help="Of kernels poly and sigmoid."),
+    click.option("--loss", type=click.Choice(["hinge", "squared_hinge"])),
+    click.option("--multi-class", metavar="HOW", help="ovr, ovo, kesler, crammer_singer."),
+    click.option("--class-weight", type=click.Choice(["balanced"])),
+    click.option("--solver", metavar="NAME", help="Of svc, nusvc and linear-svc."),
+    click.option("--tol", type=float, help="How exact the answer must be."),
+    click.option("--max-iter", type=int, help="Passes or steps at most."),
+    click.option("--time-limit", type=float, metavar="SECONDS"),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Any other parameter of the estimator, its value as JSON or a word; repeat.",
+    ),
+)
+MODELLING = (
+    "C", "nu", "kernel", "gamma", "degree", "coef0", "loss", "multi_class", "class_weight",
+    "solver", "tol", "max_iter", "time_limit",
+)  # fmt: skip
+
+
+def make_model(name: str, given: dict[str, Any], settings: Sequence[str], seed: int) -> Any:
+    """Return the estimator with the options that were given; one that it lacks is refused."""
+    from ..estimators.registry import MODELS
+
+    model = MODELS[name]()
+    known = model.get_params()
+    options = {key: value for key, value in given.items() if value is not None}
+    if "gamma" in options:
+        options["gamma"] = _value(options["gamma"])
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise click.UsageError(f"--set {setting}: write NAME=VALUE.")
+        options[key] = _value(text)
+    for key in options:
+        if key not in known or key in ("callback", "verbose"):
+            names = ", ".join(k for k in known if k not in ("callback", "verbose"))
+            raise click.UsageError(f"{name} has no parameter {key!r}; it has {names}.")
+    if "random_state" in known:
+        options.setdefault("random_state", seed)
+    return model.set_params(**options)
+
+
+def _value(text: str) -> Any:
+    """Return a number, true, false, null, a list or an object of JSON, else the word itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return float("inf") if text == "inf" else text

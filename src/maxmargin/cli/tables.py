@@ -1,0 +1,173 @@
+"""From a data file to features, and from features to a fitted pipeline."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .console import Progress, collected_warnings, progress
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a data file is to be read and prepared: the options of the command line."""
+
+    target: str | None = None
+    format: str | None = None
+    separator: str | None = None
+    no_header: bool = False
+    drop: tuple[str, ...] = ()
+    no_scale: bool = False
+    impute: bool = False
+    float32: bool = False
+
+    def table(self, data: str) -> Any:
+        """Read a file to learn from; missing values are refused unless they are filled."""
+        from .. import files
+
+        with progress(f"reading {data}"):
+            table = files.read(
+                data,
+                self.target,
+                format=self.format,
+                separator=self.separator,
+                header=not self.no_header,
+                drop=self.drop,
+                dtype="float32" if self.float32 else "float64",
+            )
+        table.labels_to_learn()
+        if not self.impute:
+            _refuse_missing(table)
+        return table
+
+    def encoder(self, *, copy: bool = True) -> Any:
+        """Return what prepares the columns."""
+        from ..estimators.columns import ColumnEncoder
+
+        return ColumnEncoder(scale=not self.no_scale, impute=self.impute, copy=copy)
+
+
+def _refuse_missing(table: Any) -> None:
+    missing = table.missing()
+    if not missing:
+        return
+    places = ", ".join(f"{count} in {name}" for name, count in list(missing.items())[:5])
+    places += ", …" if len(missing) > 5 else ""
+    raise click.ClickException(
+        f"{table.source}: {sum(missing.values())} missing values ({places}): pass --impute to fill "
+        "them, --drop a column, or remove those rows."
+    )
+
+
+def split(table: Any, test: float, seed: int) -> tuple[Any, Any]:
+    """Return rows to learn from and rows to test on, the same share of every class in each.
+
+    Rows of an array change places within it, so that both parts are views and nothing is copied.
+    """
+    import numpy as np
+    from sklearn.model_selection import train_test_split
+
+    y, n = table.y, len(table.y)
+    counts = np.unique(y, return_counts=True)[1]
+    rows = np.arange(n)
+    n_test = int(np.ceil(test * n))
+    possible = counts.min() >= 2 and min(n_test, n - n_test) >= counts.size
+    learn, hold = train_test_split(
+        rows, test_size=test, random_state=seed, stratify=y if possible else None
+    )
+    if np.unique(y[learn]).size < counts.size and np.unique(y[learn]).size < 2:
+        raise click.ClickException(f"{table.source}: too few rows to hold {test:g} of them back.")
+    X = table.X
+    if isinstance(X, np.ndarray):
+        order = np.concatenate([learn, hold])
+        for k in range(X.shape[1]):
+            X[:, k] = X[order, k]
+        parts = X[: learn.size], X[learn.size :]
+    else:
+        parts = X[learn], X[hold]
+    return replace(table, X=parts[0], y=y[learn]), replace(table, X=parts[1], y=y[hold])
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A pipeline fitted to a table, and how it went."""
+
+    pipeline: Any
+    seconds: float
+    training_error: float
+    warnings: list[str]
+
+
+def train(reading: Reading, table: Any, model: Any, bar: Progress | None = None) -> Trained:
+    """Prepare the columns, in place where that can be, and fit; the table is used up."""
+
+    encoder = reading.encoder(copy=False)
+    X = encoder.fit_transform(table.X)
+    trained = fit_features(X, table.y, model, bar)
+    return replace(trained, pipeline=joined(encoder, trained.pipeline, table.names))
+
+
+def fit_features(X: Any, y: Any, model: Any, bar: Progress | None = None) -> Trained:
+    """Fit a classifier to prepared features; what it warns of is kept."""
+    import numpy as np
+
+    callback = bar.callback if bar is not None else None
+    if callback is not None:
+        model.set_params(callback=callback)
+    with collected_warnings() as warned:
+        started = time.perf_counter()
+        model.fit(X, y)
+        seconds = time.perf_counter() - started
+    model.set_params(callback=None)
+    error = float(np.mean(model.predict(X) != y))
+    return Trained(model, seconds, error, warned)
+
+
+def joined(encoder: Any, model: Any, names: list[str] | None) -> Any:
+    """Return a pipeline of fitted parts that knows the columns by name."""
+    import numpy as np
+    from sklearn.pipeline import Pipeline
+
+    encoder.set_params(copy=True)  # rows to predict belong to the caller
+    if names is not None:
+        encoder.feature_names_in_ = np.array(names, dtype=object)
+    return Pipeline([("columns", encoder), ("model", model)])
+
+
+def load_model(path: str) -> Any:
+    """Load a model of ours, or one in LIBSVM's text format."""
+    from .. import persistence
+
+    if not Path(path).exists():
+        raise click.ClickException(f"{path}: no such file.")
+    if Path(path).is_dir():
+        raise click.ClickException(f"{path}: is a folder, not a model.")
+    with Path(path).open("rb") as file:
+        start = file.read(9)
+    if start.startswith(b"svm_type"):
+        return persistence.load_libsvm(path)
+    return persistence.load(path)
+
+
+def facts_of(path: str) -> dict[str, Any]:
+    """Return what was stored beside a model; nothing of one in another format."""
+    from .. import persistence
+
+    with Path(path).open("rb") as file:
+        if file.read(9).startswith(b"svm_type"):
+            return {}
+    return persistence.about(path)
+
+
+def labels_of(model: Any, y: Any) -> Any:
+    """Return labels of a file in the type of the model's classes, compared as text."""
+    import numpy as np
+
+    from ..summary import machine_of
+
+    known = {str(label): label for label in machine_of(model).classes_.tolist()}
+    return np.array([known.get(str(label), label) for label in y.tolist()], dtype=object)

@@ -1,0 +1,326 @@
+"""``fit`` and ``compare``: from a data file to models."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import console, options
+from .tables import Reading, Trained, fit_features, split, train
+
+
+@click.command()
+@click.argument("data", metavar="DATA")
+@options.target
+@click.option(
+    "--model", "name", type=click.Choice(options.MODEL_NAMES), default="svc", show_default=True
+)
+@options.modelling
+@click.option("--test", type=click.FloatRange(0, 1, True, True), metavar="SHARE",
+              help="Hold this share of the rows back, and test on them.")  # fmt: skip
+@click.option("--cv", type=click.IntRange(2), metavar="K", help="Cross-validate in K parts first.")
+@click.option("--out", type=click.Path(dir_okay=False), help="Where the model is saved.")
+@click.option("--strict", is_flag=True, help="Exit with 3 if the certificate does not hold.")
+@options.reading
+@options.preparing
+@options.seed
+@options.as_json
+def fit(
+    data: str, target: str | None, name: str, settings: tuple[str, ...], test: float | None,
+    cv: int | None, out: str | None, strict: bool, seed: int, as_json: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Train a classifier on DATA and prove what came out.
+
+    DATA is CSV, TSV, Parquet, svmlight/LIBSVM text or npz, perhaps .gz or .bz2; - is standard
+    input. Numbers are centred and scaled, words become 0/1 columns; the model remembers how. A
+    model with a kernel contains rows of DATA.
+
+    \b
+    Examples:
+      maxmargin fit fruit.csv --target fruit --out fruit.mm
+      maxmargin fit fruit.csv --target fruit --model linear-svc --C 10 --cv 5
+      maxmargin fit a9a.bz2 --kernel rbf --gamma 0.05 --test 0.2 --out a9a.mm
+      maxmargin fit six.csv --target y --kernel linear --C inf
+    """
+    model = options.make_model(name, {k: given.pop(k) for k in options.MODELLING}, settings, seed)
+    if test is not None and cv is not None:
+        raise click.UsageError("--test and --cv are two ways to the same number: choose one.")
+    if out is not None and not Path(out).absolute().parent.is_dir():
+        raise click.UsageError(f"--out {out}: there is no such folder.")
+    reading = Reading(target, **given)
+    table = reading.table(data)
+    record: dict[str, Any] = {"data": _described(table)}
+    if cv is not None:
+        record["cv"] = _cross_validated(reading, table, model, cv, seed)
+    held = None
+    if test is not None:
+        table, held = split(table, test, seed)
+    with console.progress(f"fitting {type(model).__name__}") as bar:
+        trained = train(reading, table, model, bar)
+    record |= {"training_rows": len(table.y)} | _outcome(trained)
+    if held is not None:
+        record["test"] = _tested(trained.pipeline, held)
+    if out is not None:
+        from .. import persistence
+
+        persistence.save(trained.pipeline, out, about=_about(record))
+        record["saved"] = out
+    console.print_json(record) if as_json else _print_fit(record)
+    for message in trained.warnings:
+        console.note(f"warning: {message}")
+    if strict and not record["holds"]:
+        raise click.exceptions.Exit(3)
+
+
+def _described(table: Any) -> dict[str, Any]:
+    import numpy as np
+
+    classes, counts = np.unique(table.y, return_counts=True)
+    return {
+        "source": Path(table.source).name,
+        "rows": int(table.X.shape[0]),
+        "columns": int(table.X.shape[1]),
+        "target": table.target,
+        "dropped": table.dropped,
+        "classes": {str(c): int(n) for c, n in zip(classes, counts, strict=True)},
+    }
+
+
+def _cross_validated(
+    reading: Reading, table: Any, model: Any, folds: int, seed: int
+) -> dict[str, Any]:
+    """Return the error on each part by a model that did not see it, its preparation included."""
+    import numpy as np
+    from sklearn.base import clone
+    from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.pipeline import make_pipeline
+
+    least = int(np.unique(table.y, return_counts=True)[1].min())
+    if folds > len(table.y):
+        raise click.UsageError(f"--cv {folds}: there are {len(table.y)} rows only.")
+    how = StratifiedKFold if least >= folds else KFold
+    errors = []
+    with (
+        console.progress("cross-validating", folds) as bar,
+        console.collected_warnings(),
+    ):
+        for learn, hold in how(folds, shuffle=True, random_state=seed).split(table.y, table.y):
+            pipeline = make_pipeline(reading.encoder(), clone(model))
+            pipeline.fit(table.X[learn], table.y[learn])
+            errors.append(float(np.mean(pipeline.predict(table.X[hold]) != table.y[hold])))
+            bar.advance(f"error {console.percent(errors[-1])}")
+    return {"folds": folds, "error": float(np.mean(errors)), "std": float(np.std(errors)),
+            "errors": errors}  # fmt: skip
+
+
+def _outcome(trained: Trained) -> dict[str, Any]:
+    from ..summary import summarize
+
+    found = summarize(trained.pipeline)
+    return {
+        "model": found.name,
+        "parameters": found.parameters,
+        "kernel": found.kernel,
+        "features": len(found.features),
+        "training_error": trained.training_error,
+        "margin": found.margin,
+        "support_vectors": found.n_support,
+        "status": found.status,
+        "iterations": found.n_iter,
+        "certificate": found.certificate,
+        "proof": found.proof,
+        "holds": found.holds,
+        "seconds": trained.seconds,
+        "warnings": trained.warnings,
+    }
+
+
+def _tested(pipeline: Any, held: Any) -> dict[str, Any]:
+    import numpy as np
+
+    with console.collected_warnings():  # names of columns are not given again
+        wrong = pipeline.predict(held.X) != held.y
+    return {"rows": len(held.y), "error": float(np.mean(wrong))}
+
+
+def _about(record: dict[str, Any]) -> dict[str, Any]:
+    """Return what a model file says of its training."""
+    import datetime
+
+    kept = ("data", "training_rows", "training_error", "test", "cv", "seconds", "warnings")
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return {"date": today} | {k: console.plain(record[k]) for k in kept if k in record}
+
+
+def _print_fit(record: dict[str, Any]) -> None:
+    data, test, cv = record["data"], record.get("test"), record.get("cv")
+    size = f"{data['rows']} rows, {data['columns']} columns → {record['features']} features"
+    spread = cv and f"{console.percent(cv['error'])} ± {console.percent(cv['std'])}"
+    chosen = ", ".join(f"{k}={v}" for k, v in record["parameters"].items() if k != "random_state")
+    console.print_facts(
+        f"{record['model']} on {data['source']}",
+        {
+            "data": size,
+            "classes": ", ".join(f"{c} ({n})" for c, n in list(data["classes"].items())[:12]),
+            "parameters": chosen or "defaults",
+            "kernel": record["kernel"],
+            "training error": console.percent(record["training_error"]),
+            "test error": test and f"{console.percent(test['error'])} of {test['rows']} rows",
+            "cross-validation": cv and f"{spread}, {cv['folds']} parts",
+            "margin": None if record["margin"] is None else console.number(record["margin"]),
+            "support vectors": record["support_vectors"],
+            "ended": f"{record['status']} after {record['iterations']} steps",
+            "certificate": record["certificate"],
+            "time": console.seconds(record["seconds"]),
+            "saved": record.get("saved"),
+        },
+    )
+
+
+@click.command()
+@click.argument("data", metavar="DATA")
+@options.target
+@click.option("--test", type=click.FloatRange(0, 1, True, True), default=0.25, show_default=True,
+              metavar="SHARE", help="Share of the rows to test on.")  # fmt: skip
+@click.option("--picture", type=click.Path(dir_okay=False), default="comparison.png",
+              show_default=True, help="Where the picture is saved.")  # fmt: skip
+@click.option("--time-limit", type=float, default=60.0, show_default=True, metavar="SECONDS",
+              help="Of each algorithm; the best plane so far counts.")  # fmt: skip
+@options.reading
+@options.preparing
+@options.seed
+@options.as_json
+def compare(
+    data: str, target: str | None, test: float, picture: str, time_limit: float, seed: int,
+    as_json: bool, **given: Any,
+) -> None:  # fmt: skip
+    """Train every algorithm on the same rows of DATA, and test it on the others.
+
+    \b
+    Examples:
+      maxmargin compare fruit.csv --target fruit
+      maxmargin compare heart_scale --test 0.5 --picture heart.png --json
+    """
+    reading = Reading(target, **given)
+    learn, hold = split(reading.table(data), test, seed)
+    rows = compare_all(reading, learn, hold, seed, time_limit)
+    _draw_comparison(rows, Path(data).name, picture)
+    if as_json:
+        console.print_json({"data": _described(learn), "test_rows": len(hold.y), "rows": rows,
+                            "picture": picture})  # fmt: skip
+        return
+    print_comparison(
+        rows, f"{Path(data).name}: {len(learn.y)} rows to learn, {len(hold.y)} to test"
+    )
+    click.echo(f"picture: {picture}")
+
+
+def compare_all(
+    reading: Reading, learn: Any, hold: Any, seed: int, time_limit: float
+) -> list[dict[str, Any]]:
+    """Fit every algorithm to the same features, prepared once."""
+    encoder = reading.encoder(copy=False)
+    X, X_test = encoder.fit_transform(learn.X), encoder.transform(hold.X)
+    rows = []
+    with console.progress("comparing", len(options.MODEL_NAMES)) as bar:
+        for name in options.MODEL_NAMES:
+            rows.append(_compared(name, X, learn.y, X_test, hold.y, seed, time_limit))
+            bar.advance(name)
+    return rows
+
+
+def _compared(
+    name: str, X: Any, y: Any, X_test: Any, y_test: Any, seed: int, time_limit: float
+) -> dict[str, Any]:
+    import numpy as np
+
+    from ..summary import summarize
+
+    model = options.make_model(name, {}, (), seed)
+    if "time_limit" in model.get_params():
+        model.set_params(time_limit=time_limit)
+    else:
+        model.set_params(callback=_clock(time_limit))
+    try:
+        trained = fit_features(X, y, model)
+    except (ValueError, TypeError, MemoryError) as error:
+        return {"algorithm": name, "outcome": "cannot", "reason": str(error)}
+    found = summarize(trained.pipeline)
+    return {
+        "algorithm": name,
+        "training_error": trained.training_error,
+        "test_error": float(np.mean(model.predict(X_test) != y_test)),
+        "seconds": trained.seconds,
+        "gap": found.proof.get("relative_gap"),
+        "margin": found.margin,
+        "support_vectors": found.n_support,
+        "outcome": outcome(model, trained.training_error),
+        "certificate": found.certificate,
+        "ended": found.status,
+    }
+
+
+def _clock(limit: float) -> Any:
+    """Return a callback that stops a fit when its time is over."""
+    end = time.perf_counter() + limit
+    return lambda step: time.perf_counter() > end
+
+
+def outcome(model: Any, training_error: float) -> str:
+    """Say in a word or two what the certificates of a model prove."""
+    certificates = model.certificates_
+    if hasattr(certificates[0], "separates"):
+        if all(c.separates for c in certificates):
+            return "separated"
+        refuted = any(getattr(c, "refutes", False) for c in certificates)
+        return "refuted" if refuted else "not separated"
+    optimal = all(c.holds(model.tol) for c in certificates)
+    if not optimal:
+        return "not optimal"
+    return "optimal, separated" if training_error == 0 else "optimal"
+
+
+COLOURS = {
+    "separated": "green", "optimal, separated": "green", "optimal": "green",
+    "refuted": "yellow", "not separated": "red", "not optimal": "red", "cannot": "red",
+}  # fmt: skip
+
+
+def print_comparison(
+    rows: list[dict[str, Any]], title: str, caption: str | None = None, tested: bool = True
+) -> None:
+    """Print one algorithm a line."""
+    columns = ["algorithm", "training error", "test error", "time", "gap", "margin", "outcome"]
+    lines = [
+        [
+            row["algorithm"],
+            console.percent(row.get("training_error")),
+            console.percent(row.get("test_error")),
+            console.seconds(row["seconds"]) if "seconds" in row else "–",
+            "–" if row.get("gap") is None else f"{row['gap']:.1e}",
+            console.number(row.get("margin")),
+            row["outcome"],
+        ]
+        for row in rows
+    ]
+    if not tested:
+        columns.pop(2)
+        lines = [line[:2] + line[3:] for line in lines]
+    console.print_table(
+        columns, lines, title=title, caption=caption, left=["outcome"], colours=COLOURS
+    )
+    for row in rows:
+        if "reason" in row:
+            console.note(f"{row['algorithm']}: {row['reason']}")
+
+
+def _draw_comparison(rows: list[dict[str, Any]], title: str, picture: str) -> None:
+    from ..plots.comparison import comparison
+
+    comparison(rows, title=title).figure_.savefig(picture, dpi=150)
+
+
+COMMANDS = [fit, compare]

@@ -1,0 +1,13 @@
+"""Data files as rows and labels: CSV, TSV, Parquet, svmlight/LIBSVM text, npz; packed or piped.
+
+>>> import maxmargin as mm
+>>> path = mm.datasets.fruit_file()
+>>> table = mm.files.read(path, target="fruit")
+>>> table.X.shape, table.names
+((150, 3), ['mass_g', 'width_cm', 'height_cm'])
+"""
+
+from .reading import Batches, batches, read
+from .table import DataFileError, Table
+
+__all__ = ["Batches", "DataFileError", "Table", "batches", "read"]

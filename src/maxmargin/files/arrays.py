@@ -1,0 +1,60 @@
+"""NumPy's npz files: an array of rows, or a CSR matrix as SciPy saves it, and labels."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .table import DataFileError, Table, as_labels
+
+ROWS = ("X", "data", "x")
+LABELS = ("y", "target", "labels")
+
+
+def read_npz(file: Path, source: str, target: str | None, labelled: bool) -> Table:
+    """Read X and y, which nothing in the file can turn into code: objects are refused."""
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            X = _rows(arrays, file, source)
+            y = _labels(arrays, source, target) if labelled else None
+    except (ValueError, zipfile.BadZipFile, KeyError, EOFError, OSError) as error:
+        if isinstance(error, DataFileError):
+            raise
+        raise DataFileError(f"{source}: is no usable npz file: {error}") from None
+    if y is not None and len(y) != X.shape[0]:
+        raise DataFileError(f"{source}: X has {X.shape[0]} rows, y has {len(y)} labels.")
+    return Table(X, y, None, source)
+
+
+def _rows(arrays: Any, file: Path, source: str) -> Any:
+    if {"indices", "indptr", "shape", "data"} <= set(arrays):
+        return sparse.csr_matrix(sparse.load_npz(file))
+    found = [name for name in ROWS if name in arrays]
+    if not found:
+        raise DataFileError(
+            f"{source}: holds {', '.join(arrays) or 'nothing'}; save the rows as X: "
+            "np.savez(file, X=X, y=y)."
+        )
+    X = arrays[found[0]]
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or 0 in X.shape:
+        raise DataFileError(
+            f"{source}: {found[0]} is {X.dtype} of shape {X.shape}: save numbers of shape (n, d)."
+        )
+    return X
+
+
+def _labels(arrays: Any, source: str, target: str | None) -> Any:
+    found = [name for name in ((target,) if target else LABELS) if name in arrays]
+    if not found:
+        raise DataFileError(
+            f"{source}: no labels {target or 'y'!r}; it holds {', '.join(arrays)}. Save them: "
+            "np.savez(file, X=X, y=y)."
+        )
+    y = arrays[found[0]]
+    if y.ndim != 1:
+        raise DataFileError(f"{source}: {found[0]} has shape {y.shape}: save one label a row.")
+    return as_labels(y, source, found[0])

@@ -1,0 +1,181 @@
+"""Which reader a file needs: by its name, else by how it begins."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+from .table import DataFileError, Table
+
+FORMATS = ("csv", "tsv", "parquet", "svmlight", "npz")
+SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".npz": "npz",
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+}
+SVMLIGHT = re.compile(r"[-+.\w]+(\s+\w+:\S+)+\s*(#.*)?$")
+OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
+
+Batches = Iterator[Table]
+
+
+def read(
+    path: str | Path,
+    target: str | None = None,
+    *,
+    format: str | None = None,
+    separator: str | None = None,
+    header: bool = True,
+    drop: Sequence[str] = (),
+    dtype: Any = "float64",
+    n_features: int | None = None,
+    labelled: bool = True,
+) -> Table:
+    """Read a data file into memory once: numbers go straight into the array that is returned.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``-`` is standard input. ``.gz`` and ``.bz2`` are unpacked.
+    target : str, optional
+        The column of labels, by name or by place (0 is the first, −1 the last); in an npz file the
+        array of labels (``y``). svmlight files have it in front.
+    format : {"csv", "tsv", "parquet", "svmlight", "npz"}, optional
+        By default what the name says, else what the beginning of the file looks like.
+    separator : str, optional
+        Of a CSV file; a comma, or a tab for ``tsv``.
+    header : bool, default=True
+        Whether the first line of a CSV file names the columns.
+    drop : sequence of str
+        Columns to leave out.
+    dtype : {"float64", "float32"}
+        Of X.
+    n_features : int, optional
+        Columns of an svmlight file, which does not say.
+    labelled : bool, default=True
+        False if labels are neither needed nor missed.
+
+    Returns
+    -------
+    Table
+    """
+    with local(path, format) as (file, kind, source):
+        if kind == "npz":
+            from .arrays import read_npz
+
+            return read_npz(file, source, target, labelled)
+        if kind == "svmlight":
+            from .svmlight import read_svmlight
+
+            return read_svmlight(file, source, dtype, n_features)
+        from .tabular import read_tabular
+
+        return read_tabular(file, kind, source, target, separator, header, drop, dtype, labelled)
+
+
+def batches(
+    path: str | Path,
+    names: list[str] | None = None,
+    *,
+    target: str | None = None,
+    labelled: bool = False,
+    format: str | None = None,
+    separator: str | None = None,
+    header: bool = True,
+    n_features: int | None = None,
+) -> Batches:
+    """Yield new rows of a data file, some at a time: memory does not grow with the file.
+
+    ``names`` are the columns that are wanted, found by name in any order; others are ignored.
+    svmlight and npz files come in one piece. Other parameters are those of `read`.
+    """
+    with local(path, format) as (file, kind, source):
+        if kind in ("csv", "tsv", "parquet"):
+            from .tabular import tabular_batches
+
+            yield from tabular_batches(
+                file, kind, source, names, target, separator, header, labelled
+            )
+        else:
+            table = read(file, target, format=kind, n_features=n_features, labelled=labelled)
+            yield replace(table, source=source)
+
+
+@contextmanager
+def local(path: str | Path, format: str | None) -> Iterator[tuple[Path, str, str]]:
+    """Yield a file that can be read twice, its format, and the name to speak of."""
+    if format is not None and format not in FORMATS:
+        raise DataFileError(f"format={format!r} is unknown: pass one of {', '.join(FORMATS)}.")
+    if str(path) == "-":
+        with _spooled(sys.stdin.buffer) as file:
+            yield file, format or _sniff(file, "standard input"), "standard input"
+        return
+    file = Path(path)
+    if not file.exists():
+        raise DataFileError(f"{path}: no such file.")
+    if file.is_dir():
+        raise DataFileError(f"{path}: is a folder, not a data file.")
+    if file.stat().st_size == 0 and file.is_file():
+        raise DataFileError(f"{path}: is empty.")
+    packed = file.suffix.lower() in OPENERS
+    kind = format or SUFFIXES.get(Path(file.stem if packed else file.name).suffix.lower())
+    kind = kind or _sniff(file, str(path))
+    if not packed or kind == "svmlight":  # whose reader unpacks as it goes
+        yield file, kind, str(path)
+        return
+    with OPENERS[file.suffix.lower()](file) as stream, _spooled(stream, str(path)) as unpacked:
+        yield unpacked, kind, str(path)
+
+
+@contextmanager
+def _spooled(stream: IO[bytes], source: str = "standard input") -> Iterator[Path]:
+    """Yield a temporary file with what a stream holds: readers look at it more than once."""
+    with tempfile.TemporaryDirectory(prefix="maxmargin") as folder:
+        file = Path(folder) / "data"
+        try:
+            with file.open("wb") as out:
+                shutil.copyfileobj(stream, out, 1 << 20)
+        except (OSError, EOFError) as error:
+            raise DataFileError(f"{source}: cannot be unpacked: {error}") from None
+        if not file.stat().st_size:
+            raise DataFileError(f"{source}: is empty.")
+        yield file
+
+
+def _sniff(file: Path, source: str) -> str:
+    """Return the format that the beginning of a file looks like."""
+    with OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
+        try:
+            start: bytes = stream.read(1 << 16)
+        except (OSError, EOFError) as error:
+            raise DataFileError(f"{source}: cannot be read: {error}") from None
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.startswith(b"PK"):
+        return "npz"
+    lines = [line for line in start.decode("utf-8", "replace").splitlines() if line.strip()]
+    if lines and SVMLIGHT.match(lines[0]):
+        return "svmlight"
+    if lines and "\t" in lines[0]:
+        return "tsv"
+    if lines and "," in lines[0]:
+        return "csv"
+    raise DataFileError(
+        f"{source}: neither its name nor its beginning tells its format: pass one of "
+        f"{', '.join(FORMATS)} as format."
+    )

@@ -1,0 +1,251 @@
+"""Whether the parts of a model fit together: shapes, ranges, finite numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from ..estimators.base import CertifiedClassifier
+from ..estimators.columns import ColumnEncoder
+from ..estimators.kernel import KernelPerceptron
+from ..estimators.least_squares import HoKashyap
+from ..estimators.linear import LinearClassifier
+from ..estimators.linear_svm import LinearSVC
+from ..estimators.svm import SVC, KernelMachine
+from ..kernels import Kernel, Linear, Precomputed
+from ..multiclass import REDUCTIONS, Binary, Kesler, OneVsOne
+from ..solution import Status, Trace
+from .errors import InconsistentModelError
+from .foreign import Unproved
+from .models import is_fitted
+from .values import CERTIFICATES
+
+__all__ = ["check_model"]
+
+
+def check_model(model: Any) -> None:
+    """Raise InconsistentModelError where attributes of a model contradict each other."""
+    if isinstance(model, Pipeline):
+        _check_pipeline(model)
+    elif is_fitted(model):
+        _check_features(model)
+        if isinstance(model, CertifiedClassifier):
+            _check_classifier(model)
+        elif isinstance(model, ColumnEncoder):
+            _check_encoder(model)
+        else:
+            _check_scaler(model)
+
+
+def _require(true: Any, what: str) -> None:
+    if not true:
+        raise InconsistentModelError(what)
+
+
+def _check_pipeline(model: Pipeline) -> None:
+    width = None
+    for name, step in model.steps:
+        if step in (None, "passthrough"):
+            continue
+        check_model(step)
+        first = step.steps[0][1] if isinstance(step, Pipeline) else step
+        if width is not None and first not in (None, "passthrough") and is_fitted(first):
+            wants = first.n_features_in_
+            _require(wants == width, f"step {name!r} takes {wants} features, and gets {width}")
+        width = None
+        if not isinstance(step, Pipeline) and is_fitted(step):
+            width = getattr(step, "n_features_out_", step.n_features_in_)
+
+
+def _check_features(model: Any) -> None:
+    n = model.n_features_in_
+    _require(_is_count(n, 1), f"n_features_in_ is {n!r:.50}")
+    names = vars(model).get("feature_names_in_")
+    if names is not None:
+        shape = getattr(names, "shape", None)
+        _require(shape == (n,), f"{n} features have names of shape {shape}")
+        _require(all(isinstance(name, str) for name in names), "a feature's name is no word")
+
+
+# Classifiers -----------------------------------------------------------------------------------
+
+
+def _check_classifier(model: Any) -> None:
+    n_classes = _check_classes(model)
+    reduction = model._reduction()
+    n_tasks = {Binary: 1, Kesler: 1, OneVsOne: n_classes * (n_classes - 1) // 2}.get(
+        type(reduction), n_classes
+    )
+    n_planes = n_classes if isinstance(reduction, Kesler) else n_tasks
+    _check_numbers("intercept_", model.intercept_, (n_planes,))
+    _check_proofs(model, n_tasks)
+    if isinstance(model, LinearClassifier):
+        _check_linear(model, n_planes, n_tasks)
+    elif isinstance(model, KernelMachine):
+        _check_machine(model, n_planes, n_classes)
+    elif isinstance(model, KernelPerceptron):
+        _check_kernel_perceptron(model, n_planes)
+
+
+def _check_classes(model: Any) -> int:
+    classes = model.classes_
+    good = isinstance(classes, np.ndarray) and classes.ndim == 1 and classes.dtype.kind in "biufUO"
+    _require(good, f"classes_ is {classes!r:.50}")
+    _require(len(classes) >= 2, f"classes_ holds {len(classes)} labels")
+    _require(len(set(classes.tolist())) == len(classes), "classes_ holds a label twice")
+    scheme = model._reduced_by
+    _require(isinstance(scheme, str) and scheme in REDUCTIONS, f"many classes by {scheme!r:.50}")
+    joint = REDUCTIONS[scheme] is Kesler
+    _require(not joint or isinstance(model, LinearClassifier), f"a kernel machine by {scheme!r}")
+    return len(classes)
+
+
+def _check_proofs(model: Any, n_tasks: int) -> None:
+    proofs = (model.certificates_, model.statuses_, model.traces_)
+    if any(isinstance(proof, Unproved) for proof in proofs):
+        _require(all(isinstance(proof, Unproved) for proof in proofs), "some proofs are missing")
+        return
+    _require(all(isinstance(proof, list) for proof in proofs), "proofs are no lists")
+    # partial_fit certifies the tasks that had samples.
+    n = len(model.certificates_)
+    _require(0 < n <= n_tasks, f"{n} certificates for {n_tasks} tasks")
+    _require({len(proof) for proof in proofs} == {n}, "certificates, statuses and traces differ")
+    kinds = ((CERTIFICATES, "certificate"), (Status, "status"), ((Trace, type(None)), "trace"))
+    for proof, (kind, name) in zip(proofs, kinds, strict=True):
+        _require(all(isinstance(each, kind) for each in proof), f"a {name} is none")
+    of_one_kind = len({type(each) for each in model.certificates_}) == 1
+    _require(of_one_kind, "certificates are of several kinds")
+
+
+def _check_linear(model: Any, n_planes: int, n_tasks: int) -> None:
+    _check_numbers("coef_", model.coef_, (n_planes, model.n_features_in_))
+    updates = model._updates_of_tasks
+    good = isinstance(updates, list) and all(_is_count(u) for u in updates)
+    _require(good and len(updates) == n_tasks, f"updates of {n_tasks} tasks are {updates!r:.50}")
+    if isinstance(model, LinearSVC):
+        _check_indices("support_", model.support_)
+        _check_numbers("dual_coef_", model.dual_coef_, (n_planes, model.support_.size))
+        _check_fitted_with(model)
+    if isinstance(model, HoKashyap):
+        for name in ("multipliers_", "margins_"):
+            arrays = getattr(model, name)
+            _require(isinstance(arrays, list), f"{name} is no list")
+            _require(len(arrays) == n_tasks, f"{len(arrays)} {name} for {n_tasks} tasks")
+            for array in arrays:
+                if array is not None or name == "margins_":
+                    _check_numbers(name, array, (np.size(array),))
+
+
+def _check_machine(model: Any, n_planes: int, n_classes: int) -> None:
+    shape = model.shape_fit_
+    good = isinstance(shape, tuple) and len(shape) == 2 and all(_is_count(size) for size in shape)
+    _require(good and shape[1] == model.n_features_in_, f"shape_fit_ is {shape!r:.50}")
+    rows = n_classes - 1 if isinstance(model._reduction(), OneVsOne) else n_planes
+    _check_expansion(model, rows, shape[0])
+    counts = model.n_support_
+    _check_indices("n_support_", counts)
+    _require(counts.shape == (n_classes,), f"n_support_ is of shape {counts.shape}")
+    total, n_support = int(counts.sum()), model.support_.size
+    _require(total == n_support, f"n_support_ adds up to {total}, not {n_support}")
+    if "class_weight_" in vars(model):
+        _check_numbers("class_weight_", model.class_weight_, (n_classes,))
+    if isinstance(model, SVC) and not isinstance(model.certificates_, Unproved):
+        _check_fitted_with(model)
+
+
+def _check_kernel_perceptron(model: Any, n_planes: int) -> None:
+    _require(_is_count(model._n_rows), f"it was fitted to {model._n_rows!r:.50} rows")
+    _check_expansion(model, n_planes, model._n_rows)
+    is_linear = isinstance(model.kernel_, Linear)
+    _require((model._linear_coef is None) != is_linear, "planes of a kernel that is not linear")
+    if is_linear:
+        _check_numbers("coef_", model._linear_coef, (n_planes, model.n_features_in_))
+
+
+def _check_expansion(model: Any, rows: int, n_fit: int) -> None:
+    kernel, given = model.kernel_, isinstance(model.kernel_, Precomputed)
+    _require(isinstance(kernel, Kernel), f"kernel_ is {kernel!r:.50}")
+    _require(kernel.elementwise or given, f"kernel_ is {kernel!r:.50}, which has no formula")
+    pairwise = model.kernel == "precomputed" or isinstance(model.kernel, Precomputed)
+    _require(pairwise == given, f"kernel={model.kernel!r:.50} became {kernel!r:.50}")
+    support = model.support_
+    # −1 where another program's file does not say which rows they were.
+    unknown = isinstance(model.certificates_, Unproved) and bool((np.asarray(support) == -1).all())
+    if not (unknown and not given):
+        _check_indices("support_", support)
+        below = not support.size or int(support.max()) < n_fit
+        _require(below, f"support_ names row {support.max(initial=0)} of {n_fit}")
+        if not isinstance(model.certificates_, Unproved):
+            _require(np.unique(support).size == support.size, "support_ names a row twice")
+    _require(support.ndim == 1, f"support_ is of shape {support.shape}")
+    n_vectors = 0 if given else support.size
+    if given:
+        _require(n_fit == model.n_features_in_, f"{model.n_features_in_} kernel values of {n_fit}")
+    _check_numbers("support_vectors_", model.support_vectors_, (n_vectors, model.n_features_in_))
+    _check_numbers("dual_coef_", model.dual_coef_, (rows, support.size))
+
+
+def _check_fitted_with(model: Any) -> None:
+    C = model._fitted_with
+    _require(isinstance(C, float | int | np.number) and C > 0, f"it was fitted with C={C!r:.50}")
+
+
+# Preparation -----------------------------------------------------------------------------------
+
+
+def _check_encoder(model: ColumnEncoder) -> None:
+    n, categories, fill = model.n_features_in_, model.categories_, model.fill_
+    _require(isinstance(categories, list) and len(categories) == n, "categories_ of other columns")
+    _require(isinstance(fill, list) and len(fill) == n, "fill_ of other columns")
+    width = 0
+    for words, filling in zip(categories, fill, strict=True):
+        kind: Any = (float, int) if words is None else str
+        _require(filling is None or isinstance(filling, kind), f"fill_ holds {filling!r:.50}")
+        if words is not None:
+            good = isinstance(words, list) and all(isinstance(word, str) for word in words)
+            _require(good and words, f"categories_ holds {words!r:.50}")
+            _require(len(set(words)) == len(words), "categories_ holds a word twice")
+        width += 1 if words is None else len(words)
+    out = model.n_features_out_
+    _require(_is_count(out, 1) and out == width, f"{width} features, not {out!r:.50}")
+    _check_numbers("mean_", model.mean_, (width,))
+    _check_numbers("scale_", model.scale_, (width,))
+    _require((model.scale_ > 0).all(), "scale_ holds a number that is not positive")
+
+
+def _check_scaler(model: Any) -> None:
+    for name, value in vars(model).items():
+        if not name.endswith("_") or name in ("n_features_in_", "feature_names_in_"):
+            continue
+        if name == "n_samples_seen_" and np.ndim(value) == 0:
+            _require(isinstance(value, int | float | np.number), f"{name} is {value!r:.50}")
+        elif value is not None:
+            _check_numbers(name, value, (model.n_features_in_,), finite=name in ("scale_", "mean_"))
+
+
+# Arrays ----------------------------------------------------------------------------------------
+
+
+def _is_count(value: Any, least: int = 0) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
+
+
+def _check_indices(name: str, value: Any) -> None:
+    good = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu"
+    _require(good, f"{name} is {value!r:.50}, no vector of integers")
+    _require(not value.size or value.min() >= 0, f"{name} holds {value.min(initial=0)}")
+
+
+def _check_numbers(
+    name: str, value: Any, shape: tuple[int, ...], *, finite: bool = True
+) -> None:
+    is_array = isinstance(value, np.ndarray) or sparse.issparse(value)
+    _require(is_array and value.dtype.kind in "fiu", f"{name} is {value!r:.50}, no array of numbers")
+    _require(value.shape == shape, f"{name} is of shape {value.shape}, not {shape}")
+    if finite:
+        numbers: NDArray[Any] = value.data if sparse.issparse(value) else value
+        _require(np.isfinite(numbers).all(), f"{name} holds a number that is not finite")

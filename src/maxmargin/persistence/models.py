@@ -1,0 +1,209 @@
+"""Estimators as records: parameters and fitted attributes by name, of a closed list of classes."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    RobustScaler,
+    StandardScaler,
+)
+
+from ..estimators.columns import ColumnEncoder
+from ..estimators.kernel import KernelPerceptron
+from ..estimators.least_squares import HoKashyap, Pseudoinverse
+from ..estimators.linear_svm import LinearSVC
+from ..estimators.online import LMS, Perceptron, Pocket, Relaxation
+from ..estimators.svm import SVC, NuSVC
+from .errors import InconsistentModelError
+from .values import JSON, Decoder, Encoder
+
+__all__ = ["ESTIMATORS", "decode_model", "encode_model", "is_fitted"]
+
+
+class Kept(NamedTuple):
+    """Fitted attributes of an estimator: in every file, in some, and in none but set to None."""
+
+    always: tuple[str, ...]
+    sometimes: tuple[str, ...] = ()
+    forgotten: tuple[str, ...] = ()
+
+
+PROOFS = ("certificates_", "statuses_", "traces_")
+COUNTS = ("n_iter_", "n_updates_", "separates_", "feature_names_in_")
+OF_ALL = ("n_features_in_", "classes_", "_reduced_by", "intercept_", *PROOFS)
+PLANES = Kept((*OF_ALL, "coef_", "_updates_of_tasks"), COUNTS)
+EXPANSION = ("kernel_", "support_", "support_vectors_", "dual_coef_")
+MACHINE = Kept(
+    (*OF_ALL, *EXPANSION, "n_support_", "shape_fit_"),
+    (*COUNTS, "class_weight_", "fit_status_", "_fitted_with"),
+    ("_memory", "_fitted_on", "_objects"),
+)
+SCALER = Kept(("n_features_in_",), ("feature_names_in_", "scale_", "n_samples_seen_"))
+
+ESTIMATORS: dict[type, Kept] = {
+    Perceptron: PLANES,
+    Pocket: PLANES,
+    Relaxation: PLANES,
+    LMS: PLANES,
+    Pseudoinverse: PLANES,
+    HoKashyap: Kept((*PLANES.always, "multipliers_", "margins_", "refuted_"), COUNTS),
+    LinearSVC: Kept(
+        (*PLANES.always, "support_", "dual_coef_", "_fitted_with"), COUNTS, ("_memory",)
+    ),
+    KernelPerceptron: Kept((*OF_ALL, *EXPANSION, "_linear_coef", "_n_rows"), COUNTS),
+    SVC: MACHINE,
+    NuSVC: MACHINE,
+    ColumnEncoder: Kept(
+        ("n_features_in_", "categories_", "fill_", "mean_", "scale_", "n_features_out_"),
+        ("feature_names_in_",),
+    ),
+    StandardScaler: Kept(SCALER.always, (*SCALER.sometimes, "mean_", "var_")),
+    MinMaxScaler: Kept(
+        SCALER.always, (*SCALER.sometimes, "min_", "data_min_", "data_max_", "data_range_")
+    ),
+    MaxAbsScaler: Kept(SCALER.always, (*SCALER.sometimes, "max_abs_")),
+    RobustScaler: Kept(SCALER.always, (*SCALER.sometimes, "center_")),
+    Normalizer: SCALER,
+}
+BY_NAME = {estimator.__name__: estimator for estimator in ESTIMATORS}
+# Code and folders stay behind: whoever loads a model says anew who listens and where to cache.
+NEVER = {"callback", "memory"}
+SKIPPED = (None, "passthrough")
+
+
+def is_fitted(model: Any) -> bool:
+    """Return whether an estimator (none of a pipeline) has been fitted."""
+    return "n_features_in_" in vars(model)
+
+
+def encode_model(model: Any, encoder: Encoder) -> JSON:
+    """Return a record of an estimator or a pipeline of them."""
+    if type(model) is Pipeline:
+        steps = [
+            [name, step if step in SKIPPED else encode_model(step, encoder)]
+            for name, step in model.steps
+        ]
+        return {"class": "Pipeline", "steps": steps, "parameters": _parameters(model, encoder)}
+    if type(model) not in ESTIMATORS:
+        raise _not_on_the_list(model)
+    fitted = None
+    if is_fitted(model):
+        kept, owner = ESTIMATORS[type(model)], type(model).__name__
+        fitted = {
+            name: encoder.encode(vars(model)[name], f"{owner}.{name}")
+            for name in (*kept.always, *kept.sometimes)
+            if name in vars(model)
+        }
+    name = type(model).__name__
+    return {"class": name, "parameters": _parameters(model, encoder), "fitted": fitted}
+
+
+def _parameters(model: Any, encoder: Encoder) -> dict[str, JSON]:
+    owner = type(model).__name__
+    return {
+        name: encoder.encode(_kept(name, getattr(model, name)), f"{owner}({name})")
+        for name in _names(type(model))
+    }
+
+
+def _kept(name: str, value: Any) -> Any:
+    """Return a parameter as it is saved: states of random numbers are not."""
+    is_state = isinstance(value, np.random.RandomState | np.random.Generator)
+    return None if name in NEVER or is_state else value
+
+
+def _names(estimator: Any) -> list[str]:
+    """Return the names of the parameters that a record holds."""
+    return [name for name in estimator._get_param_names() if name != "steps"]
+
+
+def _not_on_the_list(model: Any) -> TypeError:
+    what = f"{type(model).__module__.partition('.')[0]}'s {type(model).__name__}"
+    if isinstance(model, type):
+        return TypeError(f"{model.__name__} is a class: pass a model, {model.__name__}().")
+    if isinstance(model, BaseSearchCV):
+        return TypeError(f"{what} cannot be saved: save its best_estimator_.")
+    known = ", ".join(BY_NAME)
+    return TypeError(
+        f"{what} cannot be saved: pass one of {known}, or a Pipeline of them. What is not on this "
+        "list would need code in the file."
+    )
+
+
+def decode_model(record: JSON, decoder: Decoder, depth: int = 0) -> Any:
+    """Return the estimator of a record; nothing but its parameters and attributes is set."""
+    if not isinstance(record, dict) or depth > 8:
+        raise InconsistentModelError(f"the model is {record!r:.50}")
+    name = record.get("class")
+    if name == "Pipeline":
+        return _decode_pipeline(record, decoder, depth)
+    if not isinstance(name, str) or name not in BY_NAME:
+        raise InconsistentModelError(f"it holds a model of class {name!r:.50}, which is unknown")
+    _check_names(name, record, {"class", "parameters", "fitted"})
+    model = _with_parameters(BY_NAME[name], record["parameters"], decoder)
+    model._validate_params()
+    if record["fitted"] is not None:
+        _set_fitted(model, record["fitted"], decoder)
+    return model
+
+
+def _decode_pipeline(record: dict[str, JSON], decoder: Decoder, depth: int) -> Pipeline:
+    _check_names("Pipeline", record, {"class", "parameters", "steps"})
+    model = _with_parameters(Pipeline, record["parameters"], decoder)
+    model.steps = []
+    for name, step in record["steps"]:
+        if not isinstance(name, str):
+            raise InconsistentModelError(f"a step of the pipeline is called {name!r:.50}")
+        passed = step in SKIPPED if not isinstance(step, dict) else False
+        model.steps.append((name, step if passed else decode_model(step, decoder, depth + 1)))
+    model._validate_params()
+    model._validate_steps()
+    return model
+
+
+def _with_parameters(estimator: Any, given: JSON, decoder: Decoder) -> Any:
+    """Return an estimator with these parameters, all of them and no others."""
+    owner, expected = estimator.__name__, _names(estimator)
+    ours = estimator.__module__.startswith(__name__.partition(".")[0] + ".")
+    if not isinstance(given, dict) or set(given) - set(expected):
+        raise InconsistentModelError(f"{owner} has unknown parameters, {given!r:.100}")
+    model = estimator.__new__(estimator)
+    for name in expected:
+        if name in given:
+            value = decoder.decode(given[name])
+        elif ours:
+            raise InconsistentModelError(f"{owner} lacks the parameter {name}")
+        else:  # one that scikit-learn has added since
+            value = signature(estimator).parameters[name].default
+        if name in NEVER and value is not None:
+            raise InconsistentModelError(f"{owner} has {name}={value!r:.50}, which is never saved")
+        setattr(model, name, value)
+    return model
+
+
+def _set_fitted(model: Any, given: JSON, decoder: Decoder) -> None:
+    kept, owner = ESTIMATORS[type(model)], type(model).__name__
+    if not isinstance(given, dict) or set(given) - {*kept.always, *kept.sometimes}:
+        raise InconsistentModelError(f"{owner} has unknown attributes, {given!r:.100}")
+    missing = set(kept.always) - set(given)
+    if missing:
+        raise InconsistentModelError(f"{owner} lacks {', '.join(sorted(missing))}")
+    for name, value in given.items():
+        setattr(model, name, decoder.decode(value))
+    for name in kept.forgotten:
+        setattr(model, name, None)
+
+
+def _check_names(owner: str, record: dict[str, JSON], expected: set[str]) -> None:
+    if set(record) != expected:
+        raise InconsistentModelError(
+            f"{owner} has the parts {sorted(record)!r:.100}, not {sorted(expected)}"
+        )

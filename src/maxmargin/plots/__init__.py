@@ -1,0 +1,22 @@
+"""Figures of fitted classifiers, drawn with matplotlib.
+
+Every function takes the axes to draw on, makes a figure where none are given, and returns a
+display: the numbers drawn, and the artists in attributes that end in an underscore. Nothing global
+is touched, and nothing is shown.
+"""
+
+from .animation import AnimationDisplay, animate
+from .boundary import BoundaryDisplay, boundary
+from .comparison import ComparisonDisplay, comparison
+from .convergence import ConvergenceDisplay, convergence
+from .gram import GramDisplay, gram
+from .margins import MarginsDisplay, margins
+from .path import PathDisplay, path
+from .separability import SeparabilityDisplay, separability
+from .support import SupportDisplay, support
+
+__all__ = [
+    "AnimationDisplay", "BoundaryDisplay", "ComparisonDisplay", "ConvergenceDisplay", "GramDisplay", "MarginsDisplay",
+    "PathDisplay", "SeparabilityDisplay", "SupportDisplay", "animate", "boundary", "comparison", "convergence",
+    "gram", "margins", "path", "separability", "support",
+]  # fmt: skip

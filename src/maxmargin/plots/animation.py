@@ -1,0 +1,326 @@
+"""An algorithm at work, picture after picture, as a GIF or a page of HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.animation import FuncAnimation, HTMLWriter, PillowWriter
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection, PathCollection, QuadMesh
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
+
+from ..samples import Floats, Integers
+from .boundary import SQUARE, Grid, strip_heights
+from .canvas import (
+    INK,
+    Bools,
+    class_handles,
+    draw_classes,
+    line_handle,
+    lines,
+    number,
+    pale,
+    set_legend,
+    size_of,
+    span,
+)
+from .model import Model
+from .steps import Moment, run_of
+from .view import Projection, Table, View, view_of
+
+FPS = 4.0
+MOST_FRAMES = 100
+DPI = 100
+RESOLUTION = 100
+MEGABYTES = 200.0  # of a page: matplotlib would leave out frames beyond 20
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """What one picture shows.
+
+    Parameters
+    ----------
+    g : ndarray of shape (resolution, resolution)
+        On the lattice of the picture.
+    wrong : ndarray of bool of shape (n,)
+        Samples not strictly on their side.
+    moment : Moment
+        Its b, w or α, and the sample being corrected.
+    """
+
+    g: Floats
+    wrong: Bools
+    moment: Moment
+
+
+@dataclass(eq=False)
+class AnimationDisplay:
+    """The frames of an algorithm at work; made by `animate`.
+
+    Parameters
+    ----------
+    frames : list of Frame
+    grid : Grid
+        The lattice.
+    points : ndarray of shape (n, 2)
+        The samples, and their ``codes``.
+    name : str
+        Of the algorithm; ``names`` of the classes, ``labels`` of the axes, ``note`` on the view.
+    has_band : bool
+        Whether g = ±1 is drawn.
+    fps : float
+        Frames a second.
+
+    Attributes
+    ----------
+    ax_, figure_, title_
+        A figure that pyplot knows nothing of: there is nothing to close.
+    regions_, boundary_, band_, points_, sample_, wrong_
+        The artists that change from frame to frame.
+    """
+
+    frames: list[Frame]
+    grid: Grid
+    points: Floats
+    codes: Integers
+    name: str
+    names: list[str]
+    labels: tuple[str, str]
+    note: str
+    has_band: bool
+    is_strip: bool
+    fps: float = FPS
+    figure_: Figure = field(init=False)
+    ax_: Axes = field(init=False)
+    title_: Text = field(init=False)
+    regions_: QuadMesh = field(init=False)
+    boundary_: LineCollection = field(init=False)
+    band_: LineCollection = field(init=False)
+    points_: list[PathCollection] = field(init=False)
+    sample_: PathCollection = field(init=False)
+    wrong_: PathCollection = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._set_up()
+        self.draw(0)
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def draw(self, k: int) -> list[Any]:
+        """Change the figure to frame k; return the artists."""
+        frame, x, y = self.frames[k], self.grid.x, self.grid.y
+        moment = frame.moment
+        self.regions_.set_array((frame.g >= 0).astype(float))
+        here = Grid(x, y, frame.g[None], np.zeros_like(frame.g, dtype=np.int64))
+        self.boundary_.set_segments(here.contour(frame.g, 0.0))
+        levels = (-1.0, 1.0) if self.has_band else ()
+        self.band_.set_segments([line for a in levels for line in here.contour(frame.g, a)])
+        self._size_points(moment)
+        wrong = self.points[frame.wrong]
+        self.wrong_.set_offsets(wrong if len(wrong) else np.empty((0, 2)))
+        at = np.empty((0, 2)) if moment.sample is None else self.points[[moment.sample]]
+        self.sample_.set_offsets(at)
+        self.title_.set_text(self._words(k))
+        return [self.regions_, self.boundary_, self.band_, *self.points_, self.wrong_, self.sample_]
+
+    def save(self, path: str | Path) -> Path:
+        """Write a .gif, or a self-contained page .html; return its path."""
+        target = Path(path)
+        suffix = target.suffix.lower()
+        if suffix not in (".gif", ".html"):
+            raise ValueError(f"path={str(path)!r} ends in {suffix!r}: use .gif or .html.")
+        writer: Any = PillowWriter(fps=self.fps)  # type: ignore[arg-type]
+        if suffix == ".html":
+            writer = HTMLWriter(fps=self.fps, embed_frames=True, embed_limit=MEGABYTES)  # type: ignore[arg-type]
+        pictures = FuncAnimation(
+            self.figure_, self.draw, frames=len(self), init_func=lambda: self.draw(0), blit=False
+        )
+        pictures.save(str(target), writer=writer, dpi=DPI)
+        return target
+
+    def _set_up(self) -> None:
+        self.figure_ = Figure(figsize=(6.4, 4.6), layout="constrained")
+        FigureCanvasAgg(self.figure_)
+        ax = self.ax_ = self.figure_.subplots()
+        x, y, n = self.grid.x, self.grid.y, len(self.points)
+        self.regions_ = ax.pcolormesh(
+            x, y, np.zeros((y.size, x.size)), shading="nearest", vmin=-0.5, vmax=1.5, zorder=0,
+            cmap=ListedColormap([pale(0), pale(1)]), rasterized=True,
+        )  # fmt: skip
+        self.boundary_ = lines(ax, [], INK, "-", 2.0, zorder=1.5)
+        self.band_ = lines(ax, [], INK, (0, (5, 3)), 1.1, zorder=1.5)
+        self.points_ = draw_classes(ax, self.points, self.codes, 2)
+        area = size_of(n)
+        self.sample_ = ax.scatter(
+            [], [], s=5.0 * area, facecolors="none", edgecolors=INK, linewidths=2.4, zorder=5
+        )
+        self.wrong_ = ax.scatter([], [], s=0.8 * area, c=INK, marker="x", linewidths=1.2, zorder=4)
+        ax.set_xlim(x[0], x[-1])
+        ax.set_ylim(y[0], y[-1])
+        ratio = (y[-1] - y[0]) / (x[-1] - x[0])
+        if not self.is_strip and SQUARE[0] <= ratio <= SQUARE[1]:
+            ax.set_aspect("equal", adjustable="box")
+        if self.is_strip:
+            ax.set_yticks([0, 1], self.names)
+        ax.set_xlabel(self.labels[0])
+        ax.set_ylabel(self.labels[1])
+        self.title_ = ax.set_title(self._words(len(self) - 1), fontsize="medium")
+        set_legend(ax, self._handles())
+        # Once laid out, it stays: nothing jumps from frame to frame.
+        self.figure_.canvas.draw()
+        self.figure_.set_layout_engine("none")
+
+    def _size_points(self, moment: Moment) -> None:
+        """Let α be the area of the markers, where the algorithm has one."""
+        if moment.alpha is None:
+            return
+        alpha = moment.alpha
+        largest = max(
+            float(np.max(frame.moment.alpha.max()) if frame.moment.alpha is not None else 0.0)
+            for frame in self.frames
+        )
+        area = size_of(len(self.points))
+        sizes = area * (0.45 + 2.2 * alpha / (largest or 1.0))
+        for code, drawn in enumerate(self.points_):
+            drawn.set_sizes(sizes[self.codes == code])
+
+    def _words(self, k: int) -> str:
+        frame, last = self.frames[k], k == len(self) - 1
+        parts = [f"{self.name}: step {k + 1} of {len(self)}"]
+        parts.append(number(int(frame.wrong.sum()), "error"))
+        if last:
+            parts.append("the answer")
+        elif np.isfinite(frame.moment.objective):
+            parts.append(f"objective {frame.moment.objective:.4g}")
+        text = ", ".join(parts)
+        return f"{text}\n{self.note}" if self.note else text
+
+    def _handles(self) -> list[Line2D]:
+        handles = class_handles(self.names)
+        handles.append(line_handle("g(x) = 0", width=2.0))
+        if self.has_band:
+            handles.append(line_handle("g(x) = ±1", "--", width=1.1))
+        if any(frame.moment.sample is not None for frame in self.frames):
+            ring = {"marker": "o", "markerfacecolor": "none", "markersize": 11, "ls": ""}
+            handles.append(Line2D([], [], color=INK, mew=2.2, label="being corrected", **ring))
+        handles.append(Line2D([], [], color=INK, ls="", marker="x", label="on the wrong side"))
+        if any(frame.moment.alpha is not None for frame in self.frames):
+            dots = {"marker": "o", "markersize": 10, "ls": ""}
+            handles.append(Line2D([], [], color="#BBBBBB", label="area: α", **dots))
+        return handles
+
+
+def animate(
+    clf: Any,
+    X: Any,
+    y: Any,
+    path: str | Path | None = None,
+    *,
+    fps: float = FPS,
+    max_frames: int = MOST_FRAMES,
+    resolution: int = RESOLUTION,
+    features: Any = None,
+    projection: Projection = None,
+    feature_names: Sequence[str] | None = None,
+) -> AnimationDisplay:
+    """Show an algorithm at work on two classes: its plane or curve after every step.
+
+    The steps are the solver's own: those of ``clf.callback`` where that is a `Recorder`, else those
+    of a new fit of the same parameters (with a ``random_state`` of None and random choices it goes
+    another way). The sample being corrected is ringed, α of a dual algorithm is the area of the
+    markers, × is on the wrong side. Rounds of many pairs of α are looked at pair by pair.
+
+    Parameters
+    ----------
+    clf : fitted classifier of two classes, or a pipeline or search that ends in one
+    X, y
+        What it was fitted on.
+    path : str or Path, optional
+        Ends in .gif or .html (self-contained); `AnimationDisplay.save` writes it later, too.
+    fps : float, default=4
+        Frames a second.
+    max_frames : int, default=100
+        More steps are left out evenly, never the first or the last one.
+    resolution : int, default=100
+        Points of the lattice along each axis.
+    features, projection, feature_names
+        What to draw of more than two features, as of `boundary`.
+
+    Returns
+    -------
+    AnimationDisplay
+
+    References
+    ----------
+    Duda, Hart, Stork, *Pattern Classification*, section 5.5, figure 5.13.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> len(animate(mm.Perceptron().fit(X, y), X, y))
+    2
+    """
+    if max_frames < 2 or resolution < 2 or not fps > 0:
+        raise ValueError(
+            f"max_frames={max_frames}, resolution={resolution}, fps={fps}: pass at least 2 frames, "
+            "2 points, and a positive rate."
+        )
+    if path is not None and Path(path).suffix.lower() not in (".gif", ".html"):
+        raise ValueError(f"path={str(path)!r} must end in .gif or .html.")
+    model = Model(clf)
+    table = Table(X, feature_names, model.clf)
+    view = view_of(model, table, features, projection)
+    display = _compute(model, table, view, X, y, fps, max_frames, resolution)
+    if path is not None:
+        display.save(path)
+    return display
+
+
+def _compute(
+    model: Model,
+    table: Table,
+    view: View,
+    X: Any,
+    y: Any,
+    fps: float,
+    max_frames: int,
+    resolution: int,
+) -> AnimationDisplay:
+    run = run_of(model, X, y, max_frames)
+    codes = model.codes(y)
+    points = view.flatten(table.numbers)
+    padding = 0.2 if len(points) <= 10 else 0.08
+    (left, right), (bottom, top) = span(points[:, 0], padding), span(points[:, 1], padding)
+    if view.is_strip:
+        points[:, 1] = codes + strip_heights(len(codes))
+        bottom, top = -0.5, 1.5
+    x, up = np.linspace(left, right, resolution), np.linspace(bottom, top, resolution)
+    lattice = np.column_stack([part.ravel() for part in np.meshgrid(x, up)])
+    on_lattice = run.evaluator(model.transform(table.fill(view.lift(lattice))))
+    on_samples = run.evaluator(run.X)
+    frames = [
+        Frame(
+            on_lattice(moment).reshape(resolution, resolution),
+            run.signs * on_samples(moment) <= 0,
+            moment,
+        )
+        for moment in run.moments
+    ]
+    nothing = np.zeros((resolution, resolution), dtype=np.int64)
+    return AnimationDisplay(
+        frames=frames, grid=Grid(x, up, np.empty((0, resolution, resolution)), nothing),
+        points=points, codes=codes, name=type(model.machine).__name__, names=model.names,
+        labels=view.labels, note=view.note, has_band=model.is_machine, is_strip=view.is_strip,
+        fps=fps,
+    )  # fmt: skip

@@ -1,0 +1,479 @@
+"""The boundary: regions, plane, margin band, support vectors, slack and mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from contourpy import contour_generator
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection, QuadMesh
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ..multiclass import Kesler, OneVsOne
+from ..samples import Floats, Integers
+from .canvas import (
+    FAINT,
+    INK,
+    MOST_POINTS,
+    Bools,
+    class_handles,
+    colour,
+    draw_classes,
+    figure_of,
+    line_handle,
+    lines,
+    number,
+    one_axes,
+    pale,
+    set_legend,
+    set_title,
+    size_of,
+    some_rows,
+    span,
+)
+from .model import Model, described
+from .view import Projection, Table, View, on_view, view_of
+
+MOST_SLACKS = 300  # lines of slack: more are a thicket
+SQUARE = (0.4, 1.6)  # height over width of data drawn in equal units
+MOST_RINGS = 300  # support vectors that keep their place where samples are left out
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """g and the class on a lattice of points of the picture.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (resolution,)
+    scores : ndarray of shape (n_planes, resolution, resolution)
+    codes : ndarray of int of shape (resolution, resolution)
+    """
+
+    x: Floats
+    y: Floats
+    scores: Floats
+    codes: Integers
+
+    def contour(self, values: Floats, level: float) -> list[Floats]:
+        """Return where ``values`` on the lattice cross a level, as polylines."""
+        found = contour_generator(self.x, self.y, values).lines(level)
+        return [np.asarray(line, dtype=float) for line in found]
+
+    def class_at(self, points: Any) -> Integers:
+        """Return the class number of the region that each point lies in."""
+        places = np.asarray(points, dtype=float)
+        near = [
+            np.abs(axis[None, :] - places[:, [k]]).argmin(axis=1)
+            for k, axis in enumerate((self.x, self.y))
+        ]
+        return self.codes[near[1], near[0]]
+
+
+@dataclass(eq=False)
+class BoundaryDisplay:
+    """The regions of a classifier with the samples in them; made by `from_estimator`.
+
+    Parameters
+    ----------
+    grid : Grid
+        g and the class over the picture.
+    boundaries : list of (label, list of ndarray)
+        Polylines of g = 0, one entry a plane.
+    band : list of ndarray
+        Polylines of g = ±1, of a support vector machine of two classes.
+    points : ndarray of shape (m, 2)
+        The samples drawn, with ``rows`` (their rows of X) and ``codes`` (their classes).
+    is_support, is_wrong : ndarray of bool of shape (m,)
+    slacks : ndarray of shape (k, 2, 2)
+        From violators of the margin to their own margin line.
+    names : list of str
+        Of the classes; ``labels`` of the axes, ``title`` and ``note`` of the figure.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Where it was drawn.
+    regions_ : QuadMesh
+    boundary_ : list of LineCollection
+        One a plane.
+    band_, slack_ : LineCollection or None
+    points_ : list of PathCollection
+        One a class.
+    support_, wrong_ : PathCollection or None
+    legend_ : Legend or None
+    """
+
+    grid: Grid
+    boundaries: list[tuple[str, list[Floats]]]
+    band: list[Floats]
+    points: Floats
+    rows: Integers
+    codes: Integers
+    is_support: Bools
+    is_wrong: Bools
+    slacks: Floats
+    names: list[str]
+    labels: tuple[str, str]
+    title: str
+    note: str = ""
+    pairs: list[tuple[int, int]] = field(default_factory=list)
+    is_strip: bool = False
+    ax_: Axes = field(init=False)
+    figure_: Figure = field(init=False)
+    regions_: QuadMesh = field(init=False)
+    boundary_: list[LineCollection] = field(init=False)
+    band_: LineCollection | None = field(init=False, default=None)
+    slack_: LineCollection | None = field(init=False, default=None)
+    points_: list[PathCollection] = field(init=False)
+    support_: PathCollection | None = field(init=False, default=None)
+    wrong_: PathCollection | None = field(init=False, default=None)
+    legend_: Any = field(init=False, default=None)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        X: Any,
+        y: Any,
+        *,
+        ax: Axes | None = None,
+        features: Any = None,
+        projection: Projection = None,
+        resolution: int = 200,
+        feature_names: Sequence[str] | None = None,
+        max_points: int = MOST_POINTS,
+        legend: bool = True,
+    ) -> BoundaryDisplay:
+        """Compute the picture of a fitted classifier and draw it; see `boundary`."""
+        if resolution < 2:
+            raise ValueError(f"resolution={resolution} makes no lattice: pass at least 2.")
+        model = Model(clf)
+        _refuse_opaque(model)
+        table = Table(X, feature_names, model.clf)
+        codes = model.codes(y)
+        if len(codes) != table.n_samples:
+            raise ValueError(f"y has {len(codes)} labels, X {table.n_samples} rows: pass one each.")
+        view = view_of(model, table, features, projection)
+        return _compute(cls, model, table, view, codes, resolution, max_points).plot(
+            ax, legend=legend
+        )
+
+    def plot(self, ax: Axes | None = None, *, legend: bool = True) -> BoundaryDisplay:
+        """Draw on ``ax``, or on a new figure; return self."""
+        ax = one_axes(ax)
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        n = len(self.names)
+        self.regions_ = ax.pcolormesh(
+            self.grid.x, self.grid.y, self.grid.codes, shading="nearest", rasterized=True,
+            cmap=ListedColormap([pale(code) for code in range(n)]), vmin=-0.5, vmax=n - 0.5,
+            zorder=0,
+        )  # fmt: skip
+        self._draw_planes(ax)
+        if len(self.slacks):
+            self.slack_ = lines(ax, list(self.slacks), INK, "-", 0.8, alpha=0.55, zorder=2)
+        self.points_ = draw_classes(ax, self.points, self.codes, n)
+        self._mark(ax)
+        self._frame(ax)
+        if legend:
+            self.legend_ = set_legend(ax, self._handles())
+        return self
+
+    def _draw_planes(self, ax: Axes) -> None:
+        self.boundary_ = []
+        for k, (_, pieces) in enumerate(self.boundaries):
+            if self.pairs:
+                # Both colours of the pair: one line of dashes upon another.
+                i, j = self.pairs[k]
+                lines(ax, pieces, colour(i), "-", 1.6, zorder=1.5)
+                drawn = lines(ax, pieces, colour(j), (0, (4, 4)), 1.6, zorder=1.6)
+            elif len(self.boundaries) == len(self.names) > 2:
+                drawn = lines(ax, pieces, colour(k), "-", 2.0, zorder=1.5)
+            else:
+                drawn = lines(ax, pieces, INK, "-", 1.8, zorder=1.5)
+            self.boundary_.append(drawn)
+        if self.band:
+            self.band_ = lines(ax, self.band, INK, (0, (5, 3)), 1.1, zorder=1.5)
+
+    def _mark(self, ax: Axes) -> None:
+        area = size_of(len(self.points))
+        held, wrong = self.points[self.is_support], self.points[self.is_wrong]
+        if len(held):
+            self.support_ = ax.scatter(
+                held[:, 0], held[:, 1], s=max(2.6 * area, 30.0), facecolors="none",
+                edgecolors=INK, linewidths=1.2 if len(held) <= 30 else 0.7, zorder=4,
+            )  # fmt: skip
+        if len(wrong):
+            self.wrong_ = ax.scatter(
+                wrong[:, 0], wrong[:, 1], s=max(0.8 * area, 8.0), c=INK, marker="x",
+                linewidths=1.3 if len(wrong) <= 30 else 0.8, zorder=5,
+            )  # fmt: skip
+
+    def _frame(self, ax: Axes) -> None:
+        x, y = self.grid.x, self.grid.y
+        ax.set_xlim(x[0], x[-1])
+        ax.set_ylim(y[0], y[-1])
+        ratio = (y[-1] - y[0]) / (x[-1] - x[0])
+        if not self.is_strip and SQUARE[0] <= ratio <= SQUARE[1]:
+            # Right angles look right, where that costs no room.
+            ax.set_aspect("equal", adjustable="box")
+        ax.set_xlabel(self.labels[0])
+        ax.set_ylabel(self.labels[1])
+        if self.is_strip:
+            ax.set_yticks(range(len(self.names)), self.names)
+        set_title(ax, self.title, self.note)
+
+    def _handles(self) -> list[Line2D]:
+        handles = class_handles(self.names)
+        two = len(self.names) == 2
+        if two:
+            seen = any(pieces for _, pieces in self.boundaries)
+            handles.append(line_handle("g(x) = 0" + ("" if seen else " (outside)"), width=1.8))
+        elif self.pairs:
+            handles.append(line_handle("plane of a pair", "--", FAINT))
+        elif len(self.boundaries) == len(self.names):
+            handles.append(line_handle("plane of a class", "-", FAINT))
+        else:
+            handles.append(line_handle("equal scores"))
+        if self.band:
+            handles.append(line_handle("g(x) = ±1", "--", width=1.1))
+        if self.is_support.any():
+            ring = {"marker": "o", "markerfacecolor": "none", "markersize": 9}
+            handles.append(Line2D([], [], ls="", color=INK, label="support vector", **ring))
+        if len(self.slacks):
+            handles.append(line_handle("slack", "-", FAINT, 0.9))
+        if self.is_wrong.any():
+            handles.append(Line2D([], [], ls="", color=INK, marker="x", label="misclassified"))
+        return handles
+
+
+def boundary(
+    clf: Any,
+    X: Any,
+    y: Any,
+    *,
+    ax: Axes | None = None,
+    features: Any = None,
+    projection: Projection = None,
+    resolution: int = 200,
+    feature_names: Sequence[str] | None = None,
+    max_points: int = MOST_POINTS,
+    legend: bool = True,
+) -> BoundaryDisplay:
+    """Draw the regions of a classifier, its plane g(x) = 0 and the samples.
+
+    Of a support vector machine of two classes also the band g(x) = ±1, the support vectors
+    (ringed) and the slack ξ = 1 − y g(x) of violators, as lines to their own margin. Many classes:
+    the plane of every pair ("ovo", in the colours of both), of every class ("ovr", in its colour),
+    or where scores are equal (a linear machine). × marks what is misclassified.
+
+    Parameters
+    ----------
+    clf : fitted classifier, or a pipeline or search that ends in one
+        A pipeline is drawn in the space of the X that is passed in.
+    X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        Not changed. Columns of a frame that are not numeric are held at their most frequent value.
+    y : array-like of shape (n_samples,)
+    ax : matplotlib Axes, optional
+        A new figure by default.
+    features : one or two features, by number or name, optional
+        Draw these; the others are held at their means (a slice).
+    projection : {"w", "pca"} or array of shape (n_features, 2), optional
+        For more than two features. "w", the default: along w against the first principal direction
+        orthogonal to it; where g is not a plane, w is that of the plane nearest to g.
+    resolution : int, default=200
+        Points of the lattice along each axis.
+    feature_names : sequence of str, optional
+        By default those of the frame, or of the frame that the model was fitted on.
+    max_points : int, default=2000
+        Samples drawn at most, the same ones every time, up to 300 support vectors among them.
+    legend : bool, default=True
+
+    Returns
+    -------
+    BoundaryDisplay
+
+    References
+    ----------
+    Duda, Hart, Stork, *Pattern Classification*, sections 5.2 and 5.11.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from matplotlib.figure import Figure
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> model = mm.SVC(C=float("inf"), kernel="linear").fit(X, y)
+    >>> boundary(model, X, y, ax=Figure().subplots()).title
+    'hard margin, width 5.145, 3 support vectors'
+    """
+    return BoundaryDisplay.from_estimator(
+        clf, X, y, ax=ax, features=features, projection=projection, resolution=resolution,
+        feature_names=feature_names, max_points=max_points, legend=legend,
+    )  # fmt: skip
+
+
+def _refuse_opaque(model: Model) -> None:
+    from ..kernels import Precomputed
+
+    if isinstance(model.kernel, Precomputed):
+        raise ValueError(
+            "a precomputed kernel has no feature space to draw: use plots.margins or plots.gram."
+        )
+
+
+def _compute(
+    cls: type[BoundaryDisplay],
+    model: Model,
+    table: Table,
+    view: View,
+    codes: Integers,
+    resolution: int,
+    max_points: int,
+) -> BoundaryDisplay:
+    n = table.n_samples
+    everything = n <= max_points or model.affordable(n)
+    support_rows = np.flatnonzero(model.support(n))
+    rows = np.arange(n) if everything else some_rows(n, max_points, support_rows, MOST_RINGS)
+    whole = table.X if everything else table.X[rows]
+    scores, predicted = model.scores(whole), model.predict(whole)
+    margins = model.margins(scores, codes[rows])
+    if everything:
+        is_support = model.support(n, margins)
+        wrong = int((predicted != codes).sum())
+        chosen = some_rows(n, max_points, np.flatnonzero(is_support), MOST_RINGS)
+        rows, predicted, margins = chosen, predicted[chosen], margins[chosen]
+        is_support = is_support[chosen]
+    else:
+        wrong, is_support = -1, model.support(n)[rows]
+    points = view.flatten(table.numbers[rows])
+    shown = codes[rows]
+    if view.is_strip:
+        points[:, 1] = shown + strip_heights(len(shown))
+    grid = _grid(model, table, view, points, resolution)
+    boundaries, pairs = _planes(model, grid)
+    has_band = model.is_machine and model.binary
+    band = (
+        [line for level in (-1.0, 1.0) for line in grid.contour(grid.scores[0], level)]
+        if has_band
+        else []
+    )
+    slacks = _slacks(grid, view, points, shown, margins) if has_band else np.empty((0, 2, 2))
+    return cls(
+        grid=grid, boundaries=boundaries, band=band, points=points, rows=rows, codes=shown,
+        is_support=is_support, is_wrong=predicted != shown, slacks=slacks, names=model.names,
+        labels=view.labels, title=_title(model, table, wrong), pairs=pairs,
+        note=_note(view, len(rows), n), is_strip=view.is_strip,
+    )  # fmt: skip
+
+
+def strip_heights(n: int) -> Floats:
+    """Heights within a strip: the same every time, and spread evenly."""
+    return 0.5 * ((np.arange(n) * 0.6180339887498949) % 1.0 - 0.5)
+
+
+def _grid(model: Model, table: Table, view: View, points: Floats, resolution: int) -> Grid:
+    padding = 0.2 if len(points) <= 10 else 0.08
+    low_x, high_x = span(points[:, 0], padding)
+    low_y, high_y = span(points[:, 1], padding)
+    if view.is_strip:
+        low_y, high_y = -0.5, len(model.classes) - 0.5
+    x, y = np.linspace(low_x, high_x, resolution), np.linspace(low_y, high_y, resolution)
+    across, up = np.meshgrid(x, y)
+    scores, codes = on_view(model, table, view, np.column_stack([across.ravel(), up.ravel()]))
+    shape = (resolution, resolution)
+    return Grid(x, y, scores.T.reshape(-1, *shape), codes.reshape(shape))
+
+
+def _planes(
+    model: Model, grid: Grid
+) -> tuple[list[tuple[str, list[Floats]]], list[tuple[int, int]]]:
+    """Return named lines of g = 0, and the classes that they belong to where those are pairs."""
+    names = model.names
+    if model.binary:
+        return [("g(x) = 0", grid.contour(grid.scores[0], 0.0))], []
+    if isinstance(model.reduction, OneVsOne):
+        pairs = OneVsOne.pairs(len(names))
+        named = [f"{names[i]} – {names[j]}" for i, j in pairs]
+        found = [grid.contour(g, 0.0) for g in grid.scores]
+        return list(zip(named, found, strict=True)), pairs
+    if not isinstance(model.reduction, Kesler):
+        return [
+            (name, grid.contour(g, 0.0)) for name, g in zip(names, grid.scores, strict=True)
+        ], []
+    everyone: list[Floats] = []
+    for i, j in combinations(range(len(names)), 2):
+        others = np.delete(grid.scores, [i, j], axis=0).max(axis=0)
+        pair = grid.scores[i] - grid.scores[j]
+        # Only where the two are ahead of everybody else is their line a boundary.
+        ahead = np.maximum(grid.scores[i], grid.scores[j]) >= others - 1e-12
+        everyone += [part for line in grid.contour(pair, 0.0) for part in _parts(line, grid, ahead)]
+    return [("equal scores", everyone)], []
+
+
+def _parts(line: Floats, grid: Grid, inside: Bools) -> list[Floats]:
+    """Return the pieces of a polyline over cells that are inside."""
+    column = np.clip(np.searchsorted(grid.x, line[:, 0]), 1, grid.x.size - 1)
+    row = np.clip(np.searchsorted(grid.y, line[:, 1]), 1, grid.y.size - 1)
+    near = inside[row, column] | inside[row - 1, column] | inside[row, column - 1]
+    kept = near | inside[row - 1, column - 1]
+    cuts = np.flatnonzero(np.diff(kept.astype(int))) + 1
+    pieces = zip(np.split(line, cuts), np.split(kept, cuts), strict=True)
+    return [piece for piece, keep in pieces if keep.any() and len(piece) > 1]
+
+
+def _slacks(grid: Grid, view: View, points: Floats, codes: Integers, margins: Floats) -> Floats:
+    """Return lines from violators to the nearest point of their own margin line in the picture."""
+    violators = np.flatnonzero(margins < 1.0 - 1e-6)
+    if not view.exact or view.is_strip or not 0 < violators.size <= MOST_SLACKS:
+        return np.empty((0, 2, 2))
+    found = []
+    for code, level in ((0, -1.0), (1, 1.0)):
+        own = violators[codes[violators] == code]
+        pieces = grid.contour(grid.scores[0], level)
+        segments = [np.stack([line[:-1], line[1:]], axis=1) for line in pieces if len(line) > 1]
+        if own.size and segments:
+            feet = nearest_on(points[own], np.concatenate(segments), _scale(grid))
+            found.append(np.stack([points[own], feet], axis=1))
+    return np.concatenate(found) if found else np.empty((0, 2, 2))
+
+
+def _scale(grid: Grid) -> Floats:
+    """Units in which near is near: those of the picture, or of the data where it is not skewed."""
+    wide = np.array([np.ptp(grid.x), np.ptp(grid.y)])
+    return np.ones(2) if SQUARE[0] <= wide[1] / wide[0] <= SQUARE[1] else wide
+
+
+def nearest_on(points: Floats, segments: Floats, scale: Floats) -> Floats:
+    """Return of every point the nearest one on any of the segments (k, 2, 2)."""
+    start, way = segments[:, 0] / scale, (segments[:, 1] - segments[:, 0]) / scale
+    length = np.maximum((way**2).sum(axis=1), 1e-300)
+    feet = np.empty_like(points)
+    for k, point in enumerate(points / scale):
+        along = np.clip(((point - start) * way).sum(axis=1) / length, 0.0, 1.0)
+        candidates = start + along[:, None] * way
+        feet[k] = candidates[((candidates - point) ** 2).sum(axis=1).argmin()]
+    return feet * scale
+
+
+def _title(model: Model, table: Table, wrong: int) -> str:
+    width = None
+    if model.binary and model.is_machine:
+        planes = model.affine(table.mean, table.fill)
+        norm = 0.0 if planes is None else float(np.linalg.norm(planes[0][0]))
+        width = 2.0 / norm if norm else None
+    text = described(model, width)
+    counts_itself = model.binary and not model.is_machine
+    return f"{text}, {number(wrong, 'error')}" if wrong > 0 and not counts_itself else text
+
+
+def _note(view: View, shown: int, n: int) -> str:
+    parts = [view.note] if view.note else []
+    if shown < n:
+        parts.append(f"{shown:,} of {n:,} samples shown")
+    return "; ".join(parts)

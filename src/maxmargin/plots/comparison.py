@@ -1,0 +1,116 @@
+"""Every algorithm on the same rows: how wrong each is, and how long it took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from .canvas import FAINT, PALETTE, figure_of, several_axes
+
+
+class ComparisonDisplay:
+    """Errors and times of algorithms, one a line; see `comparison`.
+
+    Attributes
+    ----------
+    axes_ : list of Axes
+    figure_ : Figure
+    error_dots_ : dict of str to PathCollection
+        The dots of training and test errors.
+    time_bars_ : BarContainer
+    """
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], title: str = "") -> None:
+        self.rows = [row for row in rows if "seconds" in row]
+        self.title = title
+
+    @classmethod
+    def from_rows(
+        cls, rows: Sequence[Mapping[str, Any]], *, title: str = "", axes: Any = None
+    ) -> Self:
+        """Draw a comparison."""
+        return cls(rows, title).plot(axes)
+
+    def plot(self, axes: Any = None) -> Self:
+        """Draw on two axes, or on a new figure."""
+        height = 1.3 + 0.34 * len(self.rows)
+        self.axes_: list[Axes] = several_axes(axes, 2, (9.0, height))
+        self.figure_: Figure = figure_of(self.axes_[0])
+        self._draw_errors(self.axes_[0])
+        self._draw_times(self.axes_[1])
+        return self
+
+    def _draw_errors(self, ax: Axes) -> None:
+        places = np.arange(len(self.rows))
+        of = {key: self._column(key) for key in ("training_error", "test_error")}
+        for place, pair in enumerate(zip(*of.values(), strict=True)):
+            ax.plot(pair, [place, place], color=FAINT, linewidth=1.0, zorder=1)
+        self.error_dots_ = {}
+        for key, name, fill, edge in (
+            ("training_error", "training", "white", PALETTE[0]),
+            ("test_error", "test", PALETTE[0], PALETTE[0]),
+        ):
+            self.error_dots_[key] = ax.scatter(
+                of[key], places, s=42, color=fill, edgecolor=edge, label=name, zorder=2
+            )
+        ax.set_yticks(places, [row["algorithm"] for row in self.rows])
+        ax.set_ylim(len(self.rows) - 0.5, -0.5)
+        ax.set_xlim(left=min(0.0, ax.get_xlim()[0]))
+        ax.set_xlabel("error, %")
+        ax.grid(axis="x", color="#DDDDDD")
+        ax.set_axisbelow(True)
+        ax.legend(loc="best", frameon=True)
+        ax.set_title(self.title, fontsize="medium", loc="left")
+
+    def _draw_times(self, ax: Axes) -> None:
+        seconds = np.array([row["seconds"] for row in self.rows])
+        colours = [PALETTE[2] if _proved(row) else PALETTE[1] for row in self.rows]
+        self.time_bars_ = ax.barh(
+            np.arange(len(seconds)), 1000 * seconds, color=colours, height=0.6
+        )
+        ax.set_xscale("log")
+        ax.set_yticks(np.arange(len(seconds)), [str(row["outcome"]) for row in self.rows])
+        ax.yaxis.tick_right()
+        ax.set_ylim(len(self.rows) - 0.5, -0.5)
+        ax.set_xlabel("time, ms")
+        ax.grid(axis="x", color="#DDDDDD")
+        ax.set_axisbelow(True)
+        ax.set_title("time, and what is proved", fontsize="medium", loc="left")
+
+    def _column(self, key: str) -> Any:
+        return 100.0 * np.array([row.get(key, np.nan) for row in self.rows], dtype=float)
+
+
+def _proved(row: Mapping[str, Any]) -> bool:
+    return not str(row["outcome"]).startswith("not")
+
+
+def comparison(
+    rows: Sequence[Mapping[str, Any]], *, title: str = "", axes: Any = None
+) -> ComparisonDisplay:
+    """Draw the errors and times of several algorithms on the same rows.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Each with ``algorithm``, ``training_error``, ``test_error``, ``seconds`` and ``outcome``;
+        those without ``seconds``, which could not be fitted, are left out.
+    title : str
+    axes : two Axes, optional
+
+    Returns
+    -------
+    ComparisonDisplay
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> row = {"algorithm": "svc", "training_error": 0.1, "test_error": 0.2, "seconds": 0.01}
+    >>> mm.plots.comparison([row | {"outcome": "optimal"}]).axes_[0].get_xlabel()
+    'error, %'
+    """
+    return ComparisonDisplay.from_rows(rows, title=title, axes=axes)

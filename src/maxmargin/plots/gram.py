@@ -1,0 +1,254 @@
+"""The kernel matrix ordered by class, its spectrum, and whether Mercer's condition holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from ..kernels import Kernel, MercerReport, Precomputed, mercer, resolve
+from ..kernels.products import as_rows
+from ..samples import Floats, Integers
+from .canvas import (
+    INK,
+    PALETTE,
+    WRONG,
+    colour,
+    figure_of,
+    set_title,
+    several_axes,
+    some_rows,
+)
+from .model import Model, kernel_in_words
+
+MOST_ROWS = 500  # of the matrix: the eye sees no more, and eigenvalues take n³
+
+
+@dataclass(eq=False)
+class GramDisplay:
+    """A kernel matrix and its eigenvalues; made by `from_kernel`.
+
+    Parameters
+    ----------
+    K : ndarray of shape (m, m)
+        Kernel values of ``rows`` of X, class by class.
+    rows : ndarray of int of shape (m,)
+    spectrum : ndarray of shape (m,)
+        Eigenvalues of (K + Kᵀ)/2, the largest first.
+    verdict : MercerReport
+    blocks : list of (name, start, stop)
+        Where each class is.
+    name, note : str
+
+    Attributes
+    ----------
+    axes_ : list of Axes
+        The matrix, the spectrum.
+    ax_, figure_
+    image_ : AxesImage
+    positive_, negative_ : Line2D
+        Eigenvalues λ > 0, and \\|λ\\| of those below 0; what rounding made of 0 is left out.
+    """
+
+    K: Floats
+    rows: Integers
+    spectrum: Floats
+    verdict: MercerReport
+    blocks: list[tuple[str, int, int]]
+    name: str
+    note: str = ""
+    axes_: list[Axes] = field(init=False)
+    ax_: Axes = field(init=False)
+    figure_: Figure = field(init=False)
+    image_: AxesImage = field(init=False)
+    positive_: Line2D = field(init=False)
+    negative_: Line2D = field(init=False)
+
+    @classmethod
+    def from_kernel(
+        cls,
+        kernel: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        axes: Any = None,
+        max_rows: int = MOST_ROWS,
+    ) -> GramDisplay:
+        """Compute kernel values of X and draw them; see `gram`."""
+        if max_rows < 1:
+            raise ValueError(f"max_rows={max_rows} leaves no row: pass at least 1.")
+        formula, rows = _resolved(kernel, X)
+        n = rows.shape[0]
+        codes, names = _classes(y, n)
+        chosen = some_rows(n, max_rows)
+        chosen = chosen[np.argsort(codes[chosen], kind="stable")]
+        some = rows[chosen]
+        if isinstance(formula, Precomputed):
+            some = some[:, chosen]
+        K = np.asarray(formula(some), dtype=float)
+        ends = np.searchsorted(codes[chosen], np.arange(len(names) + 1))
+        blocks = [(name, int(a), int(b)) for name, a, b in zip(names, ends, ends[1:], strict=False)]
+        return cls(
+            K=K,
+            rows=chosen,
+            spectrum=np.linalg.eigvalsh((K + K.T) / 2)[::-1],
+            verdict=mercer(Precomputed(), K),
+            blocks=blocks,
+            name=kernel_in_words(formula),
+            note=f"{chosen.size:,} of {n:,} rows" if chosen.size < n else "",
+        ).plot(axes)
+
+    def plot(self, axes: Any = None) -> GramDisplay:
+        """Draw on two ``axes``, or on a new figure; return self."""
+        self.axes_ = several_axes(axes, 2, (10.0, 4.6))
+        self.ax_, self.figure_ = self.axes_[0], figure_of(self.axes_[0])
+        self._draw_matrix(self.axes_[0])
+        self._draw_spectrum(self.axes_[1])
+        return self
+
+    def _draw_matrix(self, ax: Axes) -> None:
+        signed = self.K.min() < 0
+        largest = float(np.abs(self.K).max()) or 1.0
+        self.image_ = ax.imshow(
+            self.K, interpolation="nearest", cmap="PuOr_r" if signed else "cividis",
+            vmin=-largest if signed else 0.0, vmax=largest,
+        )  # fmt: skip
+        figure_of(ax).colorbar(self.image_, ax=ax, shrink=0.85, label="K(x, z)")
+        for _, start, _ in self.blocks[1:]:
+            ax.axhline(start - 0.5, color="white" if not signed else INK, linewidth=0.8)
+            ax.axvline(start - 0.5, color="white" if not signed else INK, linewidth=0.8)
+        m = len(self.K)
+        if self.blocks:
+            self._bracket(ax, m)
+        else:
+            ax.set_ylabel("row")
+        set_title(ax, f"kernel matrix, {self.name}", self.note, 46)
+
+    def _bracket(self, ax: Axes, m: int) -> None:
+        """Name the classes beside their blocks, with a bracket of their colour."""
+        for code, (_, start, stop) in enumerate(self.blocks):
+            for x, y in (((-0.02, -0.02), (start, stop)), ((start, stop), (-0.02, -0.02))):
+                along = ax.get_yaxis_transform() if x[0] == x[1] else ax.get_xaxis_transform()
+                place = np.subtract(y, 0.5) if x[0] == x[1] else y
+                where = x if x[0] == x[1] else np.subtract(x, 0.5)
+                ax.plot(
+                    where, place, color=colour(code), linewidth=4.0, clip_on=False,
+                    solid_capstyle="butt", transform=along,
+                )  # fmt: skip
+        middles = [(start + stop - 1) / 2 for _, start, stop in self.blocks]
+        names = [name for name, _, _ in self.blocks]
+        crowded = max(map(len, names)) * len(names) > 32
+        ax.set_yticks(middles, names)
+        ax.set_xticks(
+            middles, names, rotation=45 if crowded else 0, ha="right" if crowded else "center"
+        )
+        ax.tick_params(length=0, pad=8)
+        ax.set_xlim(-0.5, m - 0.5)
+        ax.set_ylim(m - 0.5, -0.5)
+
+    def _draw_spectrum(self, ax: Axes) -> None:
+        size = np.abs(self.spectrum)
+        floor = np.finfo(float).eps * size.size * max(float(size.max()), 1e-300)
+        number = np.arange(1, size.size + 1)
+        up, down = self.spectrum > floor, self.spectrum < -floor
+        (self.positive_,) = ax.plot(
+            number[up], size[up], "o", color=PALETTE[0], markersize=4, label="λ > 0"
+        )
+        (self.negative_,) = ax.plot(
+            number[down], size[down], "v", color=WRONG, markersize=6, label="λ < 0, drawn as |λ|"
+        )
+        if (up | down).any():
+            ax.set_yscale("log")
+            ax.axhline(floor, color="#999999", linewidth=0.9, linestyle=":")
+            zero = int((~(up | down)).sum())
+            text = f"rounding ({zero} eigenvalues below)" if zero else "rounding"
+            ax.annotate(
+                text, (0.0, floor), xycoords=("axes fraction", "data"), xytext=(4, 3),
+                textcoords="offset points", va="bottom", fontsize="small", color="#666666",
+            )  # fmt: skip
+        ax.set_xlim(0, size.size + 1)
+        ax.set_xlabel("number")
+        ax.set_ylabel("eigenvalue λ")
+        ax.grid(axis="y", color="#EEEEEE")
+        if down.any():
+            ax.legend(loc="upper center", fontsize="small")
+        set_title(
+            ax, self._words(), f"λ from {self.spectrum[-1]:.3g} to {self.spectrum[0]:.3g}", 46
+        )
+
+    def _words(self) -> str:
+        if self.verdict.positive_semidefinite:
+            return "Mercer's condition holds on these rows"
+        below = int((self.spectrum < 0).sum())
+        if self.verdict.asymmetry > 1e-8 * max(self.verdict.largest_eigenvalue, 1e-300):
+            return "not symmetric: no Mercer kernel"
+        return f"not a Mercer kernel: {below} negative eigenvalues"
+
+
+def gram(
+    kernel: Any, X: Any, y: Any = None, *, axes: Any = None, max_rows: int = MOST_ROWS
+) -> GramDisplay:
+    """Draw the kernel matrix K(x_i, x_j), class by class, and its eigenvalues.
+
+    K is positive semidefinite, vᵀKv ≥ 0, if and only if no eigenvalue is negative: that is Mercer's
+    condition on these rows (`maxmargin.kernels.mercer`).
+
+    Parameters
+    ----------
+    kernel : Kernel, name, callable, or a fitted classifier with a kernel (in a pipeline too)
+        A name takes its γ from X, "scale" as in scikit-learn.
+    X : array-like or CSR matrix of shape (n_samples, n_features), or the given kernel values
+    y : array-like of shape (n_samples,), optional
+        Classes, in whose order the rows are drawn.
+    axes : two matplotlib Axes, optional
+        A new figure by default.
+    max_rows : int, default=500
+        Rows drawn at most, the same ones every time.
+
+    Returns
+    -------
+    GramDisplay
+
+    References
+    ----------
+    Schölkopf, Smola, *Learning with Kernels*, section 2.2.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from matplotlib.figure import Figure
+    >>> X, y = mm.datasets.load_xor(return_X_y=True)
+    >>> display = gram(mm.kernels.Polynomial(2, coef0=1.0), X, y, axes=Figure().subplots(1, 2))
+    >>> print(display.spectrum.round(6))
+    [16. 8. 8. 4.]
+    """
+    return GramDisplay.from_kernel(kernel, X, y, axes=axes, max_rows=max_rows)
+
+
+def _resolved(kernel: Any, X: Any) -> tuple[Kernel, Any]:
+    """Return the kernel with its parameters, and the rows that it takes."""
+    if isinstance(kernel, (BaseEstimator, Pipeline)):
+        model = Model(kernel)
+        if model.kernel is None:
+            raise ValueError(
+                f"{type(model.machine).__name__} has no kernel: pass kernel='linear' instead."
+            )
+        return model.kernel, as_rows(model.transform(X))
+    rows = as_rows(X)
+    return resolve(kernel, X=rows), rows
+
+
+def _classes(y: Any, n: int) -> tuple[Integers, list[str]]:
+    if y is None:
+        return np.zeros(n, dtype=np.int64), []
+    names, codes = np.unique(np.asarray(y).ravel(), return_inverse=True)
+    if codes.size != n:
+        raise ValueError(f"y has {codes.size} labels, X {n} rows: pass one each.")
+    return codes, [str(name) for name in names]

@@ -1,0 +1,251 @@
+"""How far on their side the samples are: y·g by class, with the band and the slack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, StepPatch
+
+from ..multiclass import Kesler
+from ..samples import Floats, Integers
+from .canvas import (
+    INK,
+    Bools,
+    colour,
+    figure_of,
+    line_handle,
+    number,
+    one_axes,
+    set_legend,
+    set_title,
+    span,
+)
+from .model import Model, described
+
+TAIL = 0.5  # percent of the samples at either end that may lie outside, where they are far out
+
+
+@dataclass(eq=False)
+class MarginsDisplay:
+    """The margins of the samples, one histogram a class; made by `from_estimator`.
+
+    Parameters
+    ----------
+    margins : ndarray of shape (n_samples,)
+        y·g(x), in units of ``label``.
+    codes : ndarray of int of shape (n_samples,)
+    names : list of str
+        Of the classes.
+    label, title : str
+    has_band : bool
+        Whether a margin of 1 is what the model asks for.
+    is_two_sided : bool
+        Whether margins are y·g of two classes, so that |g| ≤ 1 is a band.
+    edges : ndarray
+        Of the bins; what lies beyond is in the first or the last one.
+
+    Attributes
+    ----------
+    ax_, figure_, legend_
+    histograms_ : list of StepPatch
+        One a class, on a row of its own.
+    band_ : artist or None
+        The span |g| ≤ 1.
+    counts_ : list of Text
+        Samples, slacks and errors of each class.
+    """
+
+    margins: Floats
+    codes: Integers
+    names: list[str]
+    label: str
+    title: str
+    has_band: bool
+    is_two_sided: bool
+    edges: Floats
+    ax_: Axes = field(init=False)
+    figure_: Figure = field(init=False)
+    histograms_: list[StepPatch] = field(init=False)
+    band_: Any = field(init=False, default=None)
+    counts_: list[Any] = field(init=False)
+    legend_: Any = field(init=False, default=None)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        X: Any,
+        y: Any,
+        *,
+        ax: Axes | None = None,
+        bins: int = 40,
+        legend: bool = True,
+    ) -> MarginsDisplay:
+        """Compute the margins of a fitted classifier and draw them; see `margins`."""
+        if bins < 1:
+            raise ValueError(f"bins={bins} is no number of bars: pass at least 1.")
+        model = Model(clf)
+        codes = model.codes(y)
+        found = model.margins(model.scores(X), codes)
+        label, scale = _unit(model)
+        found = found / scale
+        joint = isinstance(model.reduction, Kesler)
+        has_band = model.is_machine and (model.binary or joint)
+        wrong = int((found < 0).sum())
+        title = described(model)
+        if model.is_machine or not model.binary:
+            title = f"{title}, {number(wrong, 'error')}"
+        return cls(
+            margins=found, codes=codes, names=model.names, label=label, title=title,
+            has_band=has_band, is_two_sided=has_band and model.binary,
+            edges=_edges(found, bins, has_band),
+        ).plot(ax, legend=legend)  # fmt: skip
+
+    @property
+    def errors(self) -> Bools:
+        """Which samples are on the wrong side."""
+        return self.margins < 0
+
+    @property
+    def slacks(self) -> Bools:
+        """Which samples fall short of the margin 1, the wrong ones included."""
+        return self.margins < 1.0 - 1e-6 if self.has_band else np.zeros(len(self.margins), bool)
+
+    def plot(self, ax: Axes | None = None, *, legend: bool = True) -> MarginsDisplay:
+        """Draw on ``ax``, or on a new figure; return self."""
+        ax = one_axes(ax, height=max(4.8, 1.2 + 0.7 * len(self.names)))
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        self._draw_zones(ax)
+        self.histograms_, self.counts_ = [], []
+        # A margin of exactly 1 counts as one, whatever rounding made of it.
+        raised = self.margins + 1e-9 * np.maximum(1.0, np.abs(self.margins))
+        clipped = np.clip(raised, self.edges[0], self.edges[-1])
+        for code, name in enumerate(self.names):
+            self._draw_row(ax, code, name, clipped[self.codes == code])
+        n = len(self.names)
+        ax.set_ylim(n - 0.02, -0.12)
+        ax.set_xlim(self.edges[0], self.edges[-1])
+        ax.set_yticks([row + 0.95 for row in range(n)], self.names)
+        ax.tick_params(axis="y", length=0)
+        ax.set_xlabel(self.label)
+        set_title(ax, self.title)
+        if legend:
+            self.legend_ = set_legend(ax, self._handles())
+        return self
+
+    def _draw_zones(self, ax: Axes) -> None:
+        # Hatched as well: the zones are told apart without colour.
+        ax.axvspan(self.edges[0] - 1.0, 0.0, facecolor="#F2D9CC", edgecolor="none", zorder=0)
+        ax.axvline(0.0, color=INK, linewidth=1.4, zorder=3)
+        if not self.has_band:
+            return
+        low = -1.0 if self.is_two_sided else 0.0
+        self.band_ = ax.axvspan(
+            low, 1.0, facecolor="none", edgecolor="#BBBBBB", hatch="///", linewidth=0.0, zorder=0.5
+        )
+        ax.axvline(1.0, color=INK, linewidth=1.1, linestyle=(0, (5, 3)), zorder=3)
+
+    def _draw_row(self, ax: Axes, code: int, name: str, own: Floats) -> None:
+        counts, _ = np.histogram(own, self.edges)
+        # The line of text above the bars has the same height in every figure.
+        highest = float(np.clip(0.87 - 0.055 * len(self.names), 0.5, 0.8))
+        heights = highest * counts / max(counts.max(initial=0), 1)
+        base = code + 0.95
+        drawn = ax.stairs(
+            base - heights, self.edges, baseline=base, fill=True, facecolor=colour(code),
+            edgecolor=INK, linewidth=0.6, zorder=2,
+        )  # fmt: skip
+        ax.axhline(base, color="#CCCCCC", linewidth=0.8, zorder=1)
+        self.histograms_.append(drawn)
+        mine = self.codes == code
+        parts = [number(int(mine.sum()), "sample")]
+        if self.has_band:
+            parts.append(f"{int((self.slacks & mine).sum()):,} with slack")
+        parts.append(number(int((self.errors & mine).sum()), "error"))
+        self.counts_.append(
+            ax.text(
+                1.0, code + 0.0, ", ".join(parts) + " ", transform=ax.get_yaxis_transform(),
+                ha="right", va="top", fontsize="small", color=INK, zorder=4,
+            )
+        )  # fmt: skip
+
+    def _handles(self) -> list[Any]:
+        handles: list[Any] = [
+            line_handle("the plane" if len(self.names) == 2 else "a rival as strong", width=1.4)
+        ]
+        if self.has_band:
+            handles.append(line_handle("the margin, 1", "--", width=1.1))
+            text = "band |g| ≤ 1" if self.is_two_sided else "right, but with slack"
+            handles.append(Patch(facecolor="white", edgecolor="#BBBBBB", hatch="///", label=text))
+        handles.append(Patch(facecolor="#F2D9CC", label="wrong side"))
+        return handles
+
+
+def margins(
+    clf: Any, X: Any, y: Any, *, ax: Axes | None = None, bins: int = 40, legend: bool = True
+) -> MarginsDisplay:
+    """Draw how the margins of the samples are distributed, class by class, in any dimension.
+
+    The margin is y·g(x): below 0 is wrong, below 1 has slack ξ = 1 − y·g(x). Of many classes it is
+    the score of a sample's own class less that of its best rival. Where a margin of 1 means nothing
+    (a perceptron's), it is the signed distance y·g(x)/‖w‖ of linear models, else y·g(x) as it is.
+
+    Parameters
+    ----------
+    clf : fitted classifier, or a pipeline or search that ends in one
+    X : what the classifier takes
+    y : array-like of shape (n_samples,)
+    ax : matplotlib Axes, optional
+        A new figure by default.
+    bins : int, default=40
+        Bars; heights are relative to the highest of a class. Far outliers are in the last bar.
+    legend : bool, default=True
+
+    Returns
+    -------
+    MarginsDisplay
+
+    References
+    ----------
+    Schölkopf, Smola, *Learning with Kernels*, section 7.2.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from matplotlib.figure import Figure
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> model = mm.SVC(C=float("inf"), kernel="linear").fit(X, y)
+    >>> print(margins(model, X, y, ax=Figure().subplots()).margins.round(3))
+    [1. 1.8 1. 1.133 1. 2.4 ]
+    """
+    return MarginsDisplay.from_estimator(clf, X, y, ax=ax, bins=bins, legend=legend)
+
+
+def _unit(model: Model) -> tuple[str, float]:
+    """Return what the margins are, and what to divide by."""
+    if not model.binary:
+        votes = "votes for" if model.reduction.__class__.__name__ == "OneVsOne" else "score of"
+        return f"{votes} the own class less those of its best rival", 1.0
+    if not model.is_machine and model.is_linear and not model.in_pipeline:
+        norm = float(np.linalg.norm(model.machine.coef_))
+        if norm > 0:
+            return "y·g(x)/‖w‖: signed distance to the plane", norm
+    return "y·g(x)", 1.0
+
+
+def _edges(found: Floats, bins: int, has_band: bool) -> Floats:
+    """Return edges around all margins, or around all but the farthest where those would squeeze."""
+    marks = np.array([-1.0, 0.0, 1.0]) if has_band else np.zeros(1)
+    low, high = span(np.concatenate([found, marks]), 0.04)
+    inner = np.percentile(found, [TAIL, 100.0 - TAIL]) if found.size else np.zeros(2)
+    near_low, near_high = span(np.concatenate([inner, marks]), 0.04)
+    if high - low > 3.0 * (near_high - near_low):
+        low, high = near_low, near_high
+    width = (high - low) / bins
+    if has_band:
+        width = 1.0 / max(1, round(1.0 / width))  # no bar lies across 0 or 1
+    return width * np.arange(np.floor(low / width), np.ceil(high / width) + 1)

@@ -1,0 +1,371 @@
+"""The way of an algorithm: planes first to last, and w through weight space to the solutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Polygon
+
+from ..samples import Floats, Integers
+from .boundary import SQUARE, Grid
+from .canvas import (
+    INK,
+    PALETTE,
+    WRONG,
+    class_handles,
+    draw_classes,
+    figure_of,
+    line_handle,
+    lines,
+    number,
+    set_legend,
+    set_title,
+    several_axes,
+    span,
+)
+from .model import Model
+from .steps import Moment, Run, run_of, thinned
+from .view import Table
+
+MOST_MOMENTS = 5000
+MOST_PLANES = 25  # lines in the first panel
+MOST_ARROWS = 60
+SOLUTIONS = PALETTE[2]
+
+
+@dataclass(eq=False)
+class PathDisplay:
+    """The planes and weight vectors a fit went through; made by `from_estimator`.
+
+    Parameters
+    ----------
+    planes : list of list of ndarray
+        Polylines of g = 0 of some moments, first to last, in the space of X.
+    points : ndarray of shape (n, 2)
+        The samples, and their ``codes``.
+    limits : ndarray of shape (2, 2)
+        Of the first panel: a row an axis.
+    weights : ndarray of shape (m, 2)
+        w of every moment, from the start.
+    biases : ndarray of shape (m,)
+        b with them.
+    solutions : ndarray of shape (k, 2)
+        Corners of {w : y_i(w·x_i + b) > 0 for every i} at the last b, cut off at the picture's
+        edge; empty where there is none.
+    window : ndarray of shape (2, 2)
+        Of the second panel.
+    normal : ndarray of shape (2, 2) or None
+        From a point of the last plane along its w.
+    names, labels, title, weight_labels
+        Texts.
+
+    Attributes
+    ----------
+    axes_ : list of Axes
+    ax_, figure_, legend_
+    planes_ : list of LineCollection
+    points_ : list of PathCollection
+    path_ : Line2D
+    solutions_ : Polygon or None
+    start_, end_ : PathCollection
+    """
+
+    planes: list[list[Floats]]
+    points: Floats
+    codes: Integers
+    limits: Floats
+    weights: Floats
+    biases: Floats
+    solutions: Floats
+    window: Floats
+    normal: Floats | None
+    names: list[str]
+    labels: tuple[str, str]
+    weight_labels: tuple[str, str]
+    title: str
+    axes_: list[Axes] = field(init=False)
+    ax_: Axes = field(init=False)
+    figure_: Figure = field(init=False)
+    planes_: list[LineCollection] = field(init=False)
+    points_: list[PathCollection] = field(init=False)
+    path_: Line2D = field(init=False)
+    solutions_: Polygon | None = field(init=False, default=None)
+    start_: PathCollection = field(init=False)
+    end_: PathCollection = field(init=False)
+    legend_: Any = field(init=False, default=None)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        X: Any,
+        y: Any,
+        *,
+        axes: Any = None,
+        feature_names: Sequence[str] | None = None,
+        legend: bool = True,
+    ) -> PathDisplay:
+        """Watch a fit, or read its recorder, and draw its way; see `path`."""
+        model = Model(clf)
+        table = Table(X, feature_names, model.clf)
+        if table.n_features != 2 or not model.is_linear:
+            what = f"{table.n_features} features" if model.is_linear else "a kernel's feature space"
+            raise ValueError(
+                f"the way of w is drawn in the plane, this model has {what}: fit it on two "
+                "features without a kernel, or use plots.animate or plots.convergence."
+            )
+        run = run_of(model, X, y, MOST_MOMENTS)
+        return _compute(cls, model, table, run, model.codes(y)).plot(axes, legend=legend)
+
+    def plot(self, axes: Any = None, *, legend: bool = True) -> PathDisplay:
+        """Draw on two ``axes``, or on a new figure; return self."""
+        self.axes_ = several_axes(axes, 2, (11.0, 4.8))
+        self.ax_, self.figure_ = self.axes_[0], figure_of(self.axes_[0])
+        self._draw_planes(self.axes_[0])
+        self._draw_weights(self.axes_[1])
+        if legend:
+            self.legend_ = set_legend(self.axes_[1], self._handles())
+        return self
+
+    def _draw_planes(self, ax: Axes) -> None:
+        shades = _shades(len(self.planes))
+        self.planes_ = [
+            lines(ax, pieces, shade, "-", 1.1, zorder=1)
+            for pieces, shade in zip(self.planes[:-1], shades[:-1], strict=True)
+        ]
+        self.planes_.append(lines(ax, self.planes[-1], INK, "-", 2.2, zorder=2))
+        if self.normal is not None:
+            foot, tip = self.normal
+            ax.annotate(
+                "", tip, foot, arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.8}, zorder=4
+            )
+            ax.annotate("w", tip, xytext=(5, 3), textcoords="offset points", style="italic")
+        self.points_ = draw_classes(ax, self.points, self.codes, 2)
+        _window(ax, self.limits, self.labels)
+        set_title(ax, self.title, width=58)
+
+    def _draw_weights(self, ax: Axes) -> None:
+        if len(self.solutions) > 2:
+            self.solutions_ = Polygon(
+                self.solutions, facecolor=(SOLUTIONS, 0.2), edgecolor=SOLUTIONS, linewidth=1.0
+            )
+            ax.add_patch(self.solutions_)
+        w = self.weights
+        (self.path_,) = ax.plot(w[:, 0], w[:, 1], "-", color="#9A9A9A", linewidth=1.0, zorder=2)
+        self._draw_arrows(ax)
+        ax.axhline(0.0, color="#CCCCCC", linewidth=0.8, zorder=0)
+        ax.axvline(0.0, color="#CCCCCC", linewidth=0.8, zorder=0)
+        self.start_ = ax.scatter(
+            *w[0], s=60, facecolors="white", edgecolors=INK, linewidths=1.5, zorder=4
+        )
+        self.end_ = ax.scatter(
+            *w[-1], s=170, marker="*", c=WRONG, edgecolors="white", linewidths=0.8, zorder=5
+        )
+        _window(ax, self.window, self.weight_labels)
+        found = "all samples right" if len(self.solutions) > 2 else "no w has all samples right"
+        set_title(ax, f"weight space, b = {self.biases[-1]:.3g}: {found}", width=58)
+
+    def _draw_arrows(self, ax: Axes) -> None:
+        w = self.weights
+        if not 2 <= len(w) <= MOST_ARROWS:
+            return
+        # Heads halfway, so that those of short steps do not pile up at the ends.
+        shades = _shades(len(w) - 1)
+        for start, end, shade in zip(w[:-1], w[1:], shades, strict=True):
+            ax.annotate(
+                "", start + 0.55 * (end - start), start,
+                arrowprops={"arrowstyle": "-|>", "color": shade, "lw": 1.2, "shrinkA": 0, "shrinkB": 0},
+                zorder=3,
+            )  # fmt: skip
+
+    def _handles(self) -> list[Any]:
+        handles: list[Any] = class_handles(self.names)
+        if len(self.planes) > 1:
+            handles.append(line_handle("plane, early", "-", str(_shades(9)[0])))
+        handles.append(line_handle("plane, at the end", width=2.2))
+        start = {"marker": "o", "markerfacecolor": "white", "markeredgecolor": INK}
+        handles.append(Line2D([], [], color="#9A9A9A", label="way of w, its start", **start))
+        star = {"marker": "*", "markersize": 11, "ls": ""}
+        handles.append(Line2D([], [], color=WRONG, label="its end", **star))
+        if self.solutions_ is not None:
+            text = "w with all samples right"
+            handles.append(Patch(facecolor=(SOLUTIONS, 0.2), edgecolor=SOLUTIONS, label=text))
+        return handles
+
+
+def path(
+    clf: Any,
+    X: Any,
+    y: Any,
+    *,
+    axes: Any = None,
+    feature_names: Sequence[str] | None = None,
+    legend: bool = True,
+) -> PathDisplay:
+    """Draw the planes that an algorithm went through, and the way of w to the solutions.
+
+    First the planes in the space of X, faint to strong, with w at the last. Then w in weight
+    space, where every sample allows one half-plane y(w·x + b) > 0 at the last b: what they have in
+    common, a cone if b = 0, are the solutions.
+
+    The steps are those of ``clf.callback`` where that is a `Recorder`. Else a new model of the same
+    parameters is fitted on X and y with one: with a ``random_state`` of None and random choices it
+    goes another way. Rounds of many pairs of α are looked at pair by pair.
+
+    Parameters
+    ----------
+    clf : fitted linear classifier of two classes (a linear kernel too), or a pipeline ending in one
+        Of a pipeline the planes are drawn in the space of X, w in that of the last step.
+    X : array-like or frame of shape (n_samples, 2)
+    y : array-like of shape (n_samples,)
+        What it was fitted on.
+    axes : two matplotlib Axes, optional
+        A new figure by default.
+    feature_names : sequence of str, optional
+    legend : bool, default=True
+
+    Returns
+    -------
+    PathDisplay
+
+    References
+    ----------
+    Duda, Hart, Stork, *Pattern Classification*, section 5.4.1 (solution region) and figure 5.8.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from matplotlib.figure import Figure
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> model = mm.Perceptron().fit(X, y)
+    >>> print(path(model, X, y, axes=Figure().subplots(1, 2)).weights)
+    [[ 0. 0.]
+     [ 1. 6.]
+     [-4. 4.]]
+    """
+    return PathDisplay.from_estimator(
+        clf, X, y, axes=axes, feature_names=feature_names, legend=legend
+    )
+
+
+def solution_region(X: Floats, signs: Floats, b: float, window: Floats) -> Floats:
+    """Return the corners of {w in window : y_i(w·x_i + b) > 0 for every i}, none if it is empty.
+
+    The window, a row of two limits an axis, is cut by one half-plane after another (Sutherland,
+    Hodgman, 1974): a convex polygon stays one.
+
+    >>> window = np.array([[-1.0, 1.0], [-1.0, 1.0]])
+    >>> solution_region(np.array([[1.0, 0.0]]), np.array([1.0]), 0.0, window).tolist()
+    [[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 1.0]]
+    """
+    (left, right), (bottom, top) = window
+    corners = np.array([[left, bottom], [right, bottom], [right, top], [left, top]])
+    for normal, offset in zip(signs[:, None] * X, signs * b, strict=True):
+        if not len(corners):
+            break
+        corners = _cut(corners, normal, float(offset))
+    return corners
+
+
+def _cut(corners: Floats, normal: Floats, offset: float) -> Floats:
+    """Return the part of a convex polygon where normal·w + offset ≥ 0."""
+    height = corners @ normal + offset
+    kept = []
+    for k in range(len(corners)):
+        before, here = height[k - 1], height[k]
+        if before * here < 0:
+            share = before / (before - here)
+            kept.append(corners[k - 1] + share * (corners[k] - corners[k - 1]))
+        if here >= 0:
+            kept.append(corners[k])
+    return np.array(kept).reshape(-1, 2)
+
+
+def _compute(
+    cls: type[PathDisplay], model: Model, table: Table, run: Run, codes: Integers
+) -> PathDisplay:
+    points = table.rows(np.arange(table.n_samples))
+    padding = 0.25 if len(points) <= 10 else 0.1
+    limits = np.array([span(points[:, 0], padding), span(points[:, 1], padding)])
+    grid, evaluate = _lattice(model, table, run, limits)
+    chosen = thinned(run.moments, MOST_PLANES)
+    planes = [grid.contour(evaluate(moment).reshape(2, 2), 0.0) for moment in chosen]
+    weights, biases = _way(run)
+    window = np.array([span(np.append(weights[:, k], 0.0), 0.2) for k in (0, 1)])
+    seen = run.X.toarray() if hasattr(run.X, "toarray") else run.X
+    names = list(table.names)
+    scaled = " after the pipeline" if model.in_pipeline else ""
+    return cls(
+        planes=planes, points=points, codes=codes, limits=limits, weights=weights, biases=biases,
+        solutions=solution_region(seen, run.signs, float(biases[-1]), window), window=window,
+        normal=_normal(model, table, points, limits), names=model.names,
+        labels=(names[0], names[1]),
+        weight_labels=(f"w of {names[0]}{scaled}", f"w of {names[1]}{scaled}"),
+        title=_title(model, run, len(chosen)),
+    )  # fmt: skip
+
+
+def _lattice(model: Model, table: Table, run: Run, limits: Floats) -> tuple[Grid, Any]:
+    """Return the corners of the picture and what gives g of a moment there: lines need no more.
+
+    A pipeline that bends the plane would need a finer lattice; scalers, the usual ones, do not.
+    """
+    x, y = limits
+    across, up = np.meshgrid(x, y)
+    corners = np.column_stack([across.ravel(), up.ravel()])
+    evaluate = run.evaluator(model.transform(table.fill(corners)))
+    return Grid(x, y, np.empty((0, 2, 2)), np.zeros((2, 2), dtype=np.int64)), evaluate
+
+
+def _way(run: Run) -> tuple[Floats, Floats]:
+    """Return w and b of all moments, from 0 where the algorithm starts there."""
+    moments: list[Moment] = run.moments
+    weights = np.array([run.weights(moment) for moment in moments])
+    biases = np.array([moment.b for moment in moments])
+    machine = run.model.machine
+    if getattr(machine, "init", "") == "zeros" and not machine.warm_start:
+        weights, biases = np.vstack([np.zeros(2), weights]), np.append(0.0, biases)
+    return weights, biases
+
+
+def _normal(model: Model, table: Table, points: Floats, limits: Floats) -> Floats | None:
+    """Return an arrow along w from the last plane, as near to the middle as may be."""
+    planes = model.affine(table.mean, table.fill)
+    if planes is None or not np.abs(planes[0][0]).any():
+        return None
+    w, b = planes[0][0], float(planes[1][0])
+    middle = limits.mean(axis=1)
+    foot = middle - (w @ middle + b) / (w @ w) * w
+    width = np.diff(limits, axis=1).ravel()
+    if (foot < limits[:, 0]).any() or (foot > limits[:, 1]).any():
+        return None
+    # As long in the picture whatever the units.
+    return np.array([foot, foot + 0.14 * w / np.linalg.norm(w / width)])
+
+
+def _title(model: Model, run: Run, shown: int) -> str:
+    moments = len(run.moments)
+    text = f"{type(model.machine).__name__}: {number(moments, 'plane')}, first to last"
+    return text if shown == moments else f"{text} ({shown} shown)"
+
+
+def _shades(n: int) -> list[str]:
+    """Return greys from faint to strong."""
+    return [f"{level:.3f}" for level in np.linspace(0.82, 0.3, max(n, 1))]
+
+
+def _window(ax: Axes, limits: Floats, labels: tuple[str, str]) -> None:
+    ax.set_xlim(*limits[0])
+    ax.set_ylim(*limits[1])
+    width, height = np.diff(limits, axis=1).ravel()
+    if SQUARE[0] <= height / width <= SQUARE[1]:
+        ax.set_aspect("equal", adjustable="box")
+    ax.set_xlabel(labels[0])
+    ax.set_ylabel(labels[1])

@@ -1,0 +1,343 @@
+"""Two convex hulls: what they have in common, or the band between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Polygon
+from scipy.spatial import ConvexHull, QhullError
+
+from ..gordan import Separability
+from ..samples import Floats, Integers
+from .boundary import SQUARE, strip_heights
+from .canvas import (
+    FAINT,
+    INK,
+    MOST_POINTS,
+    class_handles,
+    colour,
+    draw_classes,
+    figure_of,
+    line_handle,
+    lines,
+    number,
+    one_axes,
+    set_legend,
+    set_title,
+    some_rows,
+    span,
+)
+from .view import SOME, Table, principal
+
+
+@dataclass(eq=False)
+class SeparabilityDisplay:
+    """The hulls of two classes with the proof; made by `from_report`.
+
+    Parameters
+    ----------
+    report : Separability
+    points : ndarray of shape (n, 2)
+        The samples in the picture, and their ``codes``.
+    drawn : ndarray of int
+        Which of them are drawn.
+    hulls : list of ndarray of shape (k, 2)
+        Corners of the convex hull of each class: 1 of a point, 2 of a segment.
+    common : ndarray of shape (2,) or None
+        The common point.
+    used : ndarray of int
+        Samples that the common point is a combination of.
+    plane, band : ndarray or None
+        Ends of the line g = 0, (2, 2), and of the lines at the margin's distance, (2, 2, 2).
+    names : list of str
+        Of the classes; ``labels`` of the axes, ``title`` and ``note`` of the figure.
+
+    Attributes
+    ----------
+    ax_, figure_, legend_
+    hulls_ : list of Polygon
+    points_ : list of PathCollection
+    plane_, band_, combination_ : LineCollection or None
+    common_ : PathCollection or None
+    """
+
+    report: Separability
+    points: Floats
+    codes: Integers
+    drawn: Integers
+    hulls: list[Floats]
+    common: Floats | None
+    used: Integers
+    plane: Floats | None
+    band: Floats | None
+    names: list[str]
+    labels: tuple[str, str]
+    title: str
+    note: str = ""
+    is_strip: bool = False
+    ax_: Axes = field(init=False)
+    figure_: Figure = field(init=False)
+    hulls_: list[Polygon] = field(init=False)
+    points_: list[PathCollection] = field(init=False)
+    plane_: LineCollection | None = field(init=False, default=None)
+    band_: LineCollection | None = field(init=False, default=None)
+    combination_: LineCollection | None = field(init=False, default=None)
+    common_: PathCollection | None = field(init=False, default=None)
+    legend_: Any = field(init=False, default=None)
+
+    @classmethod
+    def from_report(
+        cls,
+        report: Separability,
+        X: Any,
+        y: Any,
+        *,
+        ax: Axes | None = None,
+        feature_names: Sequence[str] | None = None,
+        max_points: int = MOST_POINTS,
+        legend: bool = True,
+    ) -> SeparabilityDisplay:
+        """Compute the hulls of the classes and draw them with the report; see `separability`."""
+        table = Table(X, feature_names)
+        names, codes = np.unique(np.asarray(y).ravel(), return_inverse=True)
+        if len(names) != 2 or codes.size != table.n_samples:
+            raise ValueError(
+                f"y holds {codes.size} labels of {len(names)} classes for {table.n_samples} rows: "
+                "pass the X and y of the report, of two classes."
+            )
+        if report.certificate.n_samples != table.n_samples:
+            raise ValueError(
+                f"the report is on {report.certificate.n_samples} samples, X has "
+                f"{table.n_samples}: pass the X and y of the report."
+            )
+        return _compute(cls, report, table, codes, [str(a) for a in names], max_points).plot(
+            ax, legend=legend
+        )
+
+    def plot(self, ax: Axes | None = None, *, legend: bool = True) -> SeparabilityDisplay:
+        """Draw on ``ax``, or on a new figure; return self."""
+        ax = one_axes(ax)
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        self.hulls_ = []
+        for code, corners in enumerate(self.hulls):
+            ink = colour(code)
+            drawn = Polygon(corners, facecolor=(ink, 0.22), edgecolor=ink, linewidth=2.0, zorder=1)
+            self.hulls_.append(drawn)
+            ax.add_patch(drawn)
+        if self.band is not None:
+            self.band_ = lines(ax, list(self.band), INK, (0, (5, 3)), 1.1, zorder=2)
+        if self.plane is not None:
+            self.plane_ = lines(ax, [self.plane], INK, "-", 1.8, zorder=2)
+        self._draw_proof(ax)
+        self.points_ = draw_classes(ax, self.points[self.drawn], self.codes[self.drawn], 2)
+        self._frame(ax)
+        if legend:
+            self.legend_ = set_legend(ax, self._handles())
+        return self
+
+    def _draw_proof(self, ax: Axes) -> None:
+        if self.common is None:
+            return
+        threads = [np.array([self.points[row], self.common]) for row in self.used]
+        self.combination_ = lines(ax, threads, INK, ":", 1.2, zorder=2.5)
+        self.common_ = ax.scatter(
+            *self.common, s=190, marker="*", c=INK, edgecolors="white", linewidths=0.8, zorder=6
+        )
+
+    def _frame(self, ax: Axes) -> None:
+        low, high = _limits(self.points, self.is_strip)
+        ax.set_xlim(low[0], high[0])
+        ax.set_ylim(low[1], high[1])
+        ratio = (high[1] - low[1]) / (high[0] - low[0])
+        if not self.is_strip and SQUARE[0] <= ratio <= SQUARE[1]:
+            ax.set_aspect("equal", adjustable="box")
+        if self.is_strip:
+            ax.set_yticks([0, 1], self.names)
+        ax.set_xlabel(self.labels[0])
+        ax.set_ylabel(self.labels[1])
+        set_title(ax, self.title, self.note)
+
+    def _handles(self) -> list[Line2D]:
+        handles = class_handles(self.names)
+        if self.plane is not None:
+            handles.append(line_handle("a separating plane", width=1.8))
+            widest = np.isfinite(self.report.margin_bound)
+            handles.append(line_handle("widest band" if widest else "its margin", "--", width=1.1))
+        if self.common is not None:
+            star = Line2D([], [], linestyle="", marker="*", markersize=12, color=INK)
+            star.set_label("common point")
+            handles += [star, line_handle("combination of", ":", FAINT, 1.2)]
+        return handles
+
+
+def separability(
+    report: Separability,
+    X: Any,
+    y: Any,
+    *,
+    ax: Axes | None = None,
+    feature_names: Sequence[str] | None = None,
+    max_points: int = MOST_POINTS,
+    legend: bool = True,
+) -> SeparabilityDisplay:
+    """Draw the convex hulls of two classes, and the plane between them or a point they share.
+
+    Gordan's alternative: either a plane has y·g(x) > 0 for every sample, or u ≥ 0, Σu = 1, has
+    Σ u_i y_i (x_i, 1) = 0, a point common to both hulls. With more than two features the picture
+    is a projection: along w against the first principal direction orthogonal to it, in which the
+    hulls stay apart, or onto two principal directions, in which the common point stays common.
+
+    Parameters
+    ----------
+    report : Separability
+        Of `maxmargin.separability`; with ``maximum_margin=True`` the band is the widest.
+    X, y
+        The samples that the report is on.
+    ax : matplotlib Axes, optional
+        A new figure by default.
+    feature_names : sequence of str, optional
+    max_points : int, default=2000
+        Samples drawn at most; the hulls are those of all.
+    legend : bool, default=True
+
+    Returns
+    -------
+    SeparabilityDisplay
+
+    References
+    ----------
+    Gordan (1873); Bennett, Bredensteiner, *ICML* (2000), on the hulls and the margin.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from matplotlib.figure import Figure
+    >>> X, y = mm.datasets.load_xor(return_X_y=True)
+    >>> display = separability(mm.separability(X, y), X, y, ax=Figure().subplots())
+    >>> print(display.title, display.common)
+    not separable: the hulls share a point made of 4 samples [0. 0.]
+    """
+    return SeparabilityDisplay.from_report(
+        report, X, y, ax=ax, feature_names=feature_names, max_points=max_points, legend=legend
+    )
+
+
+def _compute(
+    cls: type[SeparabilityDisplay],
+    report: Separability,
+    table: Table,
+    codes: Integers,
+    names: list[str],
+    max_points: int,
+) -> SeparabilityDisplay:
+    basis, offset, labels, note = _projection(report, table)
+    points = np.asarray(table.numbers @ basis, dtype=float) + offset
+    strip = table.n_features == 1
+    if strip:
+        points[:, 1] = codes + strip_heights(codes.size)
+    common = None if report.common_point is None else report.common_point @ basis + offset
+    if strip and common is not None:
+        common[1] = 0.5
+    u = report.multipliers
+    used = np.flatnonzero(u) if u is not None else np.empty(0, dtype=np.int64)
+    drawn = some_rows(codes.size, max_points, used, max_points)
+    plane, band = _lines(report, basis, offset, points, strip)
+    if drawn.size < codes.size:
+        shown = f"{drawn.size:,} of {codes.size:,} samples shown"
+        note = f"{note}; {shown}" if note else shown
+    return cls(
+        report=report, points=points, codes=codes, drawn=drawn,
+        hulls=[_interval(points, codes, code) if strip else hull(points[codes == code])
+               for code in (0, 1)],
+        common=common, used=used,
+        plane=plane, band=band, names=names, labels=labels, title=_title(report, used.size),
+        note=note, is_strip=strip,
+    )  # fmt: skip
+
+
+def _projection(report: Separability, table: Table) -> tuple[Floats, Floats, tuple[str, str], str]:
+    """Return the directions of the picture (d, 2), what to add, labels, and a note."""
+    d, nothing = table.n_features, np.zeros(2)
+    if d <= 2:
+        names = [*table.names, ""]
+        return np.eye(d, 2), nothing, (names[0], names[1]), ""
+    rows = table.numbers[some_rows(table.n_samples, SOME)]
+    if report.hyperplane is None:
+        labels = ("first principal direction", "second principal direction")
+        note = f"projection of {d} features: hulls that meet in it need not meet"
+        return principal(rows, 2), nothing, labels, note
+    plane = report.hyperplane.normalized()
+    second = principal(rows, 1, plane.w[:, None])[:, 0]
+    labels = ("signed distance to the plane", "first principal direction orthogonal to w")
+    basis = np.column_stack([plane.w, second])
+    return basis, np.array([plane.b, 0.0]), labels, f"projection of {d} features along w"
+
+
+def _lines(
+    report: Separability, basis: Floats, offset: Floats, points: Floats, strip: bool
+) -> tuple[Floats | None, Floats | None]:
+    """Return the plane and the two ends of its margin as lines across the picture."""
+    if report.hyperplane is None:
+        return None, None
+    plane = report.hyperplane.normalized()
+    # Points p of the picture are xB + offset: w lies in the span of B's columns.
+    w = plane.w @ basis
+    b = plane.b - float(w @ offset)
+    low, high = _limits(points, strip)
+    reach = 2.0 * float(np.linalg.norm(high - low)) + abs(report.margin)
+    middle = (low + high) / 2
+    foot = middle - (w @ middle + b) * w
+    along = np.array([-w[1], w[0]]) * reach
+    line = np.array([foot - along, foot + along])
+    aside = report.margin * w
+    return line, np.array([line - aside, line + aside])
+
+
+def _limits(points: Floats, strip: bool) -> tuple[Floats, Floats]:
+    padding = 0.2 if len(points) <= 10 else 0.08
+    (x, right), (y, top) = span(points[:, 0], padding), span(points[:, 1], padding)
+    if strip:
+        y, top = -0.5, 1.5
+    return np.array([x, y]), np.array([right, top])
+
+
+def _interval(points: Floats, codes: Integers, code: int) -> Floats:
+    """Return the hull of numbers as a box of the strip of their class."""
+    own = points[codes == code, 0]
+    low, high = own.min(), own.max()
+    return np.array([[low, code - 0.3], [high, code - 0.3], [high, code + 0.3], [low, code + 0.3]])
+
+
+def hull(points: Floats) -> Floats:
+    """Return the corners of the convex hull in order: of a segment its 2 ends, of a point it alone.
+
+    >>> hull(np.array([[0.0, 0.0], [2.0, 2.0], [1.0, 1.0]])).tolist()
+    [[0.0, 0.0], [2.0, 2.0]]
+    """
+    different = np.unique(points, axis=0)
+    if len(different) <= 2:
+        return different
+    try:
+        corners: Floats = different[ConvexHull(different).vertices]
+        return corners
+    except QhullError:
+        # All on a line: its ends are the first and the last along it.
+        along = (different - different[0]) @ (different[-1] - different[0])
+        return different[[along.argmin(), along.argmax()]]
+
+
+def _title(report: Separability, n_used: int) -> str:
+    if report.separable is None:
+        return "undecided: neither a margin nor a common point stands out of rounding"
+    if not report.separable:
+        return f"not separable: the hulls share a point made of {number(n_used, 'sample')}"
+    if np.isfinite(report.margin_bound):
+        return f"separable: the widest band is {2.0 * report.margin:.4g} wide"
+    return f"separable: this plane has margin {report.margin:.4g}"

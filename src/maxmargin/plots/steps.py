@@ -1,0 +1,230 @@
+"""An algorithm at work: the planes, or the α, that a fit went through, from its own steps."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from ..estimators.svm import SVC, NuSVC
+from ..kernels import Linear
+from ..samples import Floats, Integers
+from ..solution import Recorder, Step
+from .model import Model
+
+FEW = 12  # rounds of a decomposition that say too little: then pair by pair
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """Where the algorithm stood: w (d,) or α (n,), or both, and b.
+
+    ``sample`` is the row being corrected, None at the end of a pass.
+    """
+
+    iteration: int
+    objective: float
+    sample: int | None
+    w: Floats | None
+    b: float
+    alpha: Floats | None
+
+    def same_as(self, other: Moment) -> bool:
+        """Whether nothing moved in between."""
+        pairs = ((self.w, other.w), (self.alpha, other.alpha))
+        return self.b == other.b and all(
+            (a is None) == (b is None) and (a is None or b is None or np.array_equal(a, b))
+            for a, b in pairs
+        )
+
+
+class Run:
+    """The moments of a fit of two classes, first to last, the answer at the end.
+
+    Parameters
+    ----------
+    model : Model
+    X : what the classifier at the end of a pipeline is given, (n, d)
+    signs : ndarray of shape (n,)
+        y = ±1.
+    moments : list of Moment
+    """
+
+    def __init__(self, model: Model, X: Any, signs: Floats, moments: list[Moment]) -> None:
+        self.model, self.X, self.signs, self.moments = model, X, signs, moments
+
+    def weights(self, moment: Moment) -> Floats | None:
+        """Return w: the solver's, or Σ α_i y_i x_i of a linear kernel, None of another."""
+        if moment.w is not None:
+            return moment.w
+        if moment.alpha is None or not isinstance(self.model.kernel, Linear):
+            return None
+        return np.asarray((moment.alpha * self.signs) @ self.X).ravel()
+
+    def evaluator(self, rows: Any) -> Any:
+        """Return moment ↦ g of these rows; kernel values are computed once."""
+        K: Floats | None = None
+        if not self.model.is_linear:
+            assert self.model.kernel is not None
+            K = self.model.kernel(rows, self.X)
+
+        def evaluate(moment: Moment) -> Floats:
+            if K is not None:
+                assert moment.alpha is not None
+                return np.asarray(K @ (moment.alpha * self.signs) + moment.b)
+            w = self.weights(moment)
+            assert w is not None
+            return np.asarray(rows @ w + moment.b).ravel()
+
+        return evaluate
+
+
+def run_of(model: Model, X: Any, y: Any, limit: int) -> Run:
+    """Return at most ``limit`` moments of the fit: as recorded by its callback, or of a new fit.
+
+    A new fit has the same parameters, so it goes the same way unless it is random without a seed.
+    """
+    if not model.binary:
+        raise ValueError(
+            f"{len(model.classes)} classes: the way of an algorithm is drawn for two. Fit a pair."
+        )
+    rows = model.transform(X)
+    rows = rows if sparse.issparse(rows) else np.asarray(rows, dtype=float)
+    signs = np.where(model.codes(y) == 1, 1.0, -1.0)
+    recorded = model.machine.callback
+    if isinstance(recorded, Recorder) and recorded.steps:
+        steps = _last_fit(recorded.steps)
+        machine = model.machine
+    else:
+        machine, steps = _again(model.machine, rows, y)
+    moments = [_moment(step) for step in steps]
+    if len(moments) < FEW and _moves_pairs(machine):
+        moments = _pair_by_pair(machine, rows, y, limit)
+    _check_rows(moments, len(signs))
+    run = Run(model, rows, signs, moments)
+    run.moments = [_of_margin_one(run, moment) for moment in moments]
+    run.moments = _different([*run.moments, _answer(model, len(signs), run.moments)])
+    run.moments = thinned(run.moments, limit)
+    return run
+
+
+def thinned(items: Sequence[Any], limit: int) -> list[Any]:
+    """Return at most ``limit`` items, evenly, the first and the last among them."""
+    if len(items) <= limit:
+        return list(items)
+    chosen = np.unique(np.linspace(0, len(items) - 1, max(limit, 2)).round().astype(int))
+    return [items[k] for k in chosen]
+
+
+def _last_fit(steps: list[Step]) -> list[Step]:
+    """Return the steps of the last fit that a recorder has seen."""
+    number = [step.iteration for step in steps]
+    starts = [k for k in range(1, len(steps)) if number[k] < number[k - 1]]
+    return steps[starts[-1] :] if starts else steps
+
+
+def _again(machine: Any, X: Any, y: Any, **options: Any) -> tuple[Any, list[Step]]:
+    """Fit a new one of the same parameters, with somebody watching every update."""
+    recorder = Recorder(every_update=True)
+    given = machine.get_params(deep=False)
+    given |= {"callback": recorder, "warm_start": False, "verbose": False} | options
+    again = type(machine)(**given)
+    with warnings.catch_warnings():
+        # What there is to complain about, the first fit has said.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        again.fit(X, np.asarray(y))
+    return again, recorder.steps
+
+
+def _moves_pairs(machine: Any) -> bool:
+    """Whether the solver moves pairs of α, many in a round."""
+    if not isinstance(machine, (SVC, NuSVC)):
+        return False
+    return machine.solver in ("auto", "decomposition", "smo") and int(np.max(machine.n_iter_)) > FEW
+
+
+def _pair_by_pair(machine: Any, X: Any, y: Any, limit: int) -> list[Moment]:
+    """Let the solver stop after some pairs, look, and go on from there with a warm start."""
+    total = int(np.max(machine.n_iter_))
+    stride = -(-total // max(limit, 1))
+    watched, _ = _again(machine, X, y, warm_start=True, max_iter=stride)
+    moments = []
+    for k in range(-(-total // stride)):
+        alpha = _alpha(watched, X.shape[0])
+        moments.append(
+            Moment(stride * (k + 1), np.nan, None, None, float(watched.intercept_[0]), alpha)
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            watched.fit(X, np.asarray(y))
+    return moments
+
+
+def _moment(step: Step) -> Moment:
+    now = step.snapshot()
+    w = now.w[0] if len(now.w) else None
+    return Moment(step.iteration, step.objective, step.sample, w, float(now.b[0]), now.alpha)
+
+
+def _alpha(machine: Any, n: int) -> Floats:
+    """Return α of all rows from the fitted attributes."""
+    dual = machine.dual_coef_
+    alpha = np.zeros(n)
+    alpha[machine.support_] = np.abs(dual.toarray() if sparse.issparse(dual) else dual)[0]
+    return alpha
+
+
+def _answer(model: Model, n: int, before: list[Moment]) -> Moment:
+    """Return the fitted model as the last moment: the best plane, where that is not the last."""
+    machine = model.machine
+    last = before[-1] if before else None
+    w = None
+    if model.is_linear:
+        coef = machine.coef_
+        w = np.asarray(coef.toarray() if sparse.issparse(coef) else coef)[0]
+    alpha = _alpha(machine, n) if hasattr(machine, "dual_coef_") else None
+    objective = np.nan if last is None else last.objective
+    iteration = 0 if last is None else last.iteration
+    return Moment(iteration, objective, None, w, float(machine.intercept_[0]), alpha)
+
+
+def _of_margin_one(run: Run, moment: Moment) -> Moment:
+    """Return a moment of the ν-machine divided by its ρ, so that its margin is 1."""
+    alpha = moment.alpha
+    if not isinstance(run.model.machine, NuSVC) or alpha is None or not alpha.any():
+        return moment
+    margins = run.signs * run.evaluator(run.X)(moment)
+    free = (alpha > 1e-8 * alpha.max()) & (alpha < (1.0 - 1e-8) * alpha.max())
+    rho = float(np.median(margins[free if free.any() else alpha > 0]))
+    if rho <= 0:
+        return moment
+    w = None if moment.w is None else moment.w / rho
+    return replace(moment, w=w, b=moment.b / rho, alpha=alpha / rho)
+
+
+def _different(moments: list[Moment]) -> list[Moment]:
+    """Leave out moments at which nothing had moved."""
+    kept: list[Moment] = []
+    for moment in moments:
+        if not kept or not moment.same_as(kept[-1]):
+            kept.append(moment)
+    return kept
+
+
+def _check_rows(moments: list[Moment], n: int) -> None:
+    for moment in moments:
+        if moment.alpha is not None and len(moment.alpha) != n:
+            raise ValueError(
+                f"the recorded α are of {len(moment.alpha)} samples, X has {n}: pass the X and y "
+                "of the fit, or fit without samples of weight 0."
+            )
+
+
+def errors_at(run: Run, evaluate: Any, moment: Moment) -> Integers:
+    """Return the rows that a moment has on the wrong side, or on the plane itself."""
+    return np.flatnonzero(run.signs * evaluate(moment) <= 0)

@@ -1,0 +1,215 @@
+"""What each sample weighs: α against y·g, and the KKT conditions as the corner they form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ..diagnostics import STATES, SupportTable, support_table
+from ..samples import Floats
+from .canvas import (
+    INK,
+    PALETTE,
+    WRONG,
+    figure_of,
+    line_handle,
+    number,
+    one_axes,
+    set_legend,
+    set_title,
+    size_of,
+    some_rows,
+    span,
+)
+from .model import Model
+
+MOST_POINTS = 5000
+LOOK = dict(
+    zip(
+        STATES, ((PALETTE[0], "o"), (PALETTE[2], "D"), (PALETTE[1], "s"), (WRONG, "X")), strict=True
+    )
+)
+
+
+@dataclass(eq=False)
+class SupportDisplay:
+    """α and the KKT state of every training sample; made by `from_estimator`.
+
+    Parameters
+    ----------
+    table : SupportTable
+    unit : ndarray of shape (n,)
+        What α is divided by in the picture: C_i where costs differ, else 1.
+
+    Attributes
+    ----------
+    ax_, figure_, legend_
+    points_ : dict of PathCollection
+        One a state.
+    corner_ : Line2D
+        Where KKT lets samples be.
+    bound_ : Line2D or None
+        α = C.
+    """
+
+    table: SupportTable
+    unit: Floats
+    max_points: int = MOST_POINTS
+    ax_: Axes = field(init=False)
+    figure_: Figure = field(init=False)
+    points_: dict[str, PathCollection] = field(init=False)
+    corner_: Line2D = field(init=False)
+    bound_: Line2D | None = field(init=False, default=None)
+    legend_: Any = field(init=False, default=None)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        task: Any = None,
+        ax: Axes | None = None,
+        legend: bool = True,
+    ) -> SupportDisplay:
+        """Compute the KKT states of the training samples and draw them; see `support`."""
+        model = Model(clf)
+        labels = np.asarray(y)
+        table = support_table(model.machine, model.transform(X), labels, sample_weight, task=task)
+        known = table.cost[np.isfinite(table.cost)]
+        differ = known.size > 0 and np.ptp(known) > 1e-12 * known.max()
+        unit = table.cost if differ else np.ones(len(table))
+        return cls(table, unit).plot(ax, legend=legend)
+
+    @property
+    def heights(self) -> Floats:
+        """α, or α/C_i where costs differ."""
+        return self.table.alpha / self.unit
+
+    def plot(self, ax: Axes | None = None, *, legend: bool = True) -> SupportDisplay:
+        """Draw on ``ax``, or on a new figure; return self."""
+        ax = one_axes(ax)
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        table, heights = self.table, self.heights
+        left, right = span(np.concatenate([table.margin, [0.0, 1.0]]), 0.06)
+        top = self._draw_corner(ax, left, right, float(heights.max(initial=0.0)))
+        rows = some_rows(
+            len(table), self.max_points, np.flatnonzero(table.alpha), self.max_points // 2
+        )
+        self.points_ = {}
+        for state, (ink, shape) in LOOK.items():
+            own = rows[table.state[rows] == state]
+            self.points_[state] = ax.scatter(
+                table.margin[own], heights[own], c=ink, marker=shape, s=max(size_of(rows.size), 14),
+                edgecolors="white", linewidths=0.5, zorder=3, clip_on=False,
+            )  # fmt: skip
+        ax.axvline(0.0, color=INK, linewidth=0.8, zorder=1)
+        ax.set_xlim(left, right)
+        ax.set_ylim(-0.04 * top, 1.12 * top)
+        ax.set_xlabel("y·g(x)")
+        ax.set_ylabel("α" if (self.unit == 1.0).all() else "α/C of the sample")
+        note = f"{rows.size:,} of {len(table):,} samples shown" if rows.size < len(table) else ""
+        n_support = number(int(np.count_nonzero(table.alpha)), "support vector")
+        set_title(ax, f"{table.task}: {n_support} of {number(len(table), 'sample')}", note)
+        if legend:
+            self.legend_ = set_legend(ax, self._handles())
+        return self
+
+    def _draw_corner(self, ax: Axes, left: float, right: float, highest: float) -> float:
+        """Draw the set that the KKT conditions allow; return how high the picture is."""
+        table = self.table
+        bounded = np.isfinite(table.bound).all()
+        bound = float((table.bound / self.unit).max()) if bounded else np.inf
+        squared = not bounded and np.isfinite(table.cost).all()
+        top = bound if bounded else max(highest, 1e-300)
+        if squared:
+            # α = 2Cξ of the squared hinge: a slope in place of the upper bound.
+            slope = 2.0 * float((table.cost / self.unit).max())
+            corner = np.array([[right, 0.0], [1.0, 0.0], [left, slope * (1.0 - left)]])
+            label = "KKT: α = 0, then α = 2Cξ"
+        elif bounded:
+            corner = np.array([[right, 0.0], [1.0, 0.0], [1.0, bound], [left, bound]])
+            label = "KKT: α = 0, margin 1, α = C"
+        else:
+            corner = np.array([[right, 0.0], [1.0, 0.0], [1.0, 10.0 * top]])
+            label = "KKT: α = 0, or margin 1"
+        (self.corner_,) = ax.plot(
+            corner[:, 0], corner[:, 1], color="#9A9A9A", linewidth=5.0, alpha=0.5, zorder=0,
+            solid_joinstyle="miter", label=label,
+        )  # fmt: skip
+        if bounded:
+            self.bound_ = ax.axhline(
+                bound, color=INK, linewidth=0.9, linestyle=(0, (5, 3)), zorder=1
+            )
+        return top
+
+    def _handles(self) -> list[Line2D]:
+        counts = self.table.counts
+        handles = [
+            Line2D(
+                [], [], linestyle="", marker=shape, color=ink, label=f"{state} ({counts[state]:,})"
+            )
+            for state, (ink, shape) in LOOK.items()
+            if counts[state]
+        ]
+        handles.append(line_handle(str(self.corner_.get_label()), "-", "#BBBBBB", 4.0))
+        if self.bound_ is not None:
+            plain = bool((self.unit == 1.0).all())
+            text = f"C = {float(self.table.bound.max()):.4g}" if plain else "C of the sample"
+            handles.append(line_handle(text, "--", width=0.9))
+        return handles
+
+
+def support(
+    clf: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    task: Any = None,
+    ax: Axes | None = None,
+    legend: bool = True,
+) -> SupportDisplay:
+    """Draw α of every training sample against its margin, with the corner of the KKT conditions.
+
+    y·g > 1 ⇒ α = 0 (outside), 0 < α < C ⇒ y·g = 1 (on the margin), y·g < 1 ⇒ α = C (inside, or
+    misclassified): at the optimum every sample lies on that corner. The squared hinge has
+    α = 2Cξ, ξ = 1 − y·g, in place of the bound; the hard margin has no bound.
+
+    Parameters
+    ----------
+    clf : fitted support vector machine, or a pipeline or search that ends in one
+    X, y, sample_weight
+        What it was fitted on; that is checked, as in `maxmargin.diagnostics.support_table`.
+    task : int, or labels, optional
+        Which machine of many classes.
+    ax : matplotlib Axes, optional
+        A new figure by default.
+    legend : bool, default=True
+
+    Returns
+    -------
+    SupportDisplay
+
+    References
+    ----------
+    Cristianini, Shawe-Taylor (2000), *An Introduction to Support Vector Machines*, section 6.1.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from matplotlib.figure import Figure
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> model = mm.SVC(C=float("inf"), kernel="linear").fit(X, y)
+    >>> support(model, X, y, ax=Figure().subplots()).table.counts["on margin"]
+    3
+    """
+    return SupportDisplay.from_estimator(clf, X, y, sample_weight, task=task, ax=ax, legend=legend)

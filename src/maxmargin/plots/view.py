@@ -1,0 +1,361 @@
+"""The window on feature space: two features, a slice, or a projection, there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, svds
+
+from ..samples import Floats, Integers
+from .canvas import some_rows
+from .model import BLOCK, Model
+
+Projection = Literal["w", "pca"] | Any
+
+SOME = 2000  # rows that directions are taken from
+SMALL = 400  # features up to which directions come from the whole matrix
+
+
+class Table:
+    """X as the figures see it: numeric columns with names, and rows like X made of new numbers.
+
+    Columns of a frame that are not numeric keep their most frequent value in new rows.
+    """
+
+    def __init__(self, X: Any, names: Sequence[str] | None = None, fitted: Any = None) -> None:
+        self.is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")
+        self.X: Any = X
+        if self.is_frame:
+            self._read_frame(X)
+        else:
+            self.X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+            if self.X.ndim != 2 or self.X.dtype.kind not in "biuf":
+                raise ValueError(
+                    f"X has shape {self.X.shape} and dtype {self.X.dtype}: pass a matrix of "
+                    "numbers, (n_samples, n_features)."
+                )
+            self.numbers: Any = self.X
+            known = getattr(fitted, "feature_names_in_", None)
+            d = self.X.shape[1]
+            self.names = [f"feature {j}" for j in range(d)] if known is None else list(known)
+        if names is not None:
+            self._rename(names)
+
+    def _read_frame(self, X: Any) -> None:
+        columns = list(X.columns)
+        arrays = [np.asarray(X[column]) for column in columns]
+        self.columns = columns
+        self.numeric = [k for k, array in enumerate(arrays) if array.dtype.kind in "biuf"]
+        if not self.numeric:
+            raise ValueError(f"X has no numeric column among {columns}: there is nothing to draw.")
+        self.numbers = np.column_stack([arrays[k].astype(float) for k in self.numeric])
+        self.constant = {
+            columns[k]: _most_frequent(array)
+            for k, array in enumerate(arrays)
+            if k not in self.numeric
+        }
+        self.names = [str(columns[k]) for k in self.numeric]
+
+    def _rename(self, names: Sequence[str]) -> None:
+        if len(names) != self.n_features:
+            raise ValueError(
+                f"feature_names holds {len(names)} names, X has {self.n_features} features: pass "
+                "one a feature."
+            )
+        self.names = [str(name) for name in names]
+
+    @property
+    def n_samples(self) -> int:
+        """Rows of X."""
+        return int(self.numbers.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Numeric columns of X."""
+        return int(self.numbers.shape[1])
+
+    @property
+    def mean(self) -> Floats:
+        """The mean of every numeric column."""
+        return np.asarray(self.numbers.mean(axis=0), dtype=float).ravel()
+
+    def rows(self, index: Integers) -> Floats:
+        """Return some rows, dense."""
+        chosen = self.numbers[index]
+        dense = chosen.toarray() if sparse.issparse(chosen) else np.asarray(chosen)
+        return dense.astype(float)
+
+    def fill(self, numbers: Floats) -> Any:
+        """Return rows like those of X, a frame where X is one, that hold these numbers."""
+        if not self.is_frame:
+            return numbers
+        by_name = {self.columns[k]: numbers[:, place] for place, k in enumerate(self.numeric)}
+        held = {name: np.full(len(numbers), value) for name, value in self.constant.items()}
+        return type(self.X)({name: (by_name | held)[name] for name in self.columns})
+
+    def feature(self, which: Any) -> int:
+        """Return the number of a feature given by number or name."""
+        if isinstance(which, (int, np.integer)) and not isinstance(which, bool):
+            if 0 <= which < self.n_features:
+                return int(which)
+        elif which in self.names:
+            return self.names.index(which)
+        raise ValueError(
+            f"features names {which!r}, which is not there: pass numbers below {self.n_features}, "
+            f"or names of {self.names[:6]}."
+        )
+
+
+def _most_frequent(values: Any) -> Any:
+    found, counts = np.unique(values.astype(str), return_counts=True)
+    wanted = found[counts.argmax()]
+    return values[int(np.flatnonzero(values.astype(str) == wanted)[0])]
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A plane in feature space: x = origin + (p − offset) basisᵀ for the point p of the picture.
+
+    Parameters
+    ----------
+    basis : ndarray of shape (d, 2)
+        Orthonormal columns. The second one is 0 for a single feature.
+    origin : ndarray of shape (d,)
+        A point of the plane, and ``offset`` (2,) where it is in the picture.
+    labels : tuple of str
+        What the axes are.
+    note : str
+        What is lost, in words.
+    exact : bool
+        Whether g of every sample is g of its point in the picture.
+    """
+
+    basis: Floats
+    origin: Floats
+    offset: Floats
+    labels: tuple[str, str]
+    note: str = ""
+    exact: bool = True
+
+    @property
+    def is_strip(self) -> bool:
+        """Whether there is one feature only."""
+        return not self.basis[:, 1].any()
+
+    def flatten(self, X: Any) -> Floats:
+        """Return the points of rows, (n, 2)."""
+        return np.asarray(X @ self.basis) - self.origin @ self.basis + self.offset
+
+    def lift(self, points: Floats) -> Floats:
+        """Return the rows that the points of the picture stand for, (m, d)."""
+        return self.origin + (points - self.offset) @ self.basis.T
+
+
+def view_of(
+    model: Model, table: Table, features: Any = None, projection: Projection = None
+) -> View:
+    """Return the window that was asked for, or the one that shows most."""
+    if features is not None and projection is not None:
+        raise ValueError("features and projection are two ways to a picture: pass one of them.")
+    d = table.n_features
+    if features is not None:
+        return _of_features(table, features)
+    if projection is None and d <= 2:
+        return _of_features(table, range(d))
+    if projection is None or isinstance(projection, str):
+        if projection not in (None, "w", "pca"):
+            raise ValueError(f"projection={projection!r} is none: pass 'w', 'pca' or a matrix.")
+        if d == 1:
+            return _of_features(table, [0])
+        return _principal_view(table) if projection == "pca" else _along_planes(model, table)
+    return _given(table, np.asarray(projection, dtype=float))
+
+
+def _of_features(table: Table, features: Any) -> View:
+    chosen = [table.feature(which) for which in features]
+    if len(chosen) not in (1, 2) or len(set(chosen)) != len(chosen):
+        raise ValueError(f"features={features!r}: pass one or two different features.")
+    mean, d = table.mean, table.n_features
+    basis = np.zeros((d, 2))
+    for column, feature in enumerate(chosen):
+        basis[feature, column] = 1.0
+    labels = [table.names[feature] for feature in chosen]
+    held = d - len(chosen)
+    note = ""
+    if held == 1:
+        (other,) = set(range(d)) - set(chosen)
+        note = f"slice: {table.names[other]} at its mean, {mean[other]:.4g}"
+    elif held:
+        note = f"slice: the other {held} features at their mean"
+    note = _with_held(note, table)
+    second = labels[1] if len(labels) == 2 else ""
+    return View(basis, mean, mean @ basis, (labels[0], second), note, not note)
+
+
+def _with_held(note: str, table: Table) -> str:
+    if not (table.is_frame and table.constant):
+        return note
+    held = ", ".join(f"{name} = {value}" for name, value in table.constant.items())
+    return f"{note}; {held}" if note else f"slice: {held}"
+
+
+def _along_planes(model: Model, table: Table) -> View:
+    """w against the first principal direction orthogonal to it; of many planes the main two.
+
+    Where g is no plane, w is that of the plane nearest to g on the samples.
+    """
+    mean = table.mean
+    chosen = some_rows(table.n_samples, SOME)
+    planes = model.affine(mean, table.fill)
+    W = _nearest_planes(model, table, chosen, mean) if planes is None else planes[0]
+    if not np.abs(W).any():
+        return _principal_view(table)
+    rows = table.numbers[chosen]
+    spread = np.asarray(rows @ W.T) - mean @ W.T
+    turn = np.linalg.svd(spread, full_matrices=False)[2]
+    directions = W.T @ turn[:2].T
+    first = directions[:, 0] / np.linalg.norm(directions[:, 0])
+    if planes is not None and len(W) == 1:
+        return _signed_distances(table, W[0], float(planes[1][0]), rows)
+    others = directions[:, 1:] - np.outer(first, first @ directions[:, 1:])
+    length = np.linalg.norm(others, axis=0)
+    if length.size and length[0] > 1e-9 * np.linalg.norm(W):
+        second, names = others[:, 0] / length[0], ("first direction of the planes", "second one")
+    else:
+        second = principal(rows, 1, first[:, None])[:, 0]
+        names = ("direction in which g grows most", "first principal direction orthogonal to it")
+    basis = np.column_stack([first, second])
+    note = f"slice through the mean of {table.n_features} features: samples lie off it"
+    return View(basis, mean, mean @ basis, names, _with_held(note, table), False)
+
+
+def _signed_distances(table: Table, w: Floats, b: float, rows: Any) -> View:
+    """The exact picture of one plane: g does not change along what the picture leaves out."""
+    norm = float(np.linalg.norm(w))
+    first = w / norm
+    second = principal(rows, 1, first[:, None])[:, 0]
+    mean = table.mean
+    basis = np.column_stack([first, second])
+    offset = np.array([(w @ mean + b) / norm, second @ mean])
+    labels = ("signed distance to the plane, g(x)/‖w‖", "first principal direction orthogonal to w")
+    note = f"projection of {table.n_features} features"
+    held = _with_held("", table)
+    return View(basis, mean, offset, labels, f"{note}; {held}" if held else note, not held)
+
+
+def _nearest_planes(model: Model, table: Table, chosen: Integers, mean: Floats) -> Floats:
+    """Return W of the least-squares planes through g of the samples, (n_planes, d)."""
+    rows = table.rows(chosen)
+    whole = table.X[chosen] if not table.is_frame else table.fill(rows)
+    g = model.scores(whole)
+    fitted: Floats = np.linalg.lstsq(rows - mean, g - g.mean(axis=0), rcond=1e-10)[0]
+    return fitted.T
+
+
+def _principal_view(table: Table) -> View:
+    mean = table.mean
+    basis = principal(table.numbers[some_rows(table.n_samples, SOME)], 2)
+    note = f"slice through the mean of {table.n_features} features: samples lie off it"
+    exact = table.n_features == 2 and not (table.is_frame and table.constant)
+    labels = ("first principal direction", "second principal direction")
+    return View(basis, mean, np.zeros(2), labels, "" if exact else _with_held(note, table), exact)
+
+
+def _given(table: Table, matrix: Floats) -> View:
+    d = table.n_features
+    if matrix.shape != (d, 2) or np.linalg.matrix_rank(matrix) < 2:
+        raise ValueError(
+            f"projection has shape {matrix.shape}: pass two independent directions, ({d}, 2)."
+        )
+    basis, triangle = np.linalg.qr(matrix)
+    basis = basis * np.where(np.diag(triangle) < 0, -1.0, 1.0)
+    mean = table.mean
+    note = "" if d == 2 else f"slice through the mean of {d} features: samples lie off it"
+    labels = ("first direction", "second direction")
+    return View(basis, mean, mean @ basis, labels, _with_held(note, table), not note)
+
+
+def principal(X: Any, k: int, orthogonal_to: Floats | None = None) -> Floats:
+    """Return the first k principal directions of rows, (d, k), orthogonal to given unit columns.
+
+    Where the rows spread no further, any orthogonal direction will do.
+
+    >>> principal(np.array([[0.0, 0.0], [2.0, 0.1]]), 1).round(1).ravel().tolist()
+    [1.0, 0.1]
+    """
+    d = X.shape[1]
+    given = np.zeros((d, 0)) if orthogonal_to is None else orthogonal_to
+    if d <= SMALL:
+        found = _by_svd(X.toarray() if sparse.issparse(X) else np.asarray(X, float), k, given)
+    else:
+        found = _by_iteration(X, k, given)
+    found = _completed(found, k, given)
+    # The sign of a direction means nothing: the largest entry is made positive.
+    largest = np.abs(found).argmax(axis=0)
+    return found * np.where(found[largest, np.arange(k)] < 0, -1.0, 1.0)
+
+
+def _by_svd(X: Floats, k: int, given: Floats) -> Floats:
+    centred = X - X.mean(axis=0)
+    centred = centred - (centred @ given) @ given.T
+    _, length, directions = np.linalg.svd(centred, full_matrices=False)
+    return directions[:k][length[:k] > 1e-12 * max(length.max(initial=0.0), 1e-300)].T
+
+
+def _by_iteration(X: Any, k: int, given: Floats) -> Floats:
+    """The same for many features: X is only multiplied with, and stays sparse."""
+    n, d = X.shape
+    mean = np.asarray(X.mean(axis=0)).ravel()
+
+    def forward(v: Floats) -> Floats:
+        v = np.ravel(v)
+        v = v - given @ (given.T @ v)
+        return np.asarray(X @ v - mean @ v)
+
+    def backward(u: Floats) -> Floats:
+        u = np.ravel(u)
+        v = X.T @ u - mean * u.sum()
+        return np.asarray(v - given @ (given.T @ v))
+
+    if min(n, d) <= k + 1:
+        return np.zeros((d, 0))
+    operator = LinearOperator((n, d), matvec=forward, rmatvec=backward, dtype=float)
+    start = np.random.RandomState(0).standard_normal(min(n, d))
+    _, length, directions = svds(operator, k=k, v0=start)
+    order = np.argsort(-length)
+    return directions[order][length[order] > 1e-12 * max(length.max(), 1e-300)].T
+
+
+def _completed(found: Floats, k: int, given: Floats) -> Floats:
+    """Add orthonormal directions until there are k."""
+    for axis in range(found.shape[0]):
+        if found.shape[1] >= k:
+            break
+        both = np.hstack([given, found])
+        candidate = -both @ both[axis]
+        candidate[axis] += 1.0
+        length = np.linalg.norm(candidate)
+        if length > 1e-6:
+            found = np.hstack([found, (candidate / length)[:, None]])
+    return found
+
+
+def on_view(model: Model, table: Table, view: View, points: Floats) -> tuple[Floats, Integers]:
+    """Return scores (m, n_planes) and class numbers of points of the picture, block by block."""
+    planes = model.affine(view.origin, table.fill) if model.binary else None
+    if planes is not None:
+        # One plane is a line in the picture: no need to lift the points.
+        W, b = planes
+        g = (points - view.offset) @ (W @ view.basis).T + (W @ view.origin + b)
+        return g, (g[:, 0] >= 0).astype(np.int64)
+    step = max(1, BLOCK // max(table.n_features, 1))
+    scores, codes = [], []
+    for start in range(0, len(points), step):
+        rows = table.fill(view.lift(points[start : start + step]))
+        scores.append(model.scores(rows))
+        codes.append(model.predict(rows))
+    return np.concatenate(scores), np.concatenate(codes)

@@ -1,0 +1,168 @@
+"""One HTML page on a model and how it does on some rows: figures, proof, tables; no other file."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from . import __version__, plots
+from .persistence.writing import write_bytes
+from .summary import Summary, machine_of, planes, summarize
+
+# Weights that a person reads.
+WEIGHTS = 30
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture as a page holds it."""
+
+    title: str
+    caption: str
+    data: str
+
+
+def render(
+    model: Any, X: Any, y: Any, *, about: dict[str, Any] | None = None, data: str = "the data"
+) -> str:
+    """Return the page as text.
+
+    Parameters
+    ----------
+    model : fitted estimator or pipeline
+    X, y : the rows to judge it on
+    about : dict, optional
+        What was stored beside the model, as `persistence.about` returns it.
+    data : str
+        What the rows are called.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> page = render(mm.SVC(kernel="linear", C=10).fit(X, y), X, y, data="six <points>")
+    >>> "six &lt;points&gt;" in page
+    True
+    """
+    from jinja2 import Environment
+
+    found = summarize(model)
+    predicted = np.asarray(model.predict(X))
+    template = resources.files("maxmargin") / "templates" / "report.html"
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(template.read_text(encoding="utf-8")).render(
+        data=data,
+        found=found,
+        version=__version__,
+        n_rows=len(predicted),
+        errors=int(np.count_nonzero(predicted != np.asarray(y))),
+        confusion=_confusion(found.classes, np.asarray(y), predicted),
+        planes=list(_planes(model, found)),
+        facts=_facts(found),
+        training=_training(about or {}),
+        figures=list(_figures(model, X, y)),
+    )
+
+
+def write(page: str, path: str | Path) -> None:
+    """Write a page; a crash leaves the old file."""
+    write_bytes(path, page.encode("utf-8"))
+
+
+def _confusion(
+    classes: NDArray[Any], y: NDArray[Any], predicted: NDArray[Any]
+) -> list[tuple[str, list[int]]]:
+    return [
+        (str(truth), [int(np.sum((y == truth) & (predicted == given))) for given in classes])
+        for truth in classes
+    ]
+
+
+def _facts(found: Summary) -> list[tuple[str, str]]:
+    chosen = ", ".join(f"{name}={value}" for name, value in found.parameters.items())
+    facts = [
+        ("estimator", found.name),
+        ("parameters", chosen or "defaults"),
+        ("classes", ", ".join(map(str, found.classes))),
+        ("features", str(len(found.features))),
+        ("kernel", found.kernel),
+        ("support vectors", None if found.n_support is None else str(found.n_support)),
+        ("margin", None if found.margin is None else f"{found.margin:.6g}"),
+        ("ended", None if found.status is None else f"{found.status} after {found.n_iter} steps"),
+    ]
+    return [(name, value) for name, value in facts if value is not None]
+
+
+def _training(about: dict[str, Any]) -> list[tuple[str, str]]:
+    data = about.get("data")
+    if not data:
+        return []
+    facts = [
+        ("file", str(data["source"])),
+        ("rows", str(about.get("training_rows", data["rows"]))),
+        ("columns", str(data["columns"])),
+        ("classes", ", ".join(f"{c} ({n})" for c, n in data["classes"].items())),
+        ("date", str(about.get("date", ""))),
+        ("training error", f"{100 * about['training_error']:.2f} %"),
+    ]
+    if "test" in about:
+        test = about["test"]
+        facts.append(("test error", f"{100 * test['error']:.2f} % of {test['rows']} rows"))
+    if "cv" in about:
+        facts.append(("cross-validation", f"{100 * about['cv']['error']:.2f} %"))
+    return facts
+
+
+def _planes(model: Any, found: Summary) -> Iterator[tuple[str, float, list[tuple[str, float]]]]:
+    """Yield name, b and the largest weights of every plane of a linear model."""
+    linear = planes(model)
+    if linear is None:
+        return
+    for name, w, b in zip(found.planes, *linear, strict=True):
+        largest = np.argsort(-np.abs(w), kind="stable")[:WEIGHTS]
+        yield name, float(b), [(found.features[k], float(w[k])) for k in largest]
+
+
+def _figures(model: Any, X: Any, y: Any) -> Iterator[Figure]:
+    """Yield the figures that can be drawn of this model on these rows."""
+    clf, features = machine_of(model), X
+    if isinstance(model, Pipeline):
+        features = model[:-1].transform(X)
+    names = summarize(model).features
+    wanted: list[tuple[str, str, Callable[[], Any]]] = [
+        ("The boundary", "Regions, the plane or surface g = 0, the band |g| ≤ 1, support vectors.",
+         lambda: plots.boundary(clf, features, y, feature_names=names)),
+        ("Margins", "How far the rows are on their side: y·g, errors below 0, slack below 1.",
+         lambda: plots.margins(clf, features, y)),
+        ("Convergence", "What the algorithm had reached after each step.",
+         lambda: plots.convergence(clf)),
+        ("Support vectors", "α against y·g: the conditions of optimality, row by row.",
+         lambda: plots.support(clf, features, y, task=0)),
+    ]  # fmt: skip
+    for title, caption, draw in wanted:
+        picture = _drawn(draw)
+        if picture is not None:
+            yield Figure(title, caption, picture)
+
+
+def _drawn(draw: Callable[[], Any]) -> str | None:
+    """Return a figure as a data URI; None where this model or these rows do not have it."""
+    from matplotlib import pyplot as plt
+
+    try:
+        display = draw()
+    except (ValueError, TypeError, AttributeError):
+        return None
+    buffer = io.BytesIO()
+    display.figure_.savefig(buffer, format="png", dpi=130)
+    plt.close(display.figure_)
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
