@@ -66,7 +66,7 @@ def render(
         n_rows=len(predicted),
         errors=int(np.count_nonzero(predicted != np.asarray(y))),
         confusion=_confusion(found.classes, np.asarray(y), predicted),
-        planes=list(_planes(model, found)),
+        weights=_weights(model, found),
         facts=_facts(found),
         training=_training(about or {}),
         figures=list(_figures(model, X, y)),
@@ -122,14 +122,14 @@ def _training(about: dict[str, Any]) -> list[tuple[str, str]]:
     return facts
 
 
-def _planes(model: Any, found: Summary) -> Iterator[tuple[str, float, list[tuple[str, float]]]]:
-    """Yield name, b and the largest weights of every plane of a linear model."""
+def _weights(model: Any, found: Summary) -> list[tuple[str, list[float]]]:
+    """Return the largest weights of a linear model, a number a plane, and its biases at the end."""
     linear = planes(model)
     if linear is None:
-        return
-    for name, w, b in zip(found.planes, *linear, strict=True):
-        largest = np.argsort(-np.abs(w), kind="stable")[:WEIGHTS]
-        yield name, float(b), [(found.features[k], float(w[k])) for k in largest]
+        return []
+    w, b = linear
+    largest = np.argsort(-np.abs(w).max(axis=0), kind="stable")[:WEIGHTS]
+    return [*((found.features[k], w[:, k].tolist()) for k in largest), ("b", b.tolist())]
 
 
 def _figures(model: Any, X: Any, y: Any) -> Iterator[Figure]:

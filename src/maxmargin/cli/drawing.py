@@ -65,7 +65,7 @@ def plot(
         kind = kind or ("boundary" if name else "separability")
         subject = _of_data(source, reading, kind, pair, features, name, given_model, settings, seed)
     out = out or f"{kind}.{'gif' if kind == 'animation' else 'png'}"
-    _draw(kind, subject, features, out, dpi, given_model["kernel"])
+    _draw(kind, subject, features, pair, out, dpi, given_model["kernel"])
     click.echo(f"{kind}: {out}")
 
 
@@ -167,6 +167,8 @@ def _of_data(
 
     import numpy as np
 
+    from ..solution import Recorder
+
     table = reading.table(source)
     if pair is not None:
         chosen = np.flatnonzero(np.isin(table.y.astype(str), pair))
@@ -192,9 +194,10 @@ def _of_data(
             X, names = X[:, columns], [names[k] for k in columns]
         if X.shape[1] != 2:
             raise click.UsageError(f"--kind {kind} is of two features: --features A B.")
-        return Subject(
-            X, table.y, names, options.make_model(name or "perceptron", given, settings, seed)
-        )
+        model = options.make_model(name or "perceptron", given, settings, seed)
+        with console.collected_warnings():  # the figure shows where it ended
+            model.set_params(callback=Recorder(every_update=True)).fit(X, table.y)
+        return Subject(X, table.y, names, model)
     return Subject(X, table.y, names)
 
 
@@ -205,14 +208,14 @@ def _place(name: str, names: list[str], source: str) -> int:
 
 
 def _draw(
-    kind: str, subject: Subject, features: Any, out: str, dpi: int, kernel: str | None
+    kind: str, subject: Subject, features: Any, pair: Any, out: str, dpi: int, kernel: str | None
 ) -> None:
     from .. import plots
 
     X, y, model = subject.X, subject.y, subject.model
     if kind == "animation":
         with console.collected_warnings(), console.progress("drawing"):
-            plots.animate(model, X, y, out)
+            plots.animate(model, X, y, out, feature_names=subject.names)
         return
     with console.collected_warnings():
         if kind == "boundary":
@@ -220,7 +223,7 @@ def _draw(
         elif kind == "margins":
             display = plots.margins(model, X, y)
         elif kind == "support":
-            display = _support(subject)
+            display = _support(subject, pair)
         elif kind == "convergence":
             from ..summary import machine_of
 
@@ -228,13 +231,13 @@ def _draw(
         elif kind == "gram":
             display = plots.gram(kernel or "rbf", X, y)
         elif kind == "path":
-            display = plots.path(model, X, y)
+            display = plots.path(model, X, y, feature_names=subject.names)
         else:
             display = plots.separability(_verdict(X, y), X, y)
         display.figure_.savefig(out, dpi=dpi)
 
 
-def _support(subject: Subject) -> Any:
+def _support(subject: Subject, pair: tuple[str, str] | None) -> Any:
     from sklearn.pipeline import Pipeline
 
     from .. import plots
@@ -242,7 +245,16 @@ def _support(subject: Subject) -> Any:
     model, X = subject.model, subject.X
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X), model[-1]
-    return plots.support(model, X, subject.y)
+    if len(model.classes_) == 2:
+        return plots.support(model, X, subject.y)
+    known = {str(label): label for label in model.classes_.tolist()}
+    strange = [name for name in pair or () if name not in known]
+    if not pair or strange:
+        raise click.UsageError(
+            f"--kind support is of two classes: --pair A B of {', '.join(known)}."
+        )
+    task = [known[name] for name in pair]
+    return plots.support(model, X, subject.y, task=task)
 
 
 def _verdict(X: Any, y: Any) -> Any:

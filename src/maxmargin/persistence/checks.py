@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from ..estimators.base import CertifiedClassifier
 from ..estimators.columns import ColumnEncoder
@@ -25,6 +26,14 @@ from .models import is_fitted
 from .values import CERTIFICATES
 
 __all__ = ["check_model"]
+
+# What scalers transform with, and the parameter that says whether they do.
+NEEDED: dict[type, dict[str, str | None]] = {
+    StandardScaler: {"mean_": "with_mean", "scale_": "with_std"},
+    MinMaxScaler: {"min_": None, "scale_": None},
+    MaxAbsScaler: {"scale_": None},
+    RobustScaler: {"center_": "with_centering", "scale_": "with_scaling"},
+}
 
 
 def check_model(model: Any) -> None:
@@ -83,6 +92,7 @@ def _check_classifier(model: Any) -> None:
     n_planes = n_classes if isinstance(reduction, Kesler) else n_tasks
     _check_numbers("intercept_", model.intercept_, (n_planes,))
     _check_proofs(model, n_tasks)
+    _check_counts(model)
     if isinstance(model, LinearClassifier):
         _check_linear(model, n_planes, n_tasks)
     elif isinstance(model, KernelMachine):
@@ -96,6 +106,8 @@ def _check_classes(model: Any) -> int:
     good = isinstance(classes, np.ndarray) and classes.ndim == 1 and classes.dtype.kind in "biufUO"
     _require(good, f"classes_ is {classes!r:.50}")
     _require(len(classes) >= 2, f"classes_ holds {len(classes)} labels")
+    finite = classes.dtype.kind != "f" or np.isfinite(classes).all()
+    _require(finite, "classes_ holds a number that is not finite")
     _require(len(set(classes.tolist())) == len(classes), "classes_ holds a label twice")
     scheme = model._reduced_by
     _require(isinstance(scheme, str) and scheme in REDUCTIONS, f"many classes by {scheme!r:.50}")
@@ -114,11 +126,27 @@ def _check_proofs(model: Any, n_tasks: int) -> None:
     n = len(model.certificates_)
     _require(0 < n <= n_tasks, f"{n} certificates for {n_tasks} tasks")
     _require({len(proof) for proof in proofs} == {n}, "certificates, statuses and traces differ")
-    kinds = ((CERTIFICATES, "certificate"), (Status, "status"), ((Trace, type(None)), "trace"))
+    kinds: tuple[tuple[Any, str], ...] = (
+        (CERTIFICATES, "certificate"),
+        (Status, "status"),
+        ((Trace, type(None)), "trace"),
+    )
     for proof, (kind, name) in zip(proofs, kinds, strict=True):
         _require(all(isinstance(each, kind) for each in proof), f"a {name} is none")
     of_one_kind = len({type(each) for each in model.certificates_}) == 1
     _require(of_one_kind, "certificates are of several kinds")
+
+
+def _check_counts(model: Any) -> None:
+    for name in ("n_iter_", "n_updates_", "fit_status_"):
+        value = vars(model).get(name, 0)
+        if isinstance(value, np.ndarray):
+            _check_indices(name, value)
+        else:
+            _require(_is_count(value), f"{name} is {value!r:.50}")
+    for name in ("separates_", "refuted_"):
+        value = vars(model).get(name, False)
+        _require(isinstance(value, bool | np.bool_), f"{name} is {value!r:.50}")
 
 
 def _check_linear(model: Any, n_planes: int, n_tasks: int) -> None:
@@ -218,20 +246,25 @@ def _check_encoder(model: ColumnEncoder) -> None:
 
 
 def _check_scaler(model: Any) -> None:
+    for name, switch in NEEDED.get(type(model), {}).items():
+        wanted = switch is None or getattr(model, switch)
+        there = vars(model).get(name) is not None
+        _require(there or not wanted, f"{type(model).__name__} lacks {name}")
     for name, value in vars(model).items():
         if not name.endswith("_") or name in ("n_features_in_", "feature_names_in_"):
             continue
         if name == "n_samples_seen_" and np.ndim(value) == 0:
             _require(isinstance(value, int | float | np.number), f"{name} is {value!r:.50}")
         elif value is not None:
-            _check_numbers(name, value, (model.n_features_in_,), finite=name in ("scale_", "mean_"))
+            _check_numbers(name, value, (model.n_features_in_,), finite=name == "scale_")
 
 
 # Arrays ----------------------------------------------------------------------------------------
 
 
 def _is_count(value: Any, least: int = 0) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return whole and bool(value >= least)
 
 
 def _check_indices(name: str, value: Any) -> None:
@@ -240,11 +273,11 @@ def _check_indices(name: str, value: Any) -> None:
     _require(not value.size or value.min() >= 0, f"{name} holds {value.min(initial=0)}")
 
 
-def _check_numbers(
-    name: str, value: Any, shape: tuple[int, ...], *, finite: bool = True
-) -> None:
+def _check_numbers(name: str, value: Any, shape: tuple[int, ...], *, finite: bool = True) -> None:
     is_array = isinstance(value, np.ndarray) or sparse.issparse(value)
-    _require(is_array and value.dtype.kind in "fiu", f"{name} is {value!r:.50}, no array of numbers")
+    _require(
+        is_array and value.dtype.kind in "fiu", f"{name} is {value!r:.50}, no array of numbers"
+    )
     _require(value.shape == shape, f"{name} is of shape {value.shape}, not {shape}")
     if finite:
         numbers: NDArray[Any] = value.data if sparse.issparse(value) else value

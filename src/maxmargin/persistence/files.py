@@ -1,11 +1,11 @@
 """Models in one file: arrays as safetensors, all else as JSON in its header.
 
-    __metadata__: format   "maxmargin"
-                  version  of the format
-                  model    JSON of the estimator, which names the tensors
-                  about    JSON that the caller gave
-                  written  JSON: versions of the programs that wrote it
-                  digest   SHA-256 of all of the above and of all tensors
+__metadata__: format   "maxmargin"
+              version  of the format
+              model    JSON of the estimator, which names the tensors
+              about    JSON that the caller gave
+              written  JSON: versions of the programs that wrote it
+              digest   SHA-256 of all of the above and of all tensors
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ def load(path: PathLike) -> Any:
     """Read a model that `save` wrote.
 
     Nothing in the file is executed: it names classes of a closed list, whose parameters and
-    attributes are set after they have been checked against each other.
+    attributes are checked against each other. The digest in the file finds damage; it is no
+    signature that would say who wrote it.
 
     Raises
     ------
@@ -132,9 +133,9 @@ def load(path: PathLike) -> Any:
     try:
         decoder = Decoder(tensors)
         model = decode_model(json.loads(metadata["model"]), decoder)
+        check_model(model)
         if decoder.tensors:
             raise ValueError(f"tensors {sorted(decoder.tensors)!r:.100} belong to nothing")
-        check_model(model)
     except Exception as error:  # whatever a file of bad intent may bring about
         raise ModelFileError(f"{path}: it holds no consistent model: {error}.") from error
     return model
@@ -168,7 +169,7 @@ def _facts(given: Mapping[str, Any] | None) -> str:
         raise TypeError(f"about={given!r:.200} is not JSON ({error}): pass plain values.") from None
     if json.loads(text) != facts:
         raise TypeError(
-            f"about={given!r:.200} changes when it becomes JSON: use words as keys, lists for tuples."
+            f"about={given!r:.200} is not the same after JSON: use words as keys, lists for tuples."
         )
     return text
 
@@ -189,13 +190,11 @@ def _digest(metadata: dict[str, str], tensors: dict[str, NDArray[Any]]) -> str:
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(json.dumps([name, tensor.dtype.str, tensor.shape]).encode())
-        digest.update(memoryview(tensor.reshape(-1)).cast("B") if tensor.size else b"")
+        digest.update(tensor.reshape(-1).view("u1").data if tensor.size else b"")
     return digest.hexdigest()
 
 
-def _read(
-    path: PathLike, *, with_tensors: bool
-) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
+def _read(path: PathLike, *, with_tensors: bool) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
     """Return the header of a model file, and the tensors where they are wanted."""
     from safetensors import SafetensorError, safe_open
 

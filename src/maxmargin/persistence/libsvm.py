@@ -162,14 +162,14 @@ def _folded(steps: list[Any], machine: Any) -> _Contents:
         return _contents(machine)  # says why not
     if not isinstance(description.scores, Planes):
         raise TypeError(
-            f"LIBSVM's models do not scale features, as the steps before {type(machine).__name__} do, "
+            f"LIBSVM's models do not scale features, as steps before {type(machine).__name__} do, "
             f"and {machine.kernel_!r} cannot take that over, only a linear kernel can: save the "
             "machine alone, model[-1], and scale the data yourself, or use save_onnx."
         )
     planes = description.scores
     for step in reversed(steps):
         map_ = affine(step)
-        if map_ is None:
+        if map_ is None or getattr(step, "clip", False):
             raise TypeError(
                 f"{type(step).__name__} does more than shift and scale every feature, which w and "
                 "b cannot take over: save the machine alone, model[-1], or use save_onnx."
@@ -197,9 +197,7 @@ def _labels(classes: NDArray[Any]) -> list[int]:
         if len(whole) == len(classes) and all(abs(label) <= LARGEST for label in whole):
             return whole
     names = ", ".join(f"{k} = {label!r}" for k, label in enumerate(classes.tolist()))
-    warnings.warn(
-        f"LIBSVM's labels are integers; in this file {names}.", UserWarning, stacklevel=4
-    )
+    warnings.warn(f"LIBSVM's labels are integers; in this file {names}.", UserWarning, stacklevel=4)
     return list(range(len(classes)))
 
 
@@ -331,9 +329,8 @@ class _Reader:
                 self.refuse(f"{name!r:.50} is no entry of a model of LIBSVM")
             if name in SINGLE and len(header.numbers[name]) != 1:
                 self.refuse(f"{name} takes one number, not {rest!r:.50}")
-        if not self.number:
-            raise ModelFileError(f"{self.path}: the file is empty.")
-        self.refuse("the file ends before its support vectors: there is no line 'SV'")
+        what = "the file ends before its support vectors: there is no line 'SV'"
+        return self.refuse(what if self.number else "the file is empty")
 
     def _number(self, name: str, text: str) -> float | int:
         try:
@@ -420,7 +417,9 @@ class _Reader:
             self.refuse("a support vector of a precomputed kernel is 0:serial number")
         index, value = self._entry(parts[0])
         if index != 0 or not value.is_integer() or not 1 <= value <= LARGEST:
-            self.refuse(f"a support vector of a precomputed kernel is 0:serial, not {parts[0]!r:.50}")
+            self.refuse(
+                f"a support vector of a precomputed kernel is 0:serial, not {parts[0]!r:.50}"
+            )
         vectors.columns.append(int(value) - 1)
         vectors.largest = max(vectors.largest, int(value))
 

@@ -112,13 +112,11 @@ def _transformers(step: Any) -> list[Any]:
 
 
 def affine(step: Any) -> Affine | None:
-    """Return a transformer as a map of each feature by itself, None where it is not one."""
+    """Return a transformer as x ↦ (x − shift)·factor (before clipping), None where it is not so."""
     if isinstance(step, ColumnEncoder):
         if any(words is not None for words in step.categories_):
             return None
         return Affine(step.mean_, 1.0 / step.scale_)
-    if getattr(step, "clip", False):
-        return None
     n = getattr(step, "n_features_in_", 0)
     zero, one = np.zeros(n), np.ones(n)
     if isinstance(step, StandardScaler):

@@ -42,9 +42,7 @@ OPSETS = {"": 18, "ai.onnx.ml": 3}
 LARGEST = 2**31 - 2**20
 
 
-def to_onnx(
-    model: Any, *, dtype: Literal["float64", "float32"] = "float64"
-) -> onnx.ModelProto:
+def to_onnx(model: Any, *, dtype: Literal["float64", "float32"] = "float64") -> onnx.ModelProto:
     """Return a model as an ONNX graph that says the same labels and scores.
 
     Inputs are one tensor ``X`` of shape (n, n_features); or, where a `ColumnEncoder` has columns of
@@ -112,8 +110,7 @@ def register_onnx() -> None:
         from skl2onnx import update_registered_converter
     except ImportError as error:
         raise ImportError(
-            "Export to ONNX needs skl2onnx, which is not installed: "
-            'pip install "maxmargin[onnx]"'
+            'Export to ONNX needs skl2onnx, which is not installed: pip install "maxmargin[onnx]"'
         ) from error
     for estimator in CLASSIFIERS:
         update_registered_converter(
@@ -310,7 +307,12 @@ class _Graph:
         self.scope, self.container = scope, container
 
     def node(
-        self, kind: str, *inputs: str, output: str | None = None, op_domain: str = "", **options: Any
+        self,
+        kind: str,
+        *inputs: str,
+        output: str | None = None,
+        op_domain: str = "",
+        **options: Any,
     ) -> str:
         """Add an operator; return the name of what it computes."""
         output = output or self.scope.get_unique_variable_name(kind.lower())
@@ -375,7 +377,7 @@ def _score_nodes(graph: _Graph, scores: Planes | Expansion, X: str) -> str:
     else:
         kernel, weights = scores.kernel, scores.coefficients
         while isinstance(kernel, Scaled):
-            kernel, weights = kernel.kernel, kernel.factor * weights
+            weights, kernel = kernel.factor * weights, kernel.kernel
         values = _KernelNodes(graph, X, _dense(scores.vectors)).of(kernel)
         product = graph.product(values, weights.T)
     return graph.node("Add", product, graph.constant(scores.b))
@@ -404,8 +406,8 @@ class _KernelNodes:
             if isinstance(kernel, kind):
                 return method(self, kernel)  # type: ignore[operator, no-any-return]
         raise TypeError(
-            f"{kernel!r} is no formula of x and z, and cannot be written as ONNX: use linear, poly, "
-            "rbf, sigmoid, or sums and products of them."
+            f"{kernel!r} is no formula of x and z, and cannot be written as ONNX: use linear, "
+            "poly, rbf, sigmoid, or sums and products of them."
         )
 
     def _dot(self, factor: float) -> str:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import fields
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,9 +44,10 @@ __all__ = ["CERTIFICATES", "Decoder", "Encoder"]
 
 JSON = Any
 
-DTYPES = frozenset(
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
-)
+DTYPES = {
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+    "float32", "float64",
+}  # fmt: skip
 CERTIFICATES: tuple[type, ...] = (
     SeparationCertificate,
     LeastSquaresCertificate,
@@ -58,7 +59,9 @@ KERNELS: tuple[type, ...] = (
     Linear, Polynomial, RBF, Sigmoid, Precomputed, Sum, Product, Scaled,
 )  # fmt: skip
 SCHEDULES: tuple[type, ...] = (Constant, Harmonic)
-RECORDS = {record.__name__: record for record in (*CERTIFICATES, *KERNELS, *SCHEDULES, Trace)}
+RECORDS: dict[str, Any] = {
+    record.__name__: record for record in (*CERTIFICATES, *KERNELS, *SCHEDULES, Trace)
+}
 SPARSE = {"csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}
 # Values within values: more is a mistake, or meant to exhaust the stack.
 DEEPEST = 64
@@ -107,7 +110,10 @@ class Encoder:
 
     def _dict(self, value: dict[Any, Any], where: str, depth: int) -> JSON:
         items = [
-            [self.encode(key, f"a key of {where}", depth), self.encode(v, f"{where}[{key!r}]", depth)]
+            [
+                self.encode(key, f"a key of {where}", depth),
+                self.encode(v, f"{where}[{key!r}]", depth),
+            ]
             for key, v in value.items()
         ]
         return {"$": "dict", "items": items}
@@ -158,7 +164,7 @@ class Encoder:
         return name
 
     # Subclasses before the classes they belong to: a Status is a str, True an int.
-    _methods: dict[Any, Callable[[Encoder, Any, str, int], JSON]] = {
+    _methods: ClassVar[dict[Any, Callable[[Encoder, Any, str, int], JSON]]] = {
         type(None): _plain,
         Status: _status,
         str: _text,
@@ -271,7 +277,9 @@ class Decoder:
 
     def _csr(self, value: dict[str, JSON], kind: Any) -> Any:
         shape = _shape(value.get("shape"))
-        data, indices, indptr = (self._tensor(value, part) for part in ("data", "indices", "indptr"))
+        data, indices, indptr = (
+            self._tensor(value, part) for part in ("data", "indices", "indptr")
+        )
         if len(shape) != 2 or any(part.ndim != 1 for part in (data, indices, indptr)):
             raise InconsistentModelError(f"a sparse matrix of shape {shape} has no three vectors")
         if any(part.dtype not in (np.int32, np.int64) for part in (indices, indptr)):
@@ -297,7 +305,7 @@ class Decoder:
     def _unproved(self, value: dict[str, JSON], depth: int) -> Unproved:
         return Unproved(self._part(value, "program", str))
 
-    _methods: dict[str, Callable[[Decoder, dict[str, JSON], int], Any]] = {
+    _methods: ClassVar[dict[str, Callable[[Decoder, dict[str, JSON], int], Any]]] = {
         "float": _float,
         "Status": _status,
         "scalar": _scalar,
@@ -313,7 +321,9 @@ def _check_record(record: type, values: dict[str, Any]) -> None:
     """Check what the record itself takes on trust."""
     if record is Trace:
         arrays = values.values()
-        good = all(isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype.kind in "if" for a in arrays)
+        good = all(
+            isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype.kind in "if" for a in arrays
+        )
         good = good and len({a.size for a in arrays}) == 1
     elif record in (Sum, Product):
         parts = values["parts"]

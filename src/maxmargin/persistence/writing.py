@@ -29,9 +29,9 @@ def replacing(path: PathLike) -> Iterator[str]:
     # As of any new file, the permissions are what the umask leaves.
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
+        mode = stat.S_IMODE(os.stat(temporary).st_mode) if mode is None else mode
         yield temporary
-        if mode is not None:
-            os.chmod(temporary, mode)
+        os.chmod(temporary, mode)  # who wrote it may have put another file in its place
         _to_disk(temporary, os.O_RDWR)
         os.replace(temporary, target)
     except BaseException:

@@ -16,7 +16,22 @@ from .separability import SeparabilityDisplay, separability
 from .support import SupportDisplay, support
 
 __all__ = [
-    "AnimationDisplay", "BoundaryDisplay", "ComparisonDisplay", "ConvergenceDisplay", "GramDisplay", "MarginsDisplay",
-    "PathDisplay", "SeparabilityDisplay", "SupportDisplay", "animate", "boundary", "comparison", "convergence",
-    "gram", "margins", "path", "separability", "support",
-]  # fmt: skip
+    "AnimationDisplay",
+    "BoundaryDisplay",
+    "ComparisonDisplay",
+    "ConvergenceDisplay",
+    "GramDisplay",
+    "MarginsDisplay",
+    "PathDisplay",
+    "SeparabilityDisplay",
+    "SupportDisplay",
+    "animate",
+    "boundary",
+    "comparison",
+    "convergence",
+    "gram",
+    "margins",
+    "path",
+    "separability",
+    "support",
+]

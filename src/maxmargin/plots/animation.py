@@ -11,26 +11,30 @@ import numpy as np
 from matplotlib.animation import FuncAnimation, HTMLWriter, PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import LineCollection, PathCollection, QuadMesh
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from ..samples import Floats, Integers
-from .boundary import SQUARE, Grid, strip_heights
+from .boundary import Grid
 from .canvas import (
     INK,
     Bools,
     class_handles,
     draw_classes,
+    limits_of,
     line_handle,
     lines,
+    mark_handle,
     number,
     pale,
+    set_frame,
     set_legend,
     size_of,
-    span,
+    strip_heights,
 )
 from .model import Model
 from .steps import Moment, run_of
@@ -53,12 +57,15 @@ class Frame:
         On the lattice of the picture.
     wrong : ndarray of bool of shape (n,)
         Samples not strictly on their side.
+    moved : ndarray of int
+        The sample being corrected, or the pair whose α moved.
     moment : Moment
-        Its b, w or α, and the sample being corrected.
+        Its b, w or α.
     """
 
     g: Floats
     wrong: Bools
+    moved: Integers
     moment: Moment
 
 
@@ -102,7 +109,7 @@ class AnimationDisplay:
     figure_: Figure = field(init=False)
     ax_: Axes = field(init=False)
     title_: Text = field(init=False)
-    regions_: QuadMesh = field(init=False)
+    regions_: AxesImage = field(init=False)
     boundary_: LineCollection = field(init=False)
     band_: LineCollection = field(init=False)
     points_: list[PathCollection] = field(init=False)
@@ -120,16 +127,14 @@ class AnimationDisplay:
         """Change the figure to frame k; return the artists."""
         frame, x, y = self.frames[k], self.grid.x, self.grid.y
         moment = frame.moment
-        self.regions_.set_array((frame.g >= 0).astype(float))
+        self.regions_.set_data((frame.g >= 0).astype(float))
         here = Grid(x, y, frame.g[None], np.zeros_like(frame.g, dtype=np.int64))
         self.boundary_.set_segments(here.contour(frame.g, 0.0))
         levels = (-1.0, 1.0) if self.has_band else ()
         self.band_.set_segments([line for a in levels for line in here.contour(frame.g, a)])
         self._size_points(moment)
-        wrong = self.points[frame.wrong]
-        self.wrong_.set_offsets(wrong if len(wrong) else np.empty((0, 2)))
-        at = np.empty((0, 2)) if moment.sample is None else self.points[[moment.sample]]
-        self.sample_.set_offsets(at)
+        self.wrong_.set_offsets(self.points[frame.wrong])
+        self.sample_.set_offsets(self.points[frame.moved])
         self.title_.set_text(self._words(k))
         return [self.regions_, self.boundary_, self.band_, *self.points_, self.wrong_, self.sample_]
 
@@ -153,9 +158,12 @@ class AnimationDisplay:
         FigureCanvasAgg(self.figure_)
         ax = self.ax_ = self.figure_.subplots()
         x, y, n = self.grid.x, self.grid.y, len(self.points)
-        self.regions_ = ax.pcolormesh(
-            x, y, np.zeros((y.size, x.size)), shading="nearest", vmin=-0.5, vmax=1.5, zorder=0,
-            cmap=ListedColormap([pale(0), pale(1)]), rasterized=True,
+        # Pixels have their middle at the points of the lattice.
+        half_x, half_y = (x[1] - x[0]) / 2, (y[1] - y[0]) / 2
+        self.regions_ = ax.imshow(
+            np.zeros((y.size, x.size)), vmin=-0.5, vmax=1.5, zorder=0, origin="lower",
+            cmap=ListedColormap([pale(0), pale(1)]), interpolation="nearest", aspect="auto",
+            extent=(x[0] - half_x, x[-1] + half_x, y[0] - half_y, y[-1] + half_y),
         )  # fmt: skip
         self.boundary_ = lines(ax, [], INK, "-", 2.0, zorder=1.5)
         self.band_ = lines(ax, [], INK, (0, (5, 3)), 1.1, zorder=1.5)
@@ -165,15 +173,8 @@ class AnimationDisplay:
             [], [], s=5.0 * area, facecolors="none", edgecolors=INK, linewidths=2.4, zorder=5
         )
         self.wrong_ = ax.scatter([], [], s=0.8 * area, c=INK, marker="x", linewidths=1.2, zorder=4)
-        ax.set_xlim(x[0], x[-1])
-        ax.set_ylim(y[0], y[-1])
-        ratio = (y[-1] - y[0]) / (x[-1] - x[0])
-        if not self.is_strip and SQUARE[0] <= ratio <= SQUARE[1]:
-            ax.set_aspect("equal", adjustable="box")
-        if self.is_strip:
-            ax.set_yticks([0, 1], self.names)
-        ax.set_xlabel(self.labels[0])
-        ax.set_ylabel(self.labels[1])
+        limits = (x[0], x[-1]), (y[0], y[-1])
+        set_frame(ax, limits, self.labels, self.names if self.is_strip else ())
         self.title_ = ax.set_title(self._words(len(self) - 1), fontsize="medium")
         set_legend(ax, self._handles())
         # Once laid out, it stays: nothing jumps from frame to frame.
@@ -184,39 +185,33 @@ class AnimationDisplay:
         """Let α be the area of the markers, where the algorithm has one."""
         if moment.alpha is None:
             return
-        alpha = moment.alpha
-        largest = max(
-            float(np.max(frame.moment.alpha.max()) if frame.moment.alpha is not None else 0.0)
-            for frame in self.frames
-        )
-        area = size_of(len(self.points))
-        sizes = area * (0.45 + 2.2 * alpha / (largest or 1.0))
+        known = [frame.moment.alpha for frame in self.frames if frame.moment.alpha is not None]
+        largest = max(float(alpha.max(initial=0.0)) for alpha in known) or 1.0
+        sizes = size_of(len(self.points)) * (0.45 + 2.2 * moment.alpha / largest)
         for code, drawn in enumerate(self.points_):
             drawn.set_sizes(sizes[self.codes == code])
 
     def _words(self, k: int) -> str:
-        frame, last = self.frames[k], k == len(self) - 1
-        parts = [f"{self.name}: step {k + 1} of {len(self)}"]
+        frame = self.frames[k]
+        parts = [f"iteration {frame.moment.iteration}"]
         parts.append(number(int(frame.wrong.sum()), "error"))
-        if last:
-            parts.append("the answer")
+        if k == len(self) - 1:
+            parts = [parts[1], "the answer"]
         elif np.isfinite(frame.moment.objective):
             parts.append(f"objective {frame.moment.objective:.4g}")
-        text = ", ".join(parts)
-        return f"{text}\n{self.note}" if self.note else text
+        text = f"{self.name}: step {k + 1} of {len(self)}\n{', '.join(parts)}"
+        return f"{text}; {self.note}" if self.note else text
 
     def _handles(self) -> list[Line2D]:
         handles = class_handles(self.names)
         handles.append(line_handle("g(x) = 0", width=2.0))
         if self.has_band:
             handles.append(line_handle("g(x) = ±1", "--", width=1.1))
-        if any(frame.moment.sample is not None for frame in self.frames):
-            ring = {"marker": "o", "markerfacecolor": "none", "markersize": 11, "ls": ""}
-            handles.append(Line2D([], [], color=INK, mew=2.2, label="being corrected", **ring))
-        handles.append(Line2D([], [], color=INK, ls="", marker="x", label="on the wrong side"))
+        if any(frame.moved.size for frame in self.frames):
+            handles.append(mark_handle("being moved", "o", size=11, hollow=True, edge=2.2))
+        handles.append(mark_handle("on the wrong side", "x"))
         if any(frame.moment.alpha is not None for frame in self.frames):
-            dots = {"marker": "o", "markersize": 10, "ls": ""}
-            handles.append(Line2D([], [], color="#BBBBBB", label="area: α", **dots))
+            handles.append(mark_handle("area: α", "o", "#BBBBBB", 10))
         return handles
 
 
@@ -300,12 +295,10 @@ def _compute(
     run = run_of(model, X, y, max_frames)
     codes = model.codes(y)
     points = view.flatten(table.numbers)
-    padding = 0.2 if len(points) <= 10 else 0.08
-    (left, right), (bottom, top) = span(points[:, 0], padding), span(points[:, 1], padding)
+    limits = limits_of(points, 2 if view.is_strip else 0)
     if view.is_strip:
-        points[:, 1] = codes + strip_heights(len(codes))
-        bottom, top = -0.5, 1.5
-    x, up = np.linspace(left, right, resolution), np.linspace(bottom, top, resolution)
+        points[:, 1] = strip_heights(codes)
+    x, up = (np.linspace(*of_axis, resolution) for of_axis in limits)
     lattice = np.column_stack([part.ravel() for part in np.meshgrid(x, up)])
     on_lattice = run.evaluator(model.transform(table.fill(view.lift(lattice))))
     on_samples = run.evaluator(run.X)
@@ -313,9 +306,10 @@ def _compute(
         Frame(
             on_lattice(moment).reshape(resolution, resolution),
             run.signs * on_samples(moment) <= 0,
+            _moved(moment, before),
             moment,
         )
-        for moment in run.moments
+        for before, moment in zip([None, *run.moments], run.moments, strict=False)
     ]
     nothing = np.zeros((resolution, resolution), dtype=np.int64)
     return AnimationDisplay(
@@ -324,3 +318,15 @@ def _compute(
         labels=view.labels, note=view.note, has_band=model.is_machine, is_strip=view.is_strip,
         fps=fps,
     )  # fmt: skip
+
+
+def _moved(moment: Moment, before: Moment | None) -> Integers:
+    """Return the row that was corrected, or the two whose α moved, where they are no more."""
+    if moment.sample is not None:
+        return np.array([moment.sample])
+    nothing = np.empty(0, dtype=np.int64)
+    if moment.alpha is None or (before is not None and before.alpha is None):
+        return nothing
+    last = 0.0 if before is None else before.alpha
+    changed = np.flatnonzero(moment.alpha != last)
+    return changed if changed.size <= 2 else nothing

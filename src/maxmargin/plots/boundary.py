@@ -26,22 +26,25 @@ from .canvas import (
     colour,
     draw_classes,
     figure_of,
+    is_square,
+    limits_of,
     line_handle,
     lines,
+    mark_handle,
     number,
     one_axes,
     pale,
+    set_frame,
     set_legend,
     set_title,
     size_of,
     some_rows,
-    span,
+    strip_heights,
 )
 from .model import Model, described
 from .view import Projection, Table, View, on_view, view_of
 
 MOST_SLACKS = 300  # lines of slack: more are a thicket
-SQUARE = (0.4, 1.6)  # height over width of data drawn in equal units
 MOST_RINGS = 300  # support vectors that keep their place where samples are left out
 
 
@@ -217,16 +220,8 @@ class BoundaryDisplay:
 
     def _frame(self, ax: Axes) -> None:
         x, y = self.grid.x, self.grid.y
-        ax.set_xlim(x[0], x[-1])
-        ax.set_ylim(y[0], y[-1])
-        ratio = (y[-1] - y[0]) / (x[-1] - x[0])
-        if not self.is_strip and SQUARE[0] <= ratio <= SQUARE[1]:
-            # Right angles look right, where that costs no room.
-            ax.set_aspect("equal", adjustable="box")
-        ax.set_xlabel(self.labels[0])
-        ax.set_ylabel(self.labels[1])
-        if self.is_strip:
-            ax.set_yticks(range(len(self.names)), self.names)
+        limits = (x[0], x[-1]), (y[0], y[-1])
+        set_frame(ax, limits, self.labels, self.names if self.is_strip else ())
         set_title(ax, self.title, self.note)
 
     def _handles(self) -> list[Line2D]:
@@ -244,12 +239,11 @@ class BoundaryDisplay:
         if self.band:
             handles.append(line_handle("g(x) = ±1", "--", width=1.1))
         if self.is_support.any():
-            ring = {"marker": "o", "markerfacecolor": "none", "markersize": 9}
-            handles.append(Line2D([], [], ls="", color=INK, label="support vector", **ring))
+            handles.append(mark_handle("support vector", "o", size=9, hollow=True))
         if len(self.slacks):
             handles.append(line_handle("slack", "-", FAINT, 0.9))
         if self.is_wrong.any():
-            handles.append(Line2D([], [], ls="", color=INK, marker="x", label="misclassified"))
+            handles.append(mark_handle("misclassified", "x"))
         return handles
 
 
@@ -354,7 +348,7 @@ def _compute(
     points = view.flatten(table.numbers[rows])
     shown = codes[rows]
     if view.is_strip:
-        points[:, 1] = shown + strip_heights(len(shown))
+        points[:, 1] = strip_heights(shown)
     grid = _grid(model, table, view, points, resolution)
     boundaries, pairs = _planes(model, grid)
     has_band = model.is_machine and model.binary
@@ -372,18 +366,9 @@ def _compute(
     )  # fmt: skip
 
 
-def strip_heights(n: int) -> Floats:
-    """Heights within a strip: the same every time, and spread evenly."""
-    return 0.5 * ((np.arange(n) * 0.6180339887498949) % 1.0 - 0.5)
-
-
 def _grid(model: Model, table: Table, view: View, points: Floats, resolution: int) -> Grid:
-    padding = 0.2 if len(points) <= 10 else 0.08
-    low_x, high_x = span(points[:, 0], padding)
-    low_y, high_y = span(points[:, 1], padding)
-    if view.is_strip:
-        low_y, high_y = -0.5, len(model.classes) - 0.5
-    x, y = np.linspace(low_x, high_x, resolution), np.linspace(low_y, high_y, resolution)
+    limits = limits_of(points, len(model.classes) if view.is_strip else 0)
+    x, y = (np.linspace(*of_axis, resolution) for of_axis in limits)
     across, up = np.meshgrid(x, y)
     scores, codes = on_view(model, table, view, np.column_stack([across.ravel(), up.ravel()]))
     shape = (resolution, resolution)
@@ -444,9 +429,9 @@ def _slacks(grid: Grid, view: View, points: Floats, codes: Integers, margins: Fl
 
 
 def _scale(grid: Grid) -> Floats:
-    """Units in which near is near: those of the picture, or of the data where it is not skewed."""
+    """Units in which near is near: those of the data where they are equal, else the picture's."""
     wide = np.array([np.ptp(grid.x), np.ptp(grid.y)])
-    return np.ones(2) if SQUARE[0] <= wide[1] / wide[0] <= SQUARE[1] else wide
+    return np.ones(2) if is_square(((0.0, wide[0]), (0.0, wide[1]))) else wide
 
 
 def nearest_on(points: Floats, segments: Floats, scale: Floats) -> Floats:

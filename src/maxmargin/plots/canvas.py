@@ -26,6 +26,7 @@ INK = "#222222"
 FAINT = "#8A8A8A"
 WRONG = "#D55E00"
 
+SQUARE = (0.4, 1.6)  # height over width of data drawn in equal units
 MOST_POINTS = 2000  # samples drawn: more only hide each other
 WIDTH = 72  # characters of a title's line on a figure of the usual width
 
@@ -117,23 +118,34 @@ def draw_classes(
     return drawn
 
 
-def class_handles(names: Sequence[str], counts: Sequence[int] | None = None) -> list[Line2D]:
+def class_handles(names: Sequence[str]) -> list[Line2D]:
     """Return legend entries of the classes."""
-    texts = (
-        list(names)
-        if counts is None
-        else [f"{a} ({n:,})" for a, n in zip(names, counts, strict=True)]
-    )
     return [
         Line2D(
             [], [], linestyle="", marker=marker(code), color=colour(code), markersize=7,
-            markeredgecolor="white", label=text,
+            markeredgecolor="white", label=name,
         )
-        for code, text in enumerate(names)
+        for code, name in enumerate(names)
     ]  # fmt: skip
 
 
-def line_handle(label: str, style: str = "-", ink: str = INK, width: float = 1.5) -> Line2D:
+def mark_handle(
+    label: str,
+    shape: str,
+    ink: str = INK,
+    size: float = 7.0,
+    *,
+    hollow: bool = False,
+    edge: float = 1.0,
+) -> Line2D:
+    """Return a legend entry of a marker, filled or only its edge."""
+    return Line2D(
+        [], [], linestyle="", marker=shape, color=ink, markersize=size, markeredgewidth=edge,
+        markerfacecolor="none" if hollow else ink, label=label,
+    )  # fmt: skip
+
+
+def line_handle(label: str, style: Any = "-", ink: str = INK, width: float = 1.5) -> Line2D:
     """Return a legend entry of a line."""
     return Line2D([], [], linestyle=style, color=ink, linewidth=width, label=label)
 
@@ -144,11 +156,13 @@ def lines(
     ink: Any = INK,
     style: Any = "-",
     width: float = 1.5,
-    **place: Any,
+    *,
+    zorder: float = 2.0,
+    alpha: float | None = None,
 ) -> LineCollection:
     """Draw polylines as one artist, which leaves the limits alone."""
     drawn = LineCollection(
-        list(pieces), colors=ink, linestyles=style, linewidths=width, capstyle="butt", **place
+        list(pieces), colors=ink, linestyles=style, linewidths=width, zorder=zorder, alpha=alpha
     )
     ax.add_collection(drawn, autolim=False)
     return drawn
@@ -180,6 +194,41 @@ def span(values: Floats, padding: float = 0.08) -> tuple[float, float]:
     if width <= 1e-12 * max(abs(low), abs(high)):
         width = max(abs(low), 1.0)
     return low - padding * width, high + padding * width
+
+
+def limits_of(
+    points: Floats, strip_of: int = 0, padding: float | None = None
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the limits of both axes around points: more room around few of them.
+
+    ``strip_of`` is the number of classes where the heights are strips, one a class.
+    """
+    room = padding if padding is not None else (0.2 if len(points) <= 10 else 0.08)
+    up = (-0.5, strip_of - 0.5) if strip_of else span(points[:, 1], room)
+    return span(points[:, 0], room), up
+
+
+def strip_heights(codes: Integers) -> Floats:
+    """Return heights of samples of one feature in the strip of their class: spread evenly."""
+    return codes + 0.5 * ((np.arange(len(codes)) * 0.6180339887498949) % 1.0 - 0.5)
+
+
+def is_square(limits: Any) -> bool:
+    """Whether equal units on both axes cost no room: right angles then look right."""
+    (left, right), (bottom, top) = limits
+    return SQUARE[0] <= (top - bottom) / (right - left) <= SQUARE[1]
+
+
+def set_frame(ax: Axes, limits: Any, labels: tuple[str, str], strips: Sequence[str] = ()) -> None:
+    """Set limits and labels; ``strips`` are the classes whose strips the heights are."""
+    ax.set_xlim(*limits[0])
+    ax.set_ylim(*limits[1])
+    if strips:
+        ax.set_yticks(range(len(strips)), list(strips))
+    elif is_square(limits):
+        ax.set_aspect("equal", adjustable="box")
+    ax.set_xlabel(labels[0])
+    ax.set_ylabel(labels[1])
 
 
 def number(n: int, of_what: str) -> str:

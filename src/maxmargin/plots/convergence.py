@@ -13,12 +13,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from ..samples import Floats, Integers
-from .canvas import INK, colour, figure_of, marker, set_legend, several_axes
+from .canvas import INK, colour, figure_of, marker, set_legend, set_title, several_axes
+from .canvas import number as count
 from .model import Model, kernel_in_words
 
 Against = Literal["iteration", "seconds"]
 LEAST_GAP = 1e-16  # a gap that rounding made 0 or less is drawn there
-STYLES = ("-", "--", "-.", ":")
+STYLES: tuple[Any, ...] = ("-", "--", "-.", ":")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +126,8 @@ class ConvergenceDisplay:
 
     def _draw(self, number: int, course: Course) -> None:
         at = course.iteration if self.against == "iteration" else course.seconds
-        # The first ones are wider: equal courses do not hide each other.
-        width = max(1.2, 2.8 - 0.8 * number)
+        # The first of several are wider: equal courses do not hide each other.
+        width = max(1.2, 2.8 - 0.8 * number) if len(self.courses) > 1 else 1.6
         style: dict[str, Any] = {
             "color": colour(number), "marker": marker(number), "linewidth": width,
             "markersize": 3.5 + width if at.size <= 40 else 0.0, "markeredgecolor": "white",
@@ -154,6 +155,7 @@ class ConvergenceDisplay:
             middle.set_yscale("log")
             middle.set_ylabel("relative gap")
             middle.grid(axis="y", color="#E5E5E5")
+        set_title(top, self._words())
         bottom.set_ylabel("errors")
         bottom.set_ylim(bottom=min(0.0, bottom.get_ylim()[0]))
         bottom.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
@@ -167,6 +169,15 @@ class ConvergenceDisplay:
         right = max(ax.get_xlim()[1] for ax in self.axes_)
         for ax in self.axes_:
             ax.set_xlim(left, right)
+
+    def _words(self) -> str:
+        if len(self.courses) > 1:
+            return "the dual rises to the primal" if self.knows_gap else "criterion and errors"
+        (course,) = self.courses
+        passes = count(len(course.iteration), "iteration")
+        if not course.knows_gap:
+            return f"{course.name}: {passes}, {count(int(course.errors[-1]), 'error')} in the last"
+        return f"{course.name}: relative gap {course.gap[-1]:.1e} after {passes}"
 
     def _handles(self) -> list[Line2D]:
         handles = [

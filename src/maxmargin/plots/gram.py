@@ -227,7 +227,7 @@ def gram(
     >>> X, y = mm.datasets.load_xor(return_X_y=True)
     >>> display = gram(mm.kernels.Polynomial(2, coef0=1.0), X, y, axes=Figure().subplots(1, 2))
     >>> print(display.spectrum.round(6))
-    [16. 8. 8. 4.]
+    [12.  8.  8.  8.]
     """
     return GramDisplay.from_kernel(kernel, X, y, axes=axes, max_rows=max_rows)
 

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Polygon
 
 from ..samples import Floats, Integers
-from .boundary import SQUARE, Grid
+from .boundary import Grid
 from .canvas import (
     INK,
     PALETTE,
@@ -22,9 +22,12 @@ from .canvas import (
     class_handles,
     draw_classes,
     figure_of,
+    limits_of,
     line_handle,
     lines,
+    mark_handle,
     number,
+    set_frame,
     set_legend,
     set_title,
     several_axes,
@@ -148,7 +151,7 @@ class PathDisplay:
             )
             ax.annotate("w", tip, xytext=(5, 3), textcoords="offset points", style="italic")
         self.points_ = draw_classes(ax, self.points, self.codes, 2)
-        _window(ax, self.limits, self.labels)
+        set_frame(ax, self.limits, self.labels)
         set_title(ax, self.title, width=58)
 
     def _draw_weights(self, ax: Axes) -> None:
@@ -163,12 +166,20 @@ class PathDisplay:
         ax.axhline(0.0, color="#CCCCCC", linewidth=0.8, zorder=0)
         ax.axvline(0.0, color="#CCCCCC", linewidth=0.8, zorder=0)
         self.start_ = ax.scatter(
-            *w[0], s=60, facecolors="white", edgecolors=INK, linewidths=1.5, zorder=4
+            w[0, 0], w[0, 1], s=60, facecolors="white", edgecolors=INK, linewidths=1.5, zorder=4
         )
         self.end_ = ax.scatter(
-            *w[-1], s=170, marker="*", c=WRONG, edgecolors="white", linewidths=0.8, zorder=5
+            w[-1, 0],
+            w[-1, 1],
+            s=170,
+            marker="*",
+            c=WRONG,
+            edgecolors="white",
+            linewidths=0.8,
+            zorder=5,
         )
-        _window(ax, self.window, self.weight_labels)
+        set_frame(ax, self.window, self.weight_labels)
+        ax.locator_params(nbins=6)
         found = "all samples right" if len(self.solutions) > 2 else "no w has all samples right"
         set_title(ax, f"weight space, b = {self.biases[-1]:.3g}: {found}", width=58)
 
@@ -177,23 +188,20 @@ class PathDisplay:
         if not 2 <= len(w) <= MOST_ARROWS:
             return
         # Heads halfway, so that those of short steps do not pile up at the ends.
-        shades = _shades(len(w) - 1)
-        for start, end, shade in zip(w[:-1], w[1:], shades, strict=True):
-            ax.annotate(
-                "", start + 0.55 * (end - start), start,
-                arrowprops={"arrowstyle": "-|>", "color": shade, "lw": 1.2, "shrinkA": 0, "shrinkB": 0},
-                zorder=3,
-            )  # fmt: skip
+        for start, end, shade in zip(w[:-1], w[1:], _shades(len(w) - 1), strict=True):
+            look = {"arrowstyle": "-|>", "color": shade, "lw": 1.2, "shrinkA": 0, "shrinkB": 0}
+            halfway = start + 0.55 * (end - start)
+            ax.annotate("", halfway, start, arrowprops=look, zorder=3)
 
     def _handles(self) -> list[Any]:
         handles: list[Any] = class_handles(self.names)
         if len(self.planes) > 1:
             handles.append(line_handle("plane, early", "-", str(_shades(9)[0])))
-        handles.append(line_handle("plane, at the end", width=2.2))
-        start = {"marker": "o", "markerfacecolor": "white", "markeredgecolor": INK}
-        handles.append(Line2D([], [], color="#9A9A9A", label="way of w, its start", **start))
-        star = {"marker": "*", "markersize": 11, "ls": ""}
-        handles.append(Line2D([], [], color=WRONG, label="its end", **star))
+        last = "plane, at the end" + ("" if self.planes[-1] else " (outside)")
+        handles.append(line_handle(last, width=2.2))
+        handles.append(line_handle("way of w", "-", "#9A9A9A", 1.0))
+        handles.append(mark_handle("its start", "o", hollow=True, edge=1.5))
+        handles.append(mark_handle("its end", "*", WRONG, 11))
         if self.solutions_ is not None:
             text = "w with all samples right"
             handles.append(Patch(facecolor=(SOLUTIONS, 0.2), edgecolor=SOLUTIONS, label=text))
@@ -292,8 +300,7 @@ def _compute(
     cls: type[PathDisplay], model: Model, table: Table, run: Run, codes: Integers
 ) -> PathDisplay:
     points = table.rows(np.arange(table.n_samples))
-    padding = 0.25 if len(points) <= 10 else 0.1
-    limits = np.array([span(points[:, 0], padding), span(points[:, 1], padding)])
+    limits = np.array(limits_of(points))
     grid, evaluate = _lattice(model, table, run, limits)
     chosen = thinned(run.moments, MOST_PLANES)
     planes = [grid.contour(evaluate(moment).reshape(2, 2), 0.0) for moment in chosen]
@@ -330,7 +337,7 @@ def _way(run: Run) -> tuple[Floats, Floats]:
     weights = np.array([run.weights(moment) for moment in moments])
     biases = np.array([moment.b for moment in moments])
     machine = run.model.machine
-    if getattr(machine, "init", "") == "zeros" and not machine.warm_start:
+    if getattr(machine, "init", "") == "zeros" and not getattr(machine, "warm_start", False):
         weights, biases = np.vstack([np.zeros(2), weights]), np.append(0.0, biases)
     return weights, biases
 
@@ -359,13 +366,3 @@ def _title(model: Model, run: Run, shown: int) -> str:
 def _shades(n: int) -> list[str]:
     """Return greys from faint to strong."""
     return [f"{level:.3f}" for level in np.linspace(0.82, 0.3, max(n, 1))]
-
-
-def _window(ax: Axes, limits: Floats, labels: tuple[str, str]) -> None:
-    ax.set_xlim(*limits[0])
-    ax.set_ylim(*limits[1])
-    width, height = np.diff(limits, axis=1).ravel()
-    if SQUARE[0] <= height / width <= SQUARE[1]:
-        ax.set_aspect("equal", adjustable="box")
-    ax.set_xlabel(labels[0])
-    ax.set_ylabel(labels[1])

@@ -16,7 +16,6 @@ from scipy.spatial import ConvexHull, QhullError
 
 from ..gordan import Separability
 from ..samples import Floats, Integers
-from .boundary import SQUARE, strip_heights
 from .canvas import (
     FAINT,
     INK,
@@ -25,14 +24,17 @@ from .canvas import (
     colour,
     draw_classes,
     figure_of,
+    limits_of,
     line_handle,
     lines,
+    mark_handle,
     number,
     one_axes,
+    set_frame,
     set_legend,
     set_title,
     some_rows,
-    span,
+    strip_heights,
 )
 from .view import SOME, Table, principal
 
@@ -148,20 +150,13 @@ class SeparabilityDisplay:
         threads = [np.array([self.points[row], self.common]) for row in self.used]
         self.combination_ = lines(ax, threads, INK, ":", 1.2, zorder=2.5)
         self.common_ = ax.scatter(
-            *self.common, s=190, marker="*", c=INK, edgecolors="white", linewidths=0.8, zorder=6
-        )
+            self.common[0], self.common[1], s=190, marker="*", c=INK, edgecolors="white",
+            linewidths=0.8, zorder=6,
+        )  # fmt: skip
 
     def _frame(self, ax: Axes) -> None:
-        low, high = _limits(self.points, self.is_strip)
-        ax.set_xlim(low[0], high[0])
-        ax.set_ylim(low[1], high[1])
-        ratio = (high[1] - low[1]) / (high[0] - low[0])
-        if not self.is_strip and SQUARE[0] <= ratio <= SQUARE[1]:
-            ax.set_aspect("equal", adjustable="box")
-        if self.is_strip:
-            ax.set_yticks([0, 1], self.names)
-        ax.set_xlabel(self.labels[0])
-        ax.set_ylabel(self.labels[1])
+        limits = limits_of(self.points, 2 if self.is_strip else 0)
+        set_frame(ax, limits, self.labels, self.names if self.is_strip else ())
         set_title(ax, self.title, self.note)
 
     def _handles(self) -> list[Line2D]:
@@ -171,9 +166,8 @@ class SeparabilityDisplay:
             widest = np.isfinite(self.report.margin_bound)
             handles.append(line_handle("widest band" if widest else "its margin", "--", width=1.1))
         if self.common is not None:
-            star = Line2D([], [], linestyle="", marker="*", markersize=12, color=INK)
-            star.set_label("common point")
-            handles += [star, line_handle("combination of", ":", FAINT, 1.2)]
+            handles.append(mark_handle("common point", "*", size=12))
+            handles.append(line_handle("combination of", ":", FAINT, 1.2))
         return handles
 
 
@@ -241,7 +235,7 @@ def _compute(
     points = np.asarray(table.numbers @ basis, dtype=float) + offset
     strip = table.n_features == 1
     if strip:
-        points[:, 1] = codes + strip_heights(codes.size)
+        points[:, 1] = strip_heights(codes)
     common = None if report.common_point is None else report.common_point @ basis + offset
     if strip and common is not None:
         common[1] = 0.5
@@ -290,7 +284,7 @@ def _lines(
     # Points p of the picture are xB + offset: w lies in the span of B's columns.
     w = plane.w @ basis
     b = plane.b - float(w @ offset)
-    low, high = _limits(points, strip)
+    low, high = np.array(limits_of(points, 2 if strip else 0)).T
     reach = 2.0 * float(np.linalg.norm(high - low)) + abs(report.margin)
     middle = (low + high) / 2
     foot = middle - (w @ middle + b) * w
@@ -298,14 +292,6 @@ def _lines(
     line = np.array([foot - along, foot + along])
     aside = report.margin * w
     return line, np.array([line - aside, line + aside])
-
-
-def _limits(points: Floats, strip: bool) -> tuple[Floats, Floats]:
-    padding = 0.2 if len(points) <= 10 else 0.08
-    (x, right), (y, top) = span(points[:, 0], padding), span(points[:, 1], padding)
-    if strip:
-        y, top = -0.5, 1.5
-    return np.array([x, y]), np.array([right, top])
 
 
 def _interval(points: Floats, codes: Integers, code: int) -> Floats:

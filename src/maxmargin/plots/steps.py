@@ -132,8 +132,8 @@ def _again(machine: Any, X: Any, y: Any, **options: Any) -> tuple[Any, list[Step
     """Fit a new one of the same parameters, with somebody watching every update."""
     recorder = Recorder(every_update=True)
     given = machine.get_params(deep=False)
-    given |= {"callback": recorder, "warm_start": False, "verbose": False} | options
-    again = type(machine)(**given)
+    wanted = {"callback": recorder, "warm_start": False, "verbose": False} | options
+    again = type(machine)(**given | {name: wanted[name] for name in wanted if name in given})
     with warnings.catch_warnings():
         # What there is to complain about, the first fit has said.
         warnings.simplefilter("ignore", ConvergenceWarning)

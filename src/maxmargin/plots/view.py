@@ -285,7 +285,7 @@ def principal(X: Any, k: int, orthogonal_to: Floats | None = None) -> Floats:
     Where the rows spread no further, any orthogonal direction will do.
 
     >>> principal(np.array([[0.0, 0.0], [2.0, 0.1]]), 1).round(1).ravel().tolist()
-    [1.0, 0.1]
+    [1.0, 0.0]
     """
     d = X.shape[1]
     given = np.zeros((d, 0)) if orthogonal_to is None else orthogonal_to

@@ -1,0 +1,344 @@
+"""The machine as a whole: how wide its margin is, what holds it, and what it promises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certificate import MarginCertificate
+from ..certificate.plane import PlaneCertificate
+from ..estimators.base import Training
+from ..estimators.linear_svm import LinearSVC
+from ..estimators.svm import NuSVC
+from ..kernels import RBF, Precomputed
+from ..multiclass import OneVsOne
+from ..problem import MarginProblem
+from ..samples import Floats
+from ..solution import Status
+from .checks import AT_BOUND, check_data, check_machine, margin_tolerance, trained
+from .machines import Machine, MeasuredTask, diagonal, supported
+from .text import aligned, if_known
+
+# Samples up to which the whole Gram matrix is looked at for R².
+WHOLE = 2000
+
+
+@dataclass(frozen=True)
+class TaskMargin:
+    """What one machine is worth; see `margin_report`. None is what the data are needed for.
+
+    Parameters
+    ----------
+    name : str
+    norm, width : float
+        ‖w‖ in feature space and 2/‖w‖; nan where an indefinite kernel makes ‖w‖² negative, or a
+        ν-machine found no margin.
+    n_support : int
+    certificate : MarginCertificate
+    status : Status
+    C : float or None
+        Of the fit; for a ν-machine 1/(ρ Σ weights), which is 1/(nρ) without weights.
+    rho : float or None
+        Of a ν-machine: its margin before it was divided by ρ. 0 where it has none.
+    n_samples, n_bound, n_free : int or None
+        Samples of the task; support vectors with α at its upper bound, and all others.
+    margin_errors, support_fraction : float or None
+        Fractions of the samples, weighted by C_i, with y g < 1 and with α > 0: ν lies between.
+    nu : float or None
+        The ν of the ν-machine that this one is, Σα/ΣC_i; None without an upper bound.
+    loo_support : float or None
+        n_support/n_samples, which bounds the leave-one-out error.
+    loo_bound : float or None
+        A second bound of the leave-one-out error, the ξα-estimate.
+    radius : float or None
+        R² of the ξα-estimate.
+    """
+
+    name: str
+    norm: float
+    width: float
+    n_support: int
+    certificate: MarginCertificate
+    status: Status
+    C: float | None = None
+    rho: float | None = None
+    n_samples: int | None = None
+    n_bound: int | None = None
+    n_free: int | None = None
+    margin_errors: float | None = None
+    support_fraction: float | None = None
+    nu: float | None = None
+    loo_support: float | None = None
+    loo_bound: float | None = None
+    radius: float | None = None
+
+    def __str__(self) -> str:
+        lines = [
+            ("margin", self._margin()),
+            ("support", self._support()),
+            ("ν", self._nu()),
+            ("leave one out", self._leave_one_out()),
+            ("proof", f"{self.certificate}; {self.status}"),
+        ]
+        body = [f"  {name:<13}  {text}" for name, text in lines if text]
+        return "\n".join([self.name, *body])
+
+    def _margin(self) -> str:
+        if self.rho == 0.0:
+            return "none: ρ = 0, w = 0 would do as well; use a larger nu, or another kernel"
+        if np.isnan(self.norm):
+            return "none: ‖w‖² is negative, for the kernel is not positive semidefinite"
+        text = f"width 2/‖w‖ = {self.width:.7g}, ‖w‖ = {self.norm:.7g}"
+        if self.rho is not None:
+            text += f"; ρ = {self.rho:.6g}"
+            text += "" if self.C is None else f", the machine of C = {self.C:.6g}"
+        return text
+
+    def _support(self) -> str:
+        text = f"{self.n_support} support vectors"
+        text += "" if self.n_samples is None else f" of {self.n_samples} samples"
+        if self.n_bound is None:
+            return f"{text} (pass X and y for more)"
+        return f"{text}: {self.n_free} free, {self.n_bound} at their bound"
+
+    def _nu(self) -> str:
+        if self.margin_errors is None:
+            return ""
+        middle = "ν" if self.nu is None else f"{self.nu:.4g}"
+        below, above = f"{self.margin_errors:.4g}", f"{self.support_fraction:.4g}"
+        return f"{below} (margin errors) ≤ {middle} ≤ {above} (support vectors)"
+
+    def _leave_one_out(self) -> str:
+        if self.loo_support is None:
+            return ""
+        text = f"error at most {self.loo_support:.4g} (support vectors)"
+        if self.loo_bound is None:
+            return text
+        how = "own term" if self.radius is None else f"ξα, R² = {self.radius:.4g}"
+        return f"{text}, {self.loo_bound:.4g} ({how})"
+
+
+@dataclass(frozen=True)
+class MarginReport:
+    """What a fitted machine is worth, task by task; see `margin_report`.
+
+    Parameters
+    ----------
+    estimator : str
+    tasks : tuple of TaskMargin
+        One for two classes, else one a pair or one a class against the rest.
+    """
+
+    estimator: str
+    tasks: tuple[TaskMargin, ...]
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    @property
+    def width(self) -> float:
+        """2/‖w‖ of the task with the narrowest margin; for two classes the only one."""
+        return float(np.min([task.width for task in self.tasks]))
+
+    @property
+    def norm(self) -> float:
+        """‖w‖ of the task with the narrowest margin."""
+        return float(np.max([task.norm for task in self.tasks]))
+
+    def __str__(self) -> str:
+        if len(self.tasks) == 1:
+            return f"{self.estimator}: {self.tasks[0]}"
+        columns = [
+            ("task", [task.name for task in self.tasks]),
+            ("width", [f"{task.width:.5g}" for task in self.tasks]),
+            ("‖w‖", [f"{task.norm:.5g}" for task in self.tasks]),
+            ("SVs", [str(task.n_support) for task in self.tasks]),
+            ("bound", [if_known(task.n_bound) for task in self.tasks]),
+            ("margin errors", [if_known(task.margin_errors) for task in self.tasks]),
+            ("LOO by SVs", [if_known(task.loo_support) for task in self.tasks]),
+            ("LOO bound", [if_known(task.loo_bound) for task in self.tasks]),
+        ]
+        lines = aligned(columns, left=("task",))
+        worst = max(self.tasks, key=lambda task: _distance(task.certificate))
+        last = f"worst proof, {worst.name}: {worst.certificate}; {worst.status}"
+        return "\n".join([f"{self.estimator}: {len(self)} tasks", *lines, last])
+
+
+def margin_report(
+    clf: Machine, X: Any = None, y: Any = None, sample_weight: Any = None
+) -> MarginReport:
+    """Say how wide the margin is, what holds it, and what that says of new samples.
+
+    The band −1 ≤ g ≤ 1 is 2/‖w‖ wide, ‖w‖² = αᵀQα = Σ_ij α_i y_i α_j y_j K(x_i, x_j). ν, where
+    Σα = ν ΣC_i, lies between the fraction of margin errors and that of support vectors. The
+    leave-one-out error is at most the fraction of support vectors, for the machine does not change
+    when another sample is left out. It is at most that of samples with 2α_i R² + ξ_i ≥ 1 too, where
+    all K(x, x') lie within R² of each other (in feature space about any origin: about 0 or the
+    mean, whichever gives less), provided that the machines left over have a free α (Joachims's
+    ξα-estimate). The squared hinge is there the hard margin of the kernel K + diag 1/(2C_i); a
+    machine without a bias has α_i K(x_i, x_i) ≥ y_i g(x_i) in place of it (Jaakkola, Haussler).
+    These bounds are those of the optimum, for a positive semidefinite kernel; what was found is as
+    near to it as the certificate says.
+    Those of a ν-machine are of the machine of the same C: C_i stays when a sample is left out.
+
+    Recomputed in float64: ‖w‖ from the support vectors and ``dual_coef_``, or from the ``coef_`` of
+    a `LinearSVC`, and with X and y all margins. The certificate is that of the fit.
+
+    Parameters
+    ----------
+    clf : SVC, NuSVC or LinearSVC
+    X, y, sample_weight : optional
+        What it was fitted on, checked as in `support_table`. Without, there are only widths,
+        numbers of support vectors and, unless each pair of classes has its own samples, their
+        fraction. A precomputed kernel needs them, for the model holds no kernel values.
+
+    Returns
+    -------
+    MarginReport
+
+    References
+    ----------
+    Schölkopf, Smola, Williamson, Bartlett, *Neural Computation* 12 (2000), proposition 5 (ν);
+    Vapnik, *The Nature of Statistical Learning Theory* (1995), section 5.2 (support vectors);
+    Joachims, *ICML* (2000), and Jaakkola, Haussler, *AISTATS* (1999) (leave one out).
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> model = mm.SVC(C=float("inf"), kernel="linear").fit(X, y)
+    >>> report = mm.diagnostics.margin_report(model, X, y)
+    >>> f"{report.width:.9f}"
+    '5.144957554'
+    >>> print(report)
+    SVC: 1 against -1
+      margin         width 2/‖w‖ = 5.144958, ‖w‖ = 0.3887301
+      support        3 support vectors of 6 samples: 3 free, 0 at their bound
+      ν              0 (margin errors) ≤ ν ≤ 0.5 (support vectors)
+      leave one out  error at most 0.5 (support vectors), ...
+      proof          optimal to a relative gap of ...
+    """
+    check_machine(clf)
+    if (X is None) != (y is None):
+        raise ValueError("X and y belong together: pass both, or neither.")
+    if X is None or y is None:
+        if sample_weight is not None:
+            raise ValueError("sample_weight is of the samples: pass X and y with it.")
+        if isinstance(getattr(clf, "kernel_", None), Precomputed):
+            raise ValueError(
+                "the model of a precomputed kernel holds no kernel values: pass X, the Gram matrix "
+                "of the training samples, and y."
+            )
+        measured = [_without_data(clf, machine) for machine in supported(clf)]
+    else:
+        training = check_data(clf, X, y, sample_weight)
+        machines = trained(clf, training, range(len(clf.intercept_)))
+        measured = [_with_data(clf, training, machine) for machine in machines]
+    return MarginReport(type(clf).__name__, tuple(measured))
+
+
+def _distance(certificate: MarginCertificate) -> float:
+    """Return how far a certificate is from its claim, which is a gap of planes."""
+    plane = isinstance(certificate, PlaneCertificate)
+    return certificate.relative_gap if plane else certificate.violation
+
+
+def _without_data(clf: Machine, machine: MeasuredTask) -> TaskMargin:
+    basics = _basics(clf, machine)
+    n_samples = None
+    if not isinstance(clf._reduction(), OneVsOne):
+        plane = isinstance(clf, LinearSVC)
+        n_samples = clf.certificates_[0].n_checked if plane else int(clf.shape_fit_[0])
+    bounded = isinstance(clf, NuSVC) or (clf.loss == "hinge" and np.isfinite(clf.C))
+    return TaskMargin(
+        **basics,
+        C=None if isinstance(clf, NuSVC) else float(clf.C),
+        n_samples=n_samples,
+        n_bound=None if bounded else 0,
+        n_free=None if bounded else basics["n_support"],
+        nu=float(clf.nu) if isinstance(clf, NuSVC) else None,
+        loo_support=None if n_samples is None else basics["n_support"] / n_samples,
+    )
+
+
+def _with_data(clf: Machine, training: Training, machine: MeasuredTask) -> TaskMargin:
+    basics = _basics(clf, machine)
+    problem, alpha = machine.problem, machine.alpha
+    n_samples, n_support = alpha.size, basics["n_support"]
+    if machine.rho == 0.0:
+        return TaskMargin(**basics, n_samples=n_samples, loo_support=n_support / n_samples)
+    bounded = bool(np.isfinite(problem.upper).all())
+    n_bound = int(np.count_nonzero(alpha >= problem.upper * (1.0 - AT_BOUND)))
+    # What each sample counts: its cost, where that is what ν shares out.
+    shares = problem.upper / problem.upper.sum() if bounded else np.full(n_samples, 1 / n_samples)
+    C = problem.upper / training.weights[problem.index] if machine.rho else np.array([clf.C])
+    radius = _radius(problem) if problem.balanced else None
+    wrong = _may_be_wrong(machine, radius)
+    return TaskMargin(
+        **basics,
+        C=float(C[0]),
+        n_samples=n_samples,
+        n_bound=n_bound,
+        n_free=n_support - n_bound,
+        margin_errors=float(shares[machine.margins < 1.0 - margin_tolerance(clf)].sum()),
+        support_fraction=float(shares[alpha > 0.0].sum()),
+        nu=float(alpha.sum() / problem.upper.sum()) if bounded else None,
+        loo_support=n_support / n_samples,
+        loo_bound=None if wrong is None else float(wrong.mean()),
+        radius=radius,
+    )
+
+
+def _basics(clf: Machine, machine: MeasuredTask) -> dict[str, Any]:
+    has_margin = machine.square >= 0.0 and machine.rho != 0.0
+    norm = np.sqrt(machine.square) if has_margin else np.nan
+    return {
+        "name": machine.name,
+        "norm": float(norm),
+        "width": float(2.0 / norm) if norm != 0.0 else np.inf,
+        "n_support": int(np.count_nonzero(machine.alpha)),
+        "certificate": clf.certificates_[machine.number],
+        "status": clf.statuses_[machine.number],
+        "rho": machine.rho,
+    }
+
+
+def _may_be_wrong(machine: MeasuredTask, radius: float | None) -> NDArray[np.bool_] | None:
+    """Which samples a machine fitted without them may get wrong."""
+    problem, alpha = machine.problem, machine.alpha
+    if not problem.balanced:
+        return alpha * diagonal(problem) >= machine.margins
+    if radius is None:
+        return None
+    # Norm-2 slack is part of the kernel.
+    slack = np.where(problem.ridge > 0.0, 0.0, machine.slack)
+    return 2.0 * alpha * radius + slack >= 1.0
+
+
+def _radius(problem: MarginProblem) -> float | None:
+    """R² with c ≤ K(x, x') ≤ c + R² for all samples; None where nothing bounds it cheaply."""
+    top, ridge = float(diagonal(problem).max()), problem.ridge
+    if problem.y.size > WHOLE:
+        if isinstance(problem.kernel, RBF):
+            return top + float(ridge.max())
+        # |K(x, x')|² ≤ K(x, x) K(x', x').
+        return 2.0 * top + float(ridge.max()) if problem.kernel.positive_semidefinite else None
+    K = _gram(problem)
+    # yᵀα = 0 makes any point of feature space as good an origin as another.
+    mean = K.mean(axis=0)
+    centred = K - mean - mean[:, None] + mean.mean()
+    spreads = []
+    for values in (K, centred):
+        lowest = values.min()
+        values[np.diag_indices_from(values)] += ridge
+        spreads.append(float(values.max() - lowest))
+    return min(spreads)
+
+
+def _gram(problem: MarginProblem) -> Floats:
+    if isinstance(problem.kernel, Precomputed):
+        return problem.X[np.ix_(problem.index, problem.index)].astype(np.float64)
+    return problem.kernel(problem.X[problem.index].astype(np.float64))

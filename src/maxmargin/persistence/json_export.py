@@ -1,0 +1,234 @@
+"""Models as plain JSON, for people and programs that know nothing of maxmargin."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import fields, is_dataclass
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.preprocessing import MinMaxScaler, Normalizer
+
+from ..estimators.columns import ColumnEncoder
+from ..kernels import (
+    RBF,
+    Kernel,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Product,
+    Scaled,
+    Sigmoid,
+    Sum,
+)
+from ..multiclass import OneVsOne
+from .errors import PathLike
+from .machine import Expansion, Machine, Planes, affine, describe, unwrap
+from .writing import write_text
+
+__all__ = ["save_json", "to_json"]
+
+FORMAT, VERSION = "maxmargin-json", 1
+FORMULAS: dict[type[Kernel], tuple[str, str]] = {
+    Linear: ("linear", "x.z"),
+    Polynomial: ("polynomial", "(gamma*x.z + coef0)^degree"),
+    RBF: ("rbf", "exp(-gamma*|x - z|^2)"),
+    Sigmoid: ("sigmoid", "tanh(gamma*x.z + coef0)"),
+    Precomputed: ("precomputed", "x[support], x holding the values against all training rows"),
+    Sum: ("sum", "the sum of its parts"),
+    Product: ("product", "the product of its parts"),
+    Scaled: ("scaled", "factor*kernel"),
+}
+RULES = {
+    "binary": "classes[1] where g[0] >= 0, else classes[0]",
+    "ovr": "classes[k] of the largest g[k]",
+    "joint": "classes[k] of the largest g[k]",
+    "votes": "each pair (i, j) votes for i where g > 0, else for j; classes[k] of the most votes, "
+    "the first among equals",
+    "confidences": "each pair (i, j) votes for i where g >= 0, else for j; s[k] is the sum of g of "
+    "pairs (k, j) less that of pairs (i, k); classes[k] of the largest "
+    "votes[k] + s[k]/(3*(|s[k]| + 1))",
+}
+
+
+def to_json(model: Any) -> dict[str, Any]:
+    """Return a fitted model as lists, numbers and words from which anyone can predict.
+
+    A row x goes through ``preparation``, step by step; then g = w·x + b of every plane, or
+    g = Σ_i dual_coef_i K(x, support vector i) + b; ``label_rule`` says how a label comes of them.
+    Infinite numbers and NaN, which JSON lacks, are the words "inf", "-inf" and "nan".
+
+    A kernel model contains rows of its training data.
+
+    Parameters
+    ----------
+    model : classifier of maxmargin, or a Pipeline of scalers, `ColumnEncoder` and one
+
+    Returns
+    -------
+    dict
+        ``format``, ``version``, ``model``, ``parameters``, ``n_features``, ``feature_names``,
+        ``preparation``, ``classes``, ``scheme``, ``pairs`` (places in ``classes``),
+        ``label_rule``, ``w`` and ``b`` of linear models, ``kernel``, ``support``,
+        ``support_vectors``, ``n_support`` and ``dual_coef`` (a row a plane) of kernel models,
+        ``status`` and ``certificate``.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from maxmargin.persistence import to_json
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> plain = to_json(mm.LinearSVC(C=float("inf"), tol=1e-10).fit(X, y))
+    >>> plain["label_rule"], plain["parameters"]["C"]
+    ('classes[1] where g[0] >= 0, else classes[0]', 'inf')
+    """
+    from .. import __version__
+
+    steps, classifier = unwrap(model)
+    machine = describe(classifier)
+    first = steps[0] if steps else classifier
+    names = getattr(first, "feature_names_in_", None)
+    plain = {
+        "format": FORMAT,
+        "version": VERSION,
+        "maxmargin_version": __version__,
+        "model": type(classifier).__name__,
+        "parameters": _parameters(classifier),
+        "n_features": int(first.n_features_in_),
+        "feature_names": None if names is None else [str(name) for name in names],
+        "preparation": [_preparation(step) for step in steps],
+        "classes": machine.classes.tolist(),
+        **_way_to_labels(machine),
+        **_scores(classifier, machine),
+        **_proof(classifier),
+    }
+    return _plain(plain)  # type: ignore[no-any-return]
+
+
+def save_json(model: Any, path: PathLike) -> None:
+    """Write a model as JSON, an entry a line; see `to_json`. The write is atomic."""
+    entries = [
+        f"  {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in to_json(model).items()
+    ]
+    lines = (f"{entry},\n" for entry in entries[:-1])
+    write_text(path, chain(["{\n"], lines, [f"{entries[-1]}\n}}\n"]))
+
+
+def _parameters(classifier: Any) -> dict[str, Any]:
+    given = classifier.get_params(deep=False)
+    # A listener and the state of random numbers are no part of the model.
+    given.pop("callback", None)
+    if isinstance(given.get("random_state"), np.random.RandomState):
+        given["random_state"] = None
+    return given  # type: ignore[no-any-return]
+
+
+def _preparation(step: Any) -> dict[str, Any]:
+    name = type(step).__name__
+    if isinstance(step, ColumnEncoder):
+        return {
+            "transformer": name,
+            "does": "numbers as they are, fill where missing; 1 at its place among words for a "
+            "word, else 0; then (x - mean)/scale",
+            "columns": [
+                {"words": words, "fill": fill}
+                for words, fill in zip(step.categories_, step.fill_, strict=True)
+            ],
+            "mean": step.mean_,
+            "scale": step.scale_,
+        }
+    if isinstance(step, Normalizer):
+        return {"transformer": name, "does": "x/norm(x), 0 for 0", "norm": step.norm}
+    record: dict[str, Any] = {"transformer": name, "does": "(x - shift)*factor"}
+    if getattr(step, "clip", False):
+        low, high = step.feature_range if isinstance(step, MinMaxScaler) else (-1.0, 1.0)
+        record |= {"does": "(x - shift)*factor, then cut off at clip", "clip": [low, high]}
+    map_ = affine(step)
+    if map_ is None:
+        raise TypeError(f"{name} cannot be written as JSON: pass the classifier alone, model[-1].")
+    return record | {"shift": map_.shift, "factor": map_.factor}
+
+
+def _way_to_labels(machine: Machine) -> dict[str, Any]:
+    rule: str = machine.scheme
+    record: dict[str, Any] = {"scheme": machine.scheme}
+    if machine.scheme == "ovo":
+        rule = "votes" if machine.by_votes else "confidences"
+        record["pairs"] = OneVsOne.pairs(len(machine.classes))
+    return record | {"label_rule": RULES[rule]}
+
+
+def _scores(classifier: Any, machine: Machine) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    if isinstance(machine.scores, Planes):
+        record["w"] = machine.scores.w
+    record["b"] = machine.scores.b
+    if not hasattr(classifier, "kernel_"):
+        return record
+    record["kernel"] = _kernel(classifier.kernel_)
+    record["n_support"] = classifier.n_support_
+    if isinstance(classifier.kernel_, Precomputed):
+        record["support"] = classifier.support_
+    record["support_vectors"] = _rows(classifier.support_vectors_)
+    if isinstance(machine.scores, Expansion):
+        record["dual_coef"] = machine.scores.coefficients
+    return record
+
+
+def _kernel(kernel: Kernel) -> dict[str, Any]:
+    if type(kernel) not in FORMULAS:
+        raise TypeError(
+            f"{kernel!r} is code, and cannot be written as JSON: use linear, poly, rbf, sigmoid, "
+            "or sums and products of them."
+        )
+    name, formula = FORMULAS[type(kernel)]
+    record: dict[str, Any] = {"name": name, "formula": formula}
+    for field in fields(kernel):  # type: ignore[arg-type]
+        value = getattr(kernel, field.name)
+        if isinstance(value, Kernel):
+            value = _kernel(value)
+        elif isinstance(value, tuple):
+            value = [_kernel(part) for part in value]
+        record[field.name] = value
+    return record
+
+
+def _rows(vectors: Any) -> Any:
+    """Return rows as lists; sparse ones as places (from 0) and values."""
+    if not sparse.issparse(vectors):
+        return vectors
+    ends = vectors.indptr
+    return [{"index": vectors.indices[a:b], "value": vectors.data[a:b]} for a, b in pairwise(ends)]
+
+
+def _proof(classifier: Any) -> dict[str, Any]:
+    try:
+        certificate, status = classifier.certificate_, classifier.status_
+    except AttributeError:  # another program's
+        return {"status": None, "certificate": None}
+    numbers = {field.name: getattr(certificate, field.name) for field in fields(certificate)}
+    record = {"kind": type(certificate).__name__, **numbers, "says": str(certificate)}
+    return {"status": status.value, "certificate": record}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Kernel) and type(value) in FORMULAS:
+        return _plain(_kernel(value))
+    if is_dataclass(value) and not isinstance(value, type):
+        numbers = {field.name: getattr(value, field.name) for field in fields(value)}
+        return _plain({"name": type(value).__name__, **numbers})
+    return repr(value)

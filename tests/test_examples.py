@@ -1,0 +1,43 @@
+"""The examples run as they are, and say what they should."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+# Script → what it prints, and the files it leaves.
+EXPECTED = {
+    "fruit_laboratory.py": (["lemon against apple: hard", "orange against apple: soft"],
+                            ["fruit-pairs.png", "fruit-lines.png"]),
+    "worked_examples.py": (["α = 8/225, 0, 1/25, 0, 17/225, 0", "w = -1/3, 1/5   b = 2/15",
+                            "α = 1/8, 1/8, 1/8, 1/8", "dual value = 1/4", "5.144957554"], []),
+    "kernel_trick.py": (["positive semidefinite", "NOT a Mercer kernel", "separates all 4"],
+                        ["kernel-trick.png"]),
+    "perceptron_to_svm.py": (["hard margin              smallest distance   2.5725", "Novikoff"],
+                             ["perceptron-to-svm.png", "perceptron-path.png", "perceptron.gif"]),
+    "real_data.py": (["chosen", "test error 0.0", "optimal to a relative gap"],
+                     ["tumours.mm", "tumours.html"]),
+    "pipelines.py": (["ColumnEncoder: accuracy 0.9", "colour=red", "optimal to"], []),
+}  # fmt: skip
+
+
+def test_every_example_is_tested():
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_example(name, tmp_path):
+    words, files = EXPECTED[name]
+    done = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning", EXAMPLES / name, tmp_path],
+        capture_output=True, text=True, cwd=tmp_path, timeout=120,
+        env={**os.environ, "MPLBACKEND": "Agg"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for part in words:
+        assert part in done.stdout, done.stdout
+    assert {path.name for path in tmp_path.iterdir()} == set(files)
+    assert all((tmp_path / file).stat().st_size > 500 for file in files)
