@@ -16,11 +16,11 @@ EXPECTED = {
                             "α = 1/8, 1/8, 1/8, 1/8", "dual value = 1/4", "5.144957554"], []),
     "kernel_trick.py": (["positive semidefinite", "NOT a Mercer kernel", "separates all 4"],
                         ["kernel-trick.png"]),
-    "perceptron_to_svm.py": (["hard margin              smallest distance   2.5725", "Novikoff"],
+    "perceptron_to_svm.py": (["hard margin            smallest distance   2.5725", "Novikoff"],
                              ["perceptron-to-svm.png", "perceptron-path.png", "perceptron.gif"]),
     "real_data.py": (["chosen", "test error 0.0", "optimal to a relative gap"],
                      ["tumours.mm", "tumours.html"]),
-    "pipelines.py": (["ColumnEncoder: accuracy 0.9", "colour=red", "optimal to"], []),
+    "pipelines.py": (["SVC after ColumnEncoder: accuracy 0.887", "colour=red", "optimal to"], []),
 }  # fmt: skip
 
 

@@ -650,7 +650,7 @@ def test_a_header_without_a_part_is_refused(key: str, tmp_path: Path) -> None:
 
 def small_file(tmp_path: Path) -> Path:
     path = tmp_path / "model"
-    save(mm.LinearSVC().fit([[0.0], [1.0], [3.0]], [0, 0, 1]), path)
+    save(StandardScaler().fit([[0.0], [1.0], [3.0]]), path)
     return path
 
 
@@ -1048,15 +1048,14 @@ def labels_from(plain: dict[str, Any], g: Any) -> Any:
     ids=str,
 )
 @pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
-def test_a_stranger_can_predict_from_json(
-    model: Any, n_classes: int, storage: Any, tmp_path: Path
-) -> None:
+def test_a_stranger_can_predict_from_json(model: Any, n_classes: int, tmp_path: Path) -> None:
     X, codes = samples(n_classes)
-    if isinstance(model, Pipeline) and storage is not np.asarray:
-        pytest.skip("pipelines once")
     y = np.array(["a", "b", "c", "d"])[codes]
-    model = clone(model).fit(storage(X), y)
+    for storage in (np.asarray, sparse.csr_matrix)[: 1 if isinstance(model, Pipeline) else 2]:
+        check_stranger(clone(model).fit(storage(X), y), storage, tmp_path)
+
+
+def check_stranger(model: Any, storage: Any, tmp_path: Path) -> None:
     save_json(model, tmp_path / "model.json")
 
     def refuse(name: str) -> None:
@@ -1067,10 +1066,8 @@ def test_a_stranger_can_predict_from_json(
     rng = np.random.default_rng(1)
     new = 3.0 * rng.normal(size=(200, 3))
     g = scores_from(plain, new)
-    assert_array_equal(
-        labels_from(plain, g), model.predict(new if storage is np.asarray else storage(new))
-    )
-    if n_classes == 2:
+    assert_array_equal(labels_from(plain, g), model.predict(storage(new)))
+    if len(model.classes_) == 2:
         expected = model.decision_function(storage(new))
         np.testing.assert_allclose(g[:, 0], expected, rtol=1e-9, atol=1e-9)
 

@@ -17,6 +17,7 @@ from PIL import Image
 from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification, make_moons
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
@@ -399,6 +400,12 @@ def test_degenerate_data_are_drawn(X):
         assert plots.margins(model, X, y, ax=one()).margins.shape == (2,)
 
 
+def test_a_machine_without_a_margin_claims_no_width(flat):
+    X, y = flat
+    display = plots.boundary(mm.NuSVC(nu=0.3, kernel="linear").fit(X, y), X, y, ax=one())
+    assert "width" not in display.title
+
+
 def test_one_point_and_a_plane_out_of_sight(six, hard):
     X, y = six
     display = plots.boundary(hard, X[:1], y[:1], ax=one(), resolution=10)
@@ -727,7 +734,7 @@ def test_gram_orders_by_class_and_knows_its_spectrum(fruit):
     drawn = display.positive_.get_ydata()
     np.testing.assert_allclose(drawn, display.spectrum[: len(drawn)])
     assert display.verdict.positive_semidefinite
-    assert "Mercer's condition holds" in display.axes_[1].get_title()
+    assert "Mercer's condition holds" in display.axes_[1].get_title().replace("\n", " ")
     assert [t.get_text() for t in display.ax_.get_yticklabels()] == list(np.unique(y))
 
 
@@ -739,9 +746,8 @@ def test_gram_marks_negative_eigenvalues(pair):
     np.testing.assert_allclose(
         np.sort(display.negative_.get_ydata()), np.sort(-display.spectrum[below])
     )
-    assert (
-        display.axes_[1].get_title() == f"not a Mercer kernel: {below.sum()} negative eigenvalues"
-    )
+    title = display.axes_[1].get_title().replace("\n", " ")
+    assert title == f"not a Mercer kernel: {below.sum()} negative eigenvalues"
 
 
 def test_gram_of_a_fitted_machine_a_pipeline_and_given_values(pair):
@@ -795,6 +801,8 @@ def test_support_of_hard_weighted_and_many(six, hard, pair, fruit):
     display = plots.support(weighted, X, y, ax=one())
     assert display.heights.max() == pytest.approx(1.0)
     assert display.ax_.get_ylabel() == "α/C of the sample"
+    linear = plots.support(mm.LinearSVC(loss="hinge", tol=1e-9).fit(X, y), X, y, ax=one())
+    assert linear.bound_.get_ydata()[0] == 1.0
     clf = make_pipeline(StandardScaler(), mm.SVC()).fit(*fruit)
     chosen = plots.support(clf, *fruit, task=("apple", "pear"), ax=one())
     assert chosen.ax_.get_title().startswith("apple against pear")
@@ -1007,3 +1015,30 @@ def test_importing_the_plots_leaves_the_backend_alone():
         "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_missing_values_are_drawn_at_the_mean(pair):
+    X, y = pair
+    holes = X.copy()
+    holes.iloc[[0, 5], 1] = np.nan
+    clf = make_pipeline(SimpleImputer(strategy="median"), StandardScaler(), mm.LinearSVC())
+    clf.fit(holes, y)
+    display = plots.boundary(clf, holes, y, ax=one(), features=(0, 1), resolution=20)
+    assert "2 missing values at the mean" in display.note
+    assert np.isfinite(display.points).all()
+    assert len(plots.boundary(clf, holes, y, ax=one(), resolution=20).points) == 60
+
+
+def test_titles_are_wrapped_to_the_width_of_their_axes(flat):
+    X, y = flat
+    model = mm.SVC(kernel="linear").fit(X, y)
+    figure = Figure(figsize=(6.0, 3.0), layout="constrained")
+    display = plots.boundary(model, X, y, ax=figure.subplots(1, 2)[0], resolution=20)
+    assert display.ax_.get_title().count("\n") >= 1
+    figure.canvas.draw()
+
+
+def test_too_many_kernel_values_are_refused(moons):
+    X, y = moons
+    with pytest.raises(ValueError, match="lower resolution"):
+        plots.animate(mm.KernelPerceptron(gamma=10.0).fit(X, y), X, y, resolution=1000)

@@ -82,7 +82,7 @@ def summarize(model: Any) -> Summary:
     """
     clf = machine_of(model)
     certificates = getattr(clf, "certificates_", None)
-    certificate = clf.certificate_ if certificates else None
+    certificate: Any = clf.certificate_ if certificates else None
     return Summary(
         name=type(clf).__name__,
         parameters=changed(clf),

@@ -150,7 +150,7 @@ def _of_pair(first: str, second: str, folder: Path) -> Iterator[Path]:
     )
     yield _saved(plots.separability(verdict, X, y), folder / f"{stem}-separability.png")
     yield _saved(plots.margins(machine, X, y), folder / f"{stem}-margins.png")
-    solvers = ("newton", "interior-point", "coordinate-descent")
+    solvers: tuple[Any, ...] = ("newton", "interior-point", "coordinate-descent")
     racing = {name: LinearSVC(loss="hinge", C=10, solver=name).fit(X, y) for name in solvers}
     yield _saved(plots.convergence(racing), folder / f"{stem}-convergence.png")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -211,30 +212,26 @@ def _draw(
     kind: str, subject: Subject, features: Any, pair: Any, out: str, dpi: int, kernel: str | None
 ) -> None:
     from .. import plots
+    from ..summary import machine_of
 
     X, y, model = subject.X, subject.y, subject.model
     if kind == "animation":
         with console.collected_warnings(), console.progress("drawing"):
             plots.animate(model, X, y, out, feature_names=subject.names)
         return
+    figures: dict[str, Callable[[], Any]] = {
+        "boundary": lambda: plots.boundary(
+            model, X, y, features=features, feature_names=subject.names
+        ),
+        "margins": lambda: plots.margins(model, X, y),
+        "support": lambda: _support(subject, pair),
+        "convergence": lambda: plots.convergence(machine_of(model)),
+        "gram": lambda: plots.gram(kernel or "rbf", X, y),
+        "path": lambda: plots.path(model, X, y, feature_names=subject.names),
+        "separability": lambda: plots.separability(_verdict(X, y), X, y),
+    }
     with console.collected_warnings():
-        if kind == "boundary":
-            display = plots.boundary(model, X, y, features=features, feature_names=subject.names)
-        elif kind == "margins":
-            display = plots.margins(model, X, y)
-        elif kind == "support":
-            display = _support(subject, pair)
-        elif kind == "convergence":
-            from ..summary import machine_of
-
-            display = plots.convergence(machine_of(model))
-        elif kind == "gram":
-            display = plots.gram(kernel or "rbf", X, y)
-        elif kind == "path":
-            display = plots.path(model, X, y, feature_names=subject.names)
-        else:
-            display = plots.separability(_verdict(X, y), X, y)
-        display.figure_.savefig(out, dpi=dpi)
+        figures[kind]().figure_.savefig(out, dpi=dpi)
 
 
 def _support(subject: Subject, pair: tuple[str, str] | None) -> Any:

@@ -315,8 +315,10 @@ class _Rows:
                 continue
             for k in range(self.shape[1]):
                 values = self.column(k, block)
-                bad = np.isnan(values) if values.dtype.kind == "f" else np.equal(values, None)
-                counts[k] += np.count_nonzero(bad)
+                if values.dtype.kind == "f":
+                    counts[k] += np.count_nonzero(np.isnan(values))
+                else:
+                    counts[k] += values.tolist().count(None)
         return counts
 
 

@@ -372,7 +372,7 @@ def _labels(parts: list[tuple[list[str | None], NDArray[Any]]], text: _Text, lab
         values = values if np.isfinite(values).all() else np.array(words)
     except ValueError:
         values = np.array(words)
-    place = {word: k for k, word in enumerate(words)}
+    place: dict[str | None, int] = {word: k for k, word in enumerate(words)}
     codes = [np.array([place[word] for word in known])[codes] for known, codes in parts]
     return as_labels(values, text.source, f"column {label!r}")[np.concatenate(codes)]
 

@@ -42,6 +42,9 @@ KERNELS: dict[str, tuple[type[Kernel], str, tuple[str, ...]]] = {
 MACHINES: dict[str, type[KernelMachine]] = {"c_svc": SVC, "nu_svc": NuSVC}
 # LIBSVM's int.
 LARGEST = 2**31 - 1
+# Features up to which nobody asks whether the file is right: products of sparse rows take memory in
+# proportion.
+WIDEST = 1 << 27
 # What a header may say, and how: one word, one number, or several.
 WORDS = ("svm_type", "kernel_type")
 SINGLE = ("degree", "gamma", "coef0", "nr_class", "total_sv")
@@ -94,6 +97,14 @@ def save_libsvm(model: Any, path: PathLike) -> None:
     """
     steps, machine = unwrap(model)
     contents = _folded(steps, machine) if steps else _contents(machine)
+    if contents.labels != machine.classes_.tolist():
+        pairs = zip(contents.labels, machine.classes_.tolist(), strict=True)
+        meaning = ", ".join(f"{number} = {label!r}" for number, label in pairs)
+        warnings.warn(
+            f"LIBSVM's labels are integers; in this file {meaning}.",
+            UserWarning,
+            stacklevel=2,
+        )
     if getattr(machine, "break_ties", False) and len(machine.classes_) > 2:
         warnings.warn(
             "break_ties=True is lost: of classes with equal votes LIBSVM takes the first.",
@@ -191,14 +202,11 @@ def _svm_type(machine: Any) -> str:
 
 
 def _labels(classes: NDArray[Any]) -> list[int]:
-    """Return integers for labels: themselves, or 0, 1, … with a warning that says so."""
-    if classes.dtype.kind in "biuf":
-        whole = [int(label) for label in classes.tolist() if float(label).is_integer()]
-        if len(whole) == len(classes) and all(abs(label) <= LARGEST for label in whole):
-            return whole
-    names = ", ".join(f"{k} = {label!r}" for k, label in enumerate(classes.tolist()))
-    warnings.warn(f"LIBSVM's labels are integers; in this file {names}.", UserWarning, stacklevel=4)
-    return list(range(len(classes)))
+    """Return integers for labels: themselves where they are whole numbers, else 0, 1, …"""
+    labels = classes.tolist()
+    if all(isinstance(v, bool | int | float) and v == int(v) and abs(v) <= LARGEST for v in labels):
+        return [int(label) for label in labels]
+    return list(range(len(labels)))
 
 
 def _lines(contents: _Contents) -> Iterator[str]:
@@ -255,7 +263,7 @@ def load_libsvm(path: PathLike, *, n_features: int | None = None) -> SVC | NuSVC
     path : str or path
     n_features : int, optional
         Features of the data, or training rows of a precomputed kernel; by default the largest index
-        in the file, beyond which data may have features that are 0 in every support vector.
+        in the file, which must then be below 2²⁷: products of wider rows take gigabytes.
 
     Raises
     ------
@@ -263,7 +271,7 @@ def load_libsvm(path: PathLike, *, n_features: int | None = None) -> SVC | NuSVC
         For a file that is no such model; the message names the line.
     """
     with open(path, "rb") as file:
-        reader = _Reader(path, file)
+        reader = _Reader(path, file, WIDEST if n_features is None else LARGEST)
         header = reader.header()
         vectors = reader.vectors(header)
     kernel = _kernel(reader, header)
@@ -296,8 +304,8 @@ class _Vectors:
 class _Reader:
     """Lines of a file, with their numbers for errors."""
 
-    def __init__(self, path: PathLike, file: BinaryIO) -> None:
-        self.path, self.file, self.number = path, file, 0
+    def __init__(self, path: PathLike, file: BinaryIO, widest: int) -> None:
+        self.path, self.file, self.widest, self.number = path, file, widest, 0
 
     def refuse(self, what: str) -> NoReturn:
         raise ModelFileError(f"{self.path}, line {self.number}: {what}.")
@@ -407,6 +415,8 @@ class _Reader:
             index, value = self._entry(part)
             if index < 1 or index <= last:
                 self.refuse(f"indices go up from 1, but {index} follows {last}")
+            if index > self.widest:
+                self.refuse(f"index {index} would take gigabytes: pass n_features if it is right")
             vectors.columns.append(index - 1)
             vectors.values.append(value)
             last = index
@@ -416,7 +426,7 @@ class _Reader:
         if len(parts) != 1:
             self.refuse("a support vector of a precomputed kernel is 0:serial number")
         index, value = self._entry(parts[0])
-        if index != 0 or not value.is_integer() or not 1 <= value <= LARGEST:
+        if index != 0 or not value.is_integer() or not 1 <= value <= self.widest:
             self.refuse(
                 f"a support vector of a precomputed kernel is 0:serial, not {parts[0]!r:.50}"
             )

@@ -334,7 +334,7 @@ def _compute(
     everything = n <= max_points or model.affordable(n)
     support_rows = np.flatnonzero(model.support(n))
     rows = np.arange(n) if everything else some_rows(n, max_points, support_rows, MOST_RINGS)
-    whole = table.X if everything else table.X[rows]
+    whole = table.X if everything else table.take(rows)
     scores, predicted = model.scores(whole), model.predict(whole)
     margins = model.margins(scores, codes[rows])
     if everything:
@@ -448,10 +448,12 @@ def nearest_on(points: Floats, segments: Floats, scale: Floats) -> Floats:
 
 def _title(model: Model, table: Table, wrong: int) -> str:
     width = None
-    if model.binary and model.is_machine:
+    if model.binary and model.is_machine and not table.constant:
         planes = model.affine(table.mean, table.fill)
         norm = 0.0 if planes is None else float(np.linalg.norm(planes[0][0]))
-        width = 2.0 / norm if norm else None
+        # A ν-machine without a margin has w = 0 but for rounding.
+        far = 1e9 * max(1.0, float(abs(table.numbers).max()))
+        width = 2.0 / norm if norm * far > 2.0 else None
     text = described(model, width)
     counts_itself = model.binary and not model.is_machine
     return f"{text}, {number(wrong, 'error')}" if wrong > 0 and not counts_itself else text

@@ -28,7 +28,7 @@ WRONG = "#D55E00"
 
 SQUARE = (0.4, 1.6)  # height over width of data drawn in equal units
 MOST_POINTS = 2000  # samples drawn: more only hide each other
-WIDTH = 72  # characters of a title's line on a figure of the usual width
+PER_INCH = 13.0  # characters of a title on an inch of axes
 
 
 def colour(code: int) -> str:
@@ -74,17 +74,20 @@ def figure_of(ax: Axes) -> Figure:
     return figure
 
 
-def set_title(ax: Axes, title: str, note: str = "", width: int = WIDTH) -> None:
+def set_title(ax: Axes, title: str, note: str = "") -> None:
     """Write the title, and below it, smaller, what the reader has to know."""
-    ax.set_title("\n".join(textwrap.wrap(title, width)), fontsize="medium", pad=20 if note else 6)
-    if note:
+    room = max(int(PER_INCH * ax.get_position().width * figure_of(ax).get_size_inches()[0]), 24)
+    small = textwrap.wrap(note, int(1.2 * room))
+    pad = 6.0 + 13.0 * len(small)
+    ax.set_title("\n".join(textwrap.wrap(title, room)), fontsize="medium", pad=pad)
+    if small:
         ax.text(
-            0.5, 1.012, "\n".join(textwrap.wrap(note, width + 14)), transform=ax.transAxes,
-            ha="center", va="bottom", fontsize="small", color="#555555",
+            0.5, 1.012, "\n".join(small), transform=ax.transAxes, ha="center", va="bottom",
+            fontsize="small", color="#555555",
         )  # fmt: skip
 
 
-def set_legend(ax: Axes, handles: Sequence[Any], columns: int = 1) -> Any:
+def set_legend(ax: Axes, handles: Sequence[Any]) -> Any:
     """Put the legend beside the axes where the layout makes room for it, else where it is free."""
     if not handles:
         return None
@@ -92,7 +95,7 @@ def set_legend(ax: Axes, handles: Sequence[Any], columns: int = 1) -> Any:
         return ax.legend(handles=handles, loc="best", fontsize="small", framealpha=0.9)
     return ax.legend(
         handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
-        fontsize="small", frameon=False, ncols=columns,
+        fontsize="small", frameon=False,
     )  # fmt: skip
 
 

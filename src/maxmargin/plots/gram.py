@@ -129,7 +129,7 @@ class GramDisplay:
             self._bracket(ax, m)
         else:
             ax.set_ylabel("row")
-        set_title(ax, f"kernel matrix, {self.name}", self.note, 46)
+        set_title(ax, f"kernel matrix, {self.name}", self.note)
 
     def _bracket(self, ax: Axes, m: int) -> None:
         """Name the classes beside their blocks, with a bracket of their colour."""
@@ -179,9 +179,8 @@ class GramDisplay:
         ax.grid(axis="y", color="#EEEEEE")
         if down.any():
             ax.legend(loc="upper center", fontsize="small")
-        set_title(
-            ax, self._words(), f"λ from {self.spectrum[-1]:.3g} to {self.spectrum[0]:.3g}", 46
-        )
+        extremes = f"λ from {self.spectrum[-1]:.3g} to {self.spectrum[0]:.3g}"
+        set_title(ax, self._words(), extremes)
 
     def _words(self) -> str:
         if self.verdict.positive_semidefinite:

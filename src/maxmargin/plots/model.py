@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -241,6 +241,3 @@ def _separation(certificate: Any) -> str:
     if getattr(certificate, "refutes", False):
         return "no plane separates (proved)"
     return f"{wrong:,} of {n:,} samples not on their side"
-
-
-Plane: TypeAlias = tuple[Floats, float]

@@ -152,7 +152,7 @@ class PathDisplay:
             ax.annotate("w", tip, xytext=(5, 3), textcoords="offset points", style="italic")
         self.points_ = draw_classes(ax, self.points, self.codes, 2)
         set_frame(ax, self.limits, self.labels)
-        set_title(ax, self.title, width=58)
+        set_title(ax, self.title)
 
     def _draw_weights(self, ax: Axes) -> None:
         if len(self.solutions) > 2:
@@ -181,7 +181,7 @@ class PathDisplay:
         set_frame(ax, self.window, self.weight_labels)
         ax.locator_params(nbins=6)
         found = "all samples right" if len(self.solutions) > 2 else "no w has all samples right"
-        set_title(ax, f"weight space, b = {self.biases[-1]:.3g}: {found}", width=58)
+        set_title(ax, f"weight space, b = {self.biases[-1]:.3g}: {found}")
 
     def _draw_arrows(self, ax: Axes) -> None:
         w = self.weights

@@ -265,7 +265,9 @@ def _projection(report: Separability, table: Table) -> tuple[Floats, Floats, tup
     rows = table.numbers[some_rows(table.n_samples, SOME)]
     if report.hyperplane is None:
         labels = ("first principal direction", "second principal direction")
-        note = f"projection of {d} features: hulls that meet in it need not meet"
+        note = f"projection of {d} features onto two directions"
+        if report.common_point is None:
+            note += ": hulls that meet in it need not meet"
         return principal(rows, 2), nothing, labels, note
     plane = report.hyperplane.normalized()
     second = principal(rows, 1, plane.w[:, None])[:, 0]

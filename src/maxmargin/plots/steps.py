@@ -13,11 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..estimators.svm import SVC, NuSVC
 from ..kernels import Linear
-from ..samples import Floats, Integers
+from ..samples import Floats
 from ..solution import Recorder, Step
 from .model import Model
 
-FEW = 12  # rounds of a decomposition that say too little: then pair by pair
+# Rounds of a decomposition that say too little, and samples up to which it is then looked at pair
+# by pair.
+FEW, SMALL = 12, 2000
+MOST_VALUES = 100_000_000  # of a kernel, held for all moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +74,11 @@ class Run:
         K: Floats | None = None
         if not self.model.is_linear:
             assert self.model.kernel is not None
+            if rows.shape[0] * self.X.shape[0] > MOST_VALUES:
+                raise ValueError(
+                    f"{rows.shape[0]:,} points times {self.X.shape[0]:,} samples are more kernel "
+                    "values than fit: lower resolution, or fit on fewer samples."
+                )
             K = self.model.kernel(rows, self.X)
 
         def evaluate(moment: Moment) -> Floats:
@@ -103,7 +111,7 @@ def run_of(model: Model, X: Any, y: Any, limit: int) -> Run:
     else:
         machine, steps = _again(model.machine, rows, y)
     moments = [_moment(step) for step in steps]
-    if len(moments) < FEW and _moves_pairs(machine):
+    if len(moments) < FEW and len(signs) <= SMALL and _moves_pairs(machine):
         moments = _pair_by_pair(machine, rows, y, limit)
     _check_rows(moments, len(signs))
     run = Run(model, rows, signs, moments)
@@ -223,8 +231,3 @@ def _check_rows(moments: list[Moment], n: int) -> None:
                 f"the recorded α are of {len(moment.alpha)} samples, X has {n}: pass the X and y "
                 "of the fit, or fit without samples of weight 0."
             )
-
-
-def errors_at(run: Run, evaluate: Any, moment: Moment) -> Integers:
-    """Return the rows that a moment has on the wrong side, or on the plane itself."""
-    return np.flatnonzero(run.signs * evaluate(moment) <= 0)

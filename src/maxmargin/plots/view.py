@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 
 from ..samples import Floats, Integers
-from .canvas import some_rows
+from .canvas import number, some_rows
 from .model import BLOCK, Model
 
 Projection = Literal["w", "pca"] | Any
@@ -29,6 +29,7 @@ class Table:
     def __init__(self, X: Any, names: Sequence[str] | None = None, fitted: Any = None) -> None:
         self.is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")
         self.X: Any = X
+        self.constant: dict[Any, Any] = {}
         if self.is_frame:
             self._read_frame(X)
         else:
@@ -44,6 +45,19 @@ class Table:
             self.names = [f"feature {j}" for j in range(d)] if known is None else list(known)
         if names is not None:
             self._rename(names)
+        self._fill_missing()
+
+    def _fill_missing(self) -> None:
+        """Draw missing values at the mean of their column; what the model gets is left alone."""
+        self.n_missing = 0
+        if sparse.issparse(self.numbers) or self.numbers.dtype.kind != "f":
+            return
+        missing = np.isnan(self.numbers)
+        self.n_missing = int(missing.sum())
+        if self.n_missing:
+            counts = np.maximum((~missing).sum(axis=0), 1)
+            mean = np.where(missing, 0.0, self.numbers).sum(axis=0) / counts
+            self.numbers = np.where(missing, mean, self.numbers)
 
     def _read_frame(self, X: Any) -> None:
         columns = list(X.columns)
@@ -88,6 +102,10 @@ class Table:
         chosen = self.numbers[index]
         dense = chosen.toarray() if sparse.issparse(chosen) else np.asarray(chosen)
         return dense.astype(float)
+
+    def take(self, index: Integers) -> Any:
+        """Return some rows of X as they were given."""
+        return self.X.iloc[index] if hasattr(self.X, "iloc") else self.X[index]
 
     def fill(self, numbers: Floats) -> Any:
         """Return rows like those of X, a frame where X is one, that hold these numbers."""
@@ -197,10 +215,13 @@ def _of_features(table: Table, features: Any) -> View:
 
 
 def _with_held(note: str, table: Table) -> str:
-    if not (table.is_frame and table.constant):
-        return note
-    held = ", ".join(f"{name} = {value}" for name, value in table.constant.items())
-    return f"{note}; {held}" if note else f"slice: {held}"
+    parts = [note] if note else []
+    if table.constant:
+        held = ", ".join(f"{name} = {value}" for name, value in table.constant.items())
+        parts.append(held if note else f"slice: {held}")
+    if table.n_missing:
+        parts.append(f"{number(table.n_missing, 'missing value')} at the mean")
+    return "; ".join(parts)
 
 
 def _along_planes(model: Model, table: Table) -> View:
@@ -250,8 +271,7 @@ def _signed_distances(table: Table, w: Floats, b: float, rows: Any) -> View:
 def _nearest_planes(model: Model, table: Table, chosen: Integers, mean: Floats) -> Floats:
     """Return W of the least-squares planes through g of the samples, (n_planes, d)."""
     rows = table.rows(chosen)
-    whole = table.X[chosen] if not table.is_frame else table.fill(rows)
-    g = model.scores(whole)
+    g = model.scores(table.take(chosen))
     fitted: Floats = np.linalg.lstsq(rows - mean, g - g.mean(axis=0), rcond=1e-10)[0]
     return fitted.T
 
@@ -260,7 +280,7 @@ def _principal_view(table: Table) -> View:
     mean = table.mean
     basis = principal(table.numbers[some_rows(table.n_samples, SOME)], 2)
     note = f"slice through the mean of {table.n_features} features: samples lie off it"
-    exact = table.n_features == 2 and not (table.is_frame and table.constant)
+    exact = table.n_features == 2 and not _with_held("", table)
     labels = ("first principal direction", "second principal direction")
     return View(basis, mean, np.zeros(2), labels, "" if exact else _with_held(note, table), exact)
 

@@ -1,0 +1,485 @@
+"""LIBSVM's text models, both ways, held against libsvm-official itself."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import tracemalloc
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
+
+import maxmargin as mm
+from maxmargin.estimators.columns import ColumnEncoder
+from maxmargin.kernels import RBF, Linear
+from maxmargin.persistence import ModelFileError, load, load_libsvm, save, save_libsvm, to_json
+
+KERNELS = ["linear", "poly", "rbf", "sigmoid", "precomputed"]
+NUMBERS = {name: k for k, name in enumerate(KERNELS)}  # LIBSVM's -t
+
+
+def samples(n_classes: int = 3, n: int = 15) -> tuple[Any, Any]:
+    rng = np.random.default_rng(n_classes)
+    centres = 1.5 * rng.normal(size=(n_classes, 4))
+    X = np.vstack([centre + rng.normal(size=(n, 4)) for centre in centres])
+    X[np.abs(X) < 0.3] = 0.0  # LIBSVM leaves zeros out
+    return X, np.repeat(np.arange(n_classes), n)
+
+
+def new_samples() -> Any:
+    return 2.0 * np.random.default_rng(9).normal(size=(60, 4))
+
+
+def by_libsvm(path: Path, X: Any, precomputed: bool = False) -> tuple[Any, Any]:
+    """Return LIBSVM's labels and values.
+
+    Not by its svm_predict: of a ν-machine of many classes that makes room for one value only, and
+    writes beyond it.
+    """
+    svm = pytest.importorskip("libsvm.svm")
+    model = svm.libsvm.svm_load_model(str(path).encode())
+    assert model
+    k = svm.libsvm.svm_get_nr_class(model)
+    values = (ctypes.c_double * (k * (k - 1) // 2))()
+    labels, all_values = [], []
+    for i, row in enumerate(X.tolist()):
+        entries = {j + 1: value for j, value in enumerate(row)}
+        entries = {0: i + 1, **entries} if precomputed else entries
+        x, _ = svm.gen_svm_nodearray(entries, isKernel=precomputed)
+        labels.append(svm.libsvm.svm_predict_values(model, x, values))
+        all_values.append(values[:])
+    svm.libsvm.svm_free_and_destroy_model(ctypes.pointer(model))
+    return np.array(labels), np.array(all_values)
+
+
+def as_libsvm(model: Any, X: Any) -> Any:
+    """Return our decision values in LIBSVM's way."""
+    g = model.decision_function(X)
+    return -g[:, np.newaxis] if len(model.classes_) == 2 else g
+
+
+# To LIBSVM -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("machine", [mm.SVC, mm.NuSVC])
+@pytest.mark.filterwarnings("ignore:The kernel")
+def test_libsvm_predicts_as_we_do(
+    machine: Any, kernel: str, n_classes: int, storage: Any, tmp_path: Path
+) -> None:
+    given = kernel == "precomputed"
+    if given and storage is not np.asarray:
+        return
+    X, y = samples(n_classes)
+    new = new_samples()
+    options = {"nu": 0.3} if machine is mm.NuSVC else {}
+    model = machine(kernel=kernel, coef0=0.5, decision_function_shape="ovo", **options)
+    model.fit(X @ X.T if given else storage(X), 10 * y - 3)
+    ours = new @ X.T if given else new
+    path = tmp_path / "model.txt"
+    save_libsvm(model, path)
+    labels, values = by_libsvm(path, ours, given)
+    expected = as_libsvm(model, ours)
+    assert_array_equal(labels, model.predict(ours))
+    assert_allclose(values, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+    back = load_libsvm(path, n_features=ours.shape[1])
+    assert type(back) is machine
+    assert_array_equal(back.classes_, model.classes_)
+    assert_array_equal(back.predict(ours), labels)
+    assert_allclose(as_libsvm(back, ours), values, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    assert_array_equal(back.n_support_, model.n_support_)
+    if given:
+        assert_array_equal(back.support_, model.support_)
+
+
+def test_a_sample_on_the_plane_gets_the_same_label(tmp_path: Path) -> None:
+    X = np.array([[-1.0], [1.0]])
+    for y in ([-1, 1], [1, -1], [2, 7]):
+        model = mm.SVC(kernel="linear", C=10.0).fit(X, y)
+        assert model.decision_function([[0.0]])[0] == 0.0
+        save_libsvm(model, tmp_path / "model")
+        labels, _ = by_libsvm(tmp_path / "model", np.array([[0.0]]))
+        assert_array_equal(labels, model.predict([[0.0]]))
+        assert_array_equal(load_libsvm(tmp_path / "model").predict([[0.0]]), labels)
+
+
+# Of the labels 5, 2, 9: 5 beats 2, 2 beats 9, 9 beats 5 at x = 0, and g = 0 on planes elsewhere.
+TIED = """svm_type c_svc
+kernel_type linear
+nr_class 3
+total_sv 3
+rho -1 1 -1
+label 5 2 9
+nr_sv 1 1 1
+SV
+1 -1 1:1
+-1 1 1:1
+-1 -1 1:1
+"""
+
+
+def test_equal_votes_go_to_the_same_class(tmp_path: Path) -> None:
+    path = tmp_path / "tied"
+    path.write_text(TIED)
+    X = np.array([[0.0], [-1.0], [1.0], [0.5], [-0.5], [2.0], [-2.0]])
+    labels, values = by_libsvm(path, X)
+    assert (values == 0.0).any()
+    model = load_libsvm(path)
+    assert_array_equal(model.classes_, [5, 2, 9])
+    assert_array_equal(model.predict(X), labels)
+    assert_array_equal(model.decision_function(X), values)
+    assert model.predict([[0.0]]) == [5]
+    save_libsvm(model, tmp_path / "again")
+    assert_array_equal(by_libsvm(tmp_path / "again", X)[0], labels)
+
+
+@pytest.mark.parametrize(
+    ("labels", "written"),
+    [([-1.0, 1.0], "-1 1"), ([False, True], "0 1"), ([2.0, 30.0], "2 30"), ([-7, 7], "-7 7")],
+)
+def test_whole_numbers_stay_labels(labels: Any, written: str, tmp_path: Path) -> None:
+    X, y = samples(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        save_libsvm(mm.SVC().fit(X, np.array(labels)[y]), tmp_path / "model")
+    assert f"\nlabel {written}\n" in (tmp_path / "model").read_text()
+
+
+@pytest.mark.parametrize("labels", [["fig", "pear"], [1, 2**40]])
+def test_other_labels_are_numbered_with_a_warning(labels: Any, tmp_path: Path) -> None:
+    X, y = samples(2)
+    model = mm.SVC().fit(X, np.array(labels)[y])
+    mapping = ", ".join(f"{k} = {label!r}" for k, label in enumerate(labels))
+    with pytest.warns(UserWarning, match=re.escape(f"in this file {mapping}")) as caught:
+        save_libsvm(model, tmp_path / "model")
+    assert caught[0].filename == __file__
+    predicted, _ = by_libsvm(tmp_path / "model", X)
+    assert_array_equal(np.array(labels)[predicted.astype(int)], model.predict(X))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "model",
+    [
+        mm.Perceptron(), mm.Pocket(), mm.Relaxation(), mm.LMS(), mm.Pseudoinverse(),
+        mm.HoKashyap(max_iter=50), mm.LinearSVC(),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_planes_become_one_support_vector(model: Any, tmp_path: Path) -> None:
+    X, y = samples(2)
+    model = clone(model).fit(X, y)
+    save_libsvm(model, tmp_path / "model")
+    labels, values = by_libsvm(tmp_path / "model", new_samples())
+    assert_array_equal(labels, model.predict(new_samples()))
+    assert_allclose(values, as_libsvm(model, new_samples()), rtol=1e-12)
+    back = load_libsvm(tmp_path / "model", n_features=4)
+    assert_allclose(back.coef_, model.coef_, rtol=1e-15)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [StandardScaler()],
+        [MinMaxScaler((-1, 2))],
+        [MaxAbsScaler(), StandardScaler(with_mean=False)],
+        [ColumnEncoder()],
+        ["passthrough"],
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("machine", [mm.SVC, mm.NuSVC])
+def test_scaling_goes_into_planes(machine: Any, steps: Any, n_classes: int, tmp_path: Path) -> None:
+    X, y = samples(n_classes)
+    options = {"nu": 0.3} if machine is mm.NuSVC else {}
+    last = machine(kernel="linear", decision_function_shape="ovo", **options)
+    model = make_pipeline(*steps, last).fit(100.0 * X + 7.0, y)
+    save_libsvm(model, tmp_path / "model")
+    new = 100.0 * new_samples()
+    labels, values = by_libsvm(tmp_path / "model", new)
+    assert_array_equal(labels, model.predict(new))
+    expected = as_libsvm(model, new)
+    assert_allclose(values, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    assert type(load_libsvm(tmp_path / "model")) is machine
+
+
+def frame() -> Any:
+    pd = pytest.importorskip("pandas")
+    return pd.DataFrame({"colour": ["red", "blue"] * 15, "mass": np.arange(30.0)})
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_what_libsvm_cannot_say_is_refused(tmp_path: Path) -> None:
+    X, y = samples()
+    two, binary = samples(2)
+    cases: list[tuple[Any, str]] = [
+        (mm.SVC(multi_class="ovr").fit(X, y), "multi_class='ovr': fit with multi_class='ovo'"),
+        (mm.SVC(kernel=RBF(1.0) + Linear()).fit(X, y), "LIBSVM does not know the kernel RBF"),
+        (mm.LinearSVC().fit(X, y), "LinearSVC of 3 classes"),
+        (mm.LinearSVC(multi_class="ovo").fit(X, y), "LinearSVC of 3 classes"),
+        (mm.KernelPerceptron().fit(two, binary), "no model for KernelPerceptron"),
+        (make_pipeline(StandardScaler(), mm.SVC()).fit(X, y), "do not scale features.*RBF"),
+        (make_pipeline(Normalizer(), mm.LinearSVC()).fit(two, binary), "Normalizer does more"),
+        (
+            make_pipeline(MinMaxScaler(clip=True), mm.LinearSVC()).fit(two, binary),
+            "MinMaxScaler does more",
+        ),
+        (make_pipeline(ColumnEncoder(), mm.LinearSVC()).fit(frame(), binary), "ColumnEncoder does"),
+        (make_pipeline(StandardScaler(), mm.LinearSVC()).fit(X, y), "LinearSVC of 3 classes"),
+        (StandardScaler().fit(X), "StandardScaler is no classifier of maxmargin"),
+    ]
+    for model, says in cases:
+        with pytest.raises(TypeError, match=says):
+            save_libsvm(model, tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_lost_confidences_are_told(tmp_path: Path) -> None:
+    X, y = samples()
+    with pytest.warns(UserWarning, match="break_ties=True is lost"):
+        save_libsvm(mm.SVC(break_ties=True).fit(X, y), tmp_path / "model")
+
+
+def test_numbers_are_written_to_the_last_bit(tmp_path: Path) -> None:
+    X, y = samples(3)
+    model = mm.SVC(gamma=1.0 / 3.0, decision_function_shape="ovo").fit(X, y)
+    save_libsvm(model, tmp_path / "model")
+    back = load_libsvm(tmp_path / "model")
+    assert_array_equal(back.support_vectors_, model.support_vectors_)
+    assert_array_equal(back.dual_coef_, model.dual_coef_)
+    assert_array_equal(back.intercept_, model.intercept_)
+    assert back.kernel_ == model.kernel_
+    save_libsvm(back, tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+# From LIBSVM ---------------------------------------------------------------------------------
+
+
+def trained_by_libsvm(path: Path, X: Any, y: Any, options: str) -> None:
+    svmutil = pytest.importorskip("libsvm.svmutil")
+    given = "-t 4" in options
+    rows = [
+        {**({0: i + 1} if given else {}), **{j + 1: v for j, v in enumerate(row) if given or v}}
+        for i, row in enumerate(X.tolist())
+    ]
+    problem = svmutil.svm_problem(y.tolist(), rows, isKernel=given)
+    model = svmutil.svm_train(problem, f"{options} -q")
+    svmutil.svm_save_model(str(path), model)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kind", ["-s 0 -c 2", "-s 1 -n 0.3"])
+def test_we_predict_as_libsvm_does(kind: str, kernel: str, n_classes: int, tmp_path: Path) -> None:
+    X, y = samples(n_classes)
+    order = np.random.default_rng(3).permutation(len(y))  # labels come as they are met
+    X, y = X[order], 5 - 2 * y[order]
+    path, given = tmp_path / "model", kernel == "precomputed"
+    trained_by_libsvm(path, X @ X.T if given else X, y, f"{kind} -t {NUMBERS[kernel]} -r 0.5")
+    new = new_samples()
+    ours = new @ X.T if given else new
+    model = load_libsvm(path, n_features=ours.shape[1])
+    labels, values = by_libsvm(path, ours, given)
+    assert_array_equal(model.predict(ours), labels)
+    assert_allclose(as_libsvm(model, ours), values, rtol=1e-6, atol=1e-6)
+    assert set(model.classes_) == set(y)
+    if kernel == "linear":
+        assert_allclose(
+            new @ model.coef_.T + model.intercept_,
+            model.decision_function(new).reshape(len(new), -1),
+            atol=1e-9,
+        )
+    save_libsvm(model, tmp_path / "again")
+    assert_array_equal(by_libsvm(tmp_path / "again", ours, given)[1], values)
+
+
+def test_there_is_no_certificate_of_others(tmp_path: Path) -> None:
+    (tmp_path / "tied").write_text(TIED)
+    model = load_libsvm(tmp_path / "tied")
+    save(model, tmp_path / "model")
+    for one in (model, load(tmp_path / "model")):
+        for name in ("certificate_", "status_", "trace_"):
+            with pytest.raises(AttributeError, match="trained by another program \\(LIBSVM\\)"):
+                getattr(one, name)
+            assert not hasattr(one, name)
+        assert_array_equal(one.predict([[0.0]]), [5])
+        assert to_json(one)["certificate"] is None
+    assert model.C == 1.0
+
+
+def test_a_model_of_others_can_be_fitted_anew(tmp_path: Path) -> None:
+    (tmp_path / "tied").write_text(TIED)
+    X, y = samples()
+    model = clone(load_libsvm(tmp_path / "tied")).fit(X, y)
+    assert model.certificate_.holds(1e-3)
+    assert load_libsvm(tmp_path / "tied").fit(X, y).certificate_.holds(1e-3)
+
+
+def test_probabilities_are_left_out_with_a_warning(tmp_path: Path) -> None:
+    X, y = samples()
+    trained_by_libsvm(tmp_path / "model", X, y, "-b 1")
+    with pytest.warns(UserWarning, match="probA, probB") as caught:
+        model = load_libsvm(tmp_path / "model")
+    assert caught[0].filename == __file__
+    labels, _ = by_libsvm(tmp_path / "model", X)
+    assert_array_equal(model.predict(X), labels)
+
+
+def two_classes(vectors: str, total: int = 2, **changes: str) -> str:
+    header = {
+        "svm_type": "c_svc", "kernel_type": "rbf", "gamma": "0.5", "nr_class": "2",
+        "total_sv": str(total), "rho": "0.25", "label": "1 -1", "nr_sv": f"{total - 1} 1",
+    }  # fmt: skip
+    header |= changes
+    lines = [f"{name} {value}" for name, value in header.items() if value is not None]
+    return "\n".join([*lines, "SV", vectors])
+
+
+def test_wide_rows_stay_sparse(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.write_text(two_classes("1 3:1 100000000:0.5 \n-1 7:2\n"))
+    tracemalloc.start()
+    model = load_libsvm(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1e6
+    assert model.n_features_in_ == 100_000_000
+    assert sparse.issparse(model.support_vectors_)
+
+
+def test_enormous_rows_have_to_be_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.write_text(two_classes("1 3:1 2000000000:0.5 \n-1 7:2\n"))
+    with pytest.raises(ModelFileError, match="line 10: index 2000000000 would take gigabytes"):
+        load_libsvm(path)
+    assert load_libsvm(path, n_features=2_000_000_000).support_vectors_.nnz == 3
+
+
+def test_sparse_support_vectors_take_dense_rows(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.write_text(two_classes("1 3:1 40:0.5 \n-1 7:2\n"))
+    model = load_libsvm(path, n_features=50)
+    assert sparse.issparse(model.support_vectors_)
+    X = np.random.default_rng(0).normal(size=(20, 50))
+    labels, values = by_libsvm(path, X)
+    for rows in (X, sparse.csr_matrix(X)):
+        assert_array_equal(model.predict(rows), labels)
+        assert_allclose(as_libsvm(model, rows), values, rtol=1e-9)
+    save(model, tmp_path / "saved")
+    assert_array_equal(load(tmp_path / "saved").predict(X), labels)
+
+
+def test_features_beyond_the_file_can_be_named(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.write_text(two_classes("1 1:1 3:1\n-1 2:1\n"))
+    assert load_libsvm(path).n_features_in_ == 3
+    assert load_libsvm(path, n_features=8).n_features_in_ == 8
+    with pytest.raises(ValueError, match=r"n_features=2, but .* has index 3"):
+        load_libsvm(path, n_features=2)
+
+
+GOOD = "1 1:1 2:0.5\n-1 1:2\n"
+MALFORMED = {
+    "empty": ("", "empty"),
+    "no SV": ("svm_type c_svc\n", "line 1: .*no line 'SV'"),
+    "text": ("hello\n", "line 1: 'hello' is no entry"),
+    "binary": ("svm_type c_svc\nkernel_type \xff\xfe\n", "line 2: it is no text"),
+    "regression": (two_classes(GOOD, svm_type="epsilon_svr"), "'epsilon_svr' is no classifier"),
+    "one class": (two_classes(GOOD, svm_type="one_class"), "'one_class' is no classifier"),
+    "kernel": (two_classes(GOOD, kernel_type="laplace"), "kernel_type 'laplace' is unknown"),
+    "no γ": (two_classes(GOOD, gamma=None), "gamma of the rbf kernel is missing"),
+    "γ": (two_classes(GOOD, gamma="-1"), "gamma=-1.0 is not positive"),
+    "NaN γ": (two_classes(GOOD, gamma="nan"), "line 3: gamma holds 'nan'"),
+    "two γ": (two_classes(GOOD, gamma="1 2"), "line 3: gamma takes one number"),
+    "degree": (
+        two_classes(GOOD, kernel_type="polynomial", degree="2.5", coef0="0"), "degree holds '2.5'",
+    ),
+    "no rho": (two_classes(GOOD, rho=None), "rho is missing"),
+    "NaN rho": (two_classes(GOOD, rho="nan"), "line 6: rho holds 'nan'"),
+    "two rho": (two_classes(GOOD, rho="1 2"), "1 numbers in rho, not 2"),
+    "one label": (two_classes(GOOD, label="1"), "2 numbers in label, not 1"),
+    "label twice": (two_classes(GOOD, label="1 1"), "label holds a label twice"),
+    "real label": (two_classes(GOOD, label="1 0.5"), "line 7: label holds '0.5'"),
+    "large label": (two_classes(GOOD, label="1 9999999999"), "line 7: label holds"),
+    "classes": (two_classes(GOOD, nr_class="1"), "nr_class is 1"),
+    "many classes": (two_classes(GOOD, nr_class="2000000000"), "2000000000 classes have"),
+    "no classes": (two_classes(GOOD, nr_class="two"), "line 4: nr_class holds 'two'"),
+    "counts": (two_classes(GOOD, nr_sv="1 2"), "does not add up to total_sv 2"),
+    "negative": (two_classes(GOOD, nr_sv="3 -1"), "does not add up to total_sv"),
+    "huge total": (two_classes(GOOD, total_sv="2000000000", nr_sv="1999999999 1"), "2 of 2000"),
+    "twice": (two_classes(GOOD).replace("label", "rho 1\nlabel"), "line 7: rho is given twice"),
+    "few vectors": (two_classes("1 1:1\n"), "line 10: the file ends after 1 of 2"),
+    "more vectors": (two_classes(GOOD + "1 1:1\n"), "line 12: total_sv is 2"),
+    "blank": (two_classes("1 1:1\n\n-1 1:2\n"), "line 12: a line before this one is blank"),
+    "no coefficient": (two_classes("1:1\n-1 1:2\n"), "line 10: '1:1' is no number"),
+    "NaN coefficient": (two_classes("nan 1:1\n-1 1:2\n"), "line 10: 'nan' is no finite"),
+    "NaN value": (two_classes("1 1:nan\n-1 1:2\n"), "line 10: 'nan' is no finite number"),
+    "infinite value": (two_classes("1 1:1e999\n-1 1:2\n"), "line 10: '1e999' is no finite"),
+    "index 0": (two_classes("1 0:1\n-1 1:2\n"), "line 10: indices go up from 1, but 0"),
+    "index −1": (two_classes("1 -1:1\n-1 1:2\n"), "line 10: '-1:1' is no index:value"),
+    "unordered": (two_classes("1 2:1 1:1\n-1 1:2\n"), "line 10: indices go up from 1, but 1 fol"),
+    "index twice": (two_classes("1 2:1 2:1\n-1 1:2\n"), "line 10: indices go up from 1, but 2 fol"),
+    "enormous": (two_classes("1 99999999999:1\n-1 1:2\n"), "line 10: '99999999999:1' is no index"),
+    "no colon": (two_classes("1 1\n-1 1:2\n"), "line 10: '1' is no index:value"),
+    "no value": (two_classes("1 1:\n-1 1:2\n"), "line 10: '' is no number"),
+    "underscore": (two_classes("1_0 1:1\n-1 1:2\n"), "line 10: '1_0' is no finite number"),
+    "serial": (two_classes("1 1:1\n-1 0:2\n", kernel_type="precomputed"), "line 10: .*0:serial"),
+    "serial 0": (two_classes("1 0:0\n-1 0:2\n", kernel_type="precomputed"), "line 10: .*0:serial"),
+    "half serial": (two_classes("1 0:1.5\n-1 0:2\n", kernel_type="precomputed"), "line 10: "),
+    "no serial": (two_classes("1\n-1 0:2\n", kernel_type="precomputed"), "line 10: .*0:serial"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_malformed_files_are_refused_with_their_line(name: str, tmp_path: Path) -> None:
+    content, says = MALFORMED[name]
+    path = tmp_path / "the_file"
+    path.write_bytes(content.encode("latin-1"))
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match=says) as caught:
+        load_libsvm(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "the_file" in str(caught.value)
+    assert peak < 2e6
+
+
+def test_the_well_formed_file_is_read(tmp_path: Path) -> None:
+    """What the malformed ones are made of is itself good."""
+    (tmp_path / "model").write_text(two_classes(GOOD) + "\n\n")
+    assert load_libsvm(tmp_path / "model").kernel_ == RBF(0.5)
+
+
+def test_damaged_files_bring_nothing_else_about(tmp_path: Path) -> None:
+    path, content = tmp_path / "model", TIED.encode()
+    rng = np.random.default_rng(0)
+    refused = 0
+    for place in range(len(content)):
+        changed = bytearray(content)
+        changed[place] = int(rng.integers(256))
+        for damaged in (content[:place], bytes(changed)):
+            path.write_bytes(damaged)
+            try:
+                model = load_libsvm(path)
+                model.predict(np.zeros((1, model.n_features_in_)))
+            except ModelFileError:
+                refused += 1
+    assert refused > len(content)
+
+
+def test_missing_files_are_ordinary_errors(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        load_libsvm(tmp_path / "none")
