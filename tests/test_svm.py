@@ -1698,3 +1698,17 @@ def test_a_failed_fit_leaves_the_last_model_whole():
         model.fit(X, np.where(y == 1, "b", "a"))
     np.testing.assert_array_equal(model.decision_function(X), before)
     assert set(model.predict(X)) == {0, 1}
+
+
+@pytest.mark.parametrize("solver", ["smo", "decomposition"])
+def test_a_recorder_of_every_update_sees_pair_after_pair(solver):
+    X, y = mm.datasets.load_six_points(return_X_y=True)
+    X, y = np.vstack([X, X + [3.0, -2.0]]), np.concatenate([y, y])
+    recorder = mm.Recorder(every_update=True)
+    watched = mm.SVC(solver=solver, C=2.0, callback=recorder).fit(X, y)
+    assert len(recorder.steps) == watched.n_iter_.max() > 3
+    alphas = [step.alpha() for step in recorder.steps]
+    moved = [np.count_nonzero(b - a) for a, b in zip(alphas[:-1], alphas[1:], strict=True)]
+    assert max(moved) <= 2
+    alone = mm.SVC(solver=solver, C=2.0).fit(X, y)
+    np.testing.assert_allclose(watched.decision_function(X), alone.decision_function(X), atol=1e-2)

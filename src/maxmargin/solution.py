@@ -171,7 +171,7 @@ class Progress:
     callbacks : sequence of callables
         Each is given a `Step`; a true answer stops the solver, which then returns what it has.
         A callback with a true attribute ``every_update`` is called after every correction of the
-        online rules as well.
+        online rules as well, and makes rounds of one pair of α.
     task : int, default=0
         Which task of a many-class fit this is.
     """
@@ -250,7 +250,8 @@ class Recorder:
     Parameters
     ----------
     every_update : bool, default=False
-        Keep every correction of an online rule, not only the end of every pass.
+        Keep every correction of an online rule and every pair of α of a kernel machine's solver, not
+        only the end of every pass or round.
 
     Attributes
     ----------

@@ -92,6 +92,8 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         Rows of X whose α is positive in some task.
     dual_coef_ : ndarray of shape (n_planes, n_support)
         α y: ``coef_`` is about ``dual_coef_ @ X[support_]``.
+    shape_fit_ : tuple of int
+        (n_samples, n_features) of the fit.
     n_iter_ : int
         Steps of the longest task.
     hyperplane_ : Hyperplane
@@ -342,6 +344,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
             **_support(training, tasks, solutions),
             "_memory": [s.alpha for s in solutions] if self.warm_start else None,
             "_fitted_with": self.C,
+            "shape_fit_": tuple(training.X.shape),
         }
 
     def _remedy(self, status: Status) -> str:

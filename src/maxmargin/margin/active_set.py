@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,7 +155,7 @@ class ActiveSet:
             status = chunk.step(tol)
             if status is Status.CONVERGED:
                 return None
-            errors, (primal, dual) = point.errors(chunk), point.bounds(chunk)
+            errors, primal, dual = point.look(chunk)
             if progress.iteration(
                 chunk.objective, errors, chunk.violation, show, primal=primal, dual=dual
             ):
@@ -406,28 +406,22 @@ class _Point:
         found = multipliers(self.A, self.alpha, problem.upper, self.gradient, free)
         self.slope = self.gradient + found @ self.A
         self.worst = violations(self.alpha, problem.upper, self.slope)
-        b = bias(problem, found)
-        self._wrong = _wrong(problem, slice(None), self.alpha, self.gradient, b)
+        self._wrong = margins_of(problem, self.alpha, self.gradient, found)[1] <= 0.0
 
-    def errors(self, chunk: _Chunk) -> int:
-        """Samples on the wrong side: those of the chunk now, the others when last looked at."""
-        b = bias(self.problem, chunk.found)
-        inside = _wrong(self.problem, chunk.rows, chunk.alpha, chunk.gradient, b)
-        return self._outside + int(inside.sum())
+    def look(self, chunk: _Chunk) -> tuple[int, float, float]:
+        """Return how many samples are on the wrong side, P and D.
 
-    def bounds(self, chunk: _Chunk) -> tuple[float, float]:
-        """Return P and D now; P only where all samples are in the chunk, in whatever order."""
+        Wrong are those of the chunk now, and of the others those when last looked at. P is known
+        where all samples are in the chunk.
+        """
+        plain, margins = margins_of(chunk.problem, chunk.alpha, chunk.gradient, chunk.found)
+        errors = self._outside + int(np.count_nonzero(margins <= 0.0))
         if self.is_part:
-            return np.nan, np.nan
-        dual, problem = -chunk.objective, self.problem
+            return errors, np.nan, np.nan
         if chunk.rows.size < self.alpha.size:
-            return np.nan, dual
-        alpha, gradient = np.empty((2, self.alpha.size))
-        alpha[chunk.rows], gradient[chunk.rows] = chunk.alpha, chunk.gradient
-        # y(g(x) − b)
-        plain = gradient + problem.linear - problem.ridge * alpha
-        margins = plain + problem.y * bias(problem, chunk.found)
-        return primal_value(problem, float(alpha @ plain), margins), dual
+            return errors, np.nan, -chunk.objective
+        primal = primal_value(chunk.problem, float(chunk.alpha @ plain), margins)
+        return errors, primal, -chunk.objective
 
     def absorb(self, chunk: _Chunk) -> None:
         """Take over what the steps of a chunk have changed."""
@@ -479,12 +473,12 @@ class _Point:
         )
 
 
-def _wrong(
-    problem: MarginProblem, rows: Any, alpha: Floats, gradient: Floats, b: float
-) -> NDArray[np.bool_]:
-    """Whether y g(x) ≤ 0, from the gradient y(g(x) − b) + Dα − p."""
-    y, ridge = problem.y[rows], problem.ridge[rows]
-    return gradient + problem.linear - ridge * alpha + y * b <= 0.0
+def margins_of(
+    problem: MarginProblem, alpha: Floats, gradient: Floats, found: Floats
+) -> tuple[Floats, Floats]:
+    """Return y(g(x) − b) and y g(x), from the gradient y(g(x) − b) + Dα − p."""
+    plain = gradient + problem.linear - problem.ridge * alpha
+    return plain, plain + problem.y * bias(problem, found)
 
 
 class _Chunk:
@@ -498,13 +492,14 @@ class _Chunk:
 
     def __init__(self, point: _Point, rows: Integers, tol: float) -> None:
         problem = point.problem
-        y = problem.y[rows]
+        y, upper, ridge = problem.y[rows], problem.upper[rows], problem.ridge[rows]
+        self.problem = replace(problem, y=y, index=problem.index[rows], upper=upper, ridge=ridge)
         self.rows = rows
         self.H = point.gram.block(rows) * y * y[:, np.newaxis]
-        self.H[np.diag_indices(rows.size)] += problem.ridge[rows]
+        self.H[np.diag_indices(rows.size)] += ridge
         self.A = np.ascontiguousarray(point.A[:, rows])
         self.alpha, self.gradient = point.alpha[rows], point.gradient[rows]
-        self.upper = problem.upper[rows]
+        self.upper = upper
         self.objective = self.lowest = point.objective
         # What the chunk's share of Aα has to be.
         self.a = self.A @ self.alpha - (point.A @ point.alpha - point.a)

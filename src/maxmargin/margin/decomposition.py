@@ -471,7 +471,8 @@ class _WorkingSet:
         most = min(STEPS * rows.size, SLICE // rows.size)
         if descent.options.limits.iterations is not None:
             most = min(most, descent.options.limits.iterations - descent.steps)
-
+        if descent.progress.watchers:  # who asked for every update sees pair after pair
+            most = 1
         block = self._block()
         for name in ("curvature", "beta", "lower", "upper", "f"):
             getattr(block, name)[present] = getattr(descent, name)[rows]

@@ -149,7 +149,6 @@ def decode_model(record: JSON, decoder: Decoder, depth: int = 0) -> Any:
         raise InconsistentModelError(f"it holds a model of class {name!r:.50}, which is unknown")
     _check_names(name, record, {"class", "parameters", "fitted"})
     model = _with_parameters(BY_NAME[name], record["parameters"], decoder)
-    model._validate_params()
     if record["fitted"] is not None:
         _set_fitted(model, record["fitted"], decoder)
     return model

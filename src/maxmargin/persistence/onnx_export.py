@@ -154,6 +154,8 @@ def _name_inputs(graph: Any, names: list[str]) -> None:
     taken |= {constant.name for constant in graph.initializer}
     new: dict[str, str] = {}
     for entry, name in zip(graph.input, names, strict=True):
+        while name in taken:
+            name += "_"
         taken.add(name)
         new[entry.name], entry.name = name, name
     for node in graph.node:

@@ -233,7 +233,7 @@ def animate(
     The steps are the solver's own: those of ``clf.callback`` where that is a `Recorder`, else those
     of a new fit of the same parameters (with a ``random_state`` of None and random choices it goes
     another way). The sample being corrected is ringed, α of a dual algorithm is the area of the
-    markers, × is on the wrong side. Rounds of many pairs of α are looked at pair by pair.
+    markers, × is on the wrong side.
 
     Parameters
     ----------

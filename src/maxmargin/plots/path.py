@@ -225,7 +225,7 @@ def path(
 
     The steps are those of ``clf.callback`` where that is a `Recorder`. Else a new model of the same
     parameters is fitted on X and y with one: with a ``random_state`` of None and random choices it
-    goes another way. Rounds of many pairs of α are looked at pair by pair.
+    goes another way.
 
     Parameters
     ----------

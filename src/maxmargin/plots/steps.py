@@ -11,15 +11,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from ..estimators.svm import SVC, NuSVC
+from ..estimators.svm import NuSVC
 from ..kernels import Linear
 from ..samples import Floats
 from ..solution import Recorder, Step
 from .model import Model
 
-# Rounds of a decomposition that say too little, and samples up to which it is then looked at pair
-# by pair.
-FEW, SMALL = 12, 2000
 MOST_VALUES = 100_000_000  # of a kernel, held for all moments
 
 
@@ -107,12 +104,9 @@ def run_of(model: Model, X: Any, y: Any, limit: int) -> Run:
     recorded = model.machine.callback
     if isinstance(recorded, Recorder) and recorded.steps:
         steps = _last_fit(recorded.steps)
-        machine = model.machine
     else:
-        machine, steps = _again(model.machine, rows, y)
+        steps = _again(model.machine, rows, y)
     moments = [_moment(step) for step in steps]
-    if len(moments) < FEW and len(signs) <= SMALL and _moves_pairs(machine):
-        moments = _pair_by_pair(machine, rows, y, limit)
     _check_rows(moments, len(signs))
     run = Run(model, rows, signs, moments)
     run.moments = [_of_margin_one(run, moment) for moment in moments]
@@ -136,41 +130,17 @@ def _last_fit(steps: list[Step]) -> list[Step]:
     return steps[starts[-1] :] if starts else steps
 
 
-def _again(machine: Any, X: Any, y: Any, **options: Any) -> tuple[Any, list[Step]]:
+def _again(machine: Any, X: Any, y: Any) -> list[Step]:
     """Fit a new one of the same parameters, with somebody watching every update."""
     recorder = Recorder(every_update=True)
     given = machine.get_params(deep=False)
-    wanted = {"callback": recorder, "warm_start": False, "verbose": False} | options
+    wanted = {"callback": recorder, "warm_start": False, "verbose": False}
     again = type(machine)(**given | {name: wanted[name] for name in wanted if name in given})
     with warnings.catch_warnings():
         # What there is to complain about, the first fit has said.
         warnings.simplefilter("ignore", ConvergenceWarning)
         again.fit(X, np.asarray(y))
-    return again, recorder.steps
-
-
-def _moves_pairs(machine: Any) -> bool:
-    """Whether the solver moves pairs of α, many in a round."""
-    if not isinstance(machine, (SVC, NuSVC)):
-        return False
-    return machine.solver in ("auto", "decomposition", "smo") and int(np.max(machine.n_iter_)) > FEW
-
-
-def _pair_by_pair(machine: Any, X: Any, y: Any, limit: int) -> list[Moment]:
-    """Let the solver stop after some pairs, look, and go on from there with a warm start."""
-    total = int(np.max(machine.n_iter_))
-    stride = -(-total // max(limit, 1))
-    watched, _ = _again(machine, X, y, warm_start=True, max_iter=stride)
-    moments = []
-    for k in range(-(-total // stride)):
-        alpha = _alpha(watched, X.shape[0])
-        moments.append(
-            Moment(stride * (k + 1), np.nan, None, None, float(watched.intercept_[0]), alpha)
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            watched.fit(X, np.asarray(y))
-    return moments
+    return recorder.steps
 
 
 def _moment(step: Step) -> Moment:
