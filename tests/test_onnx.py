@@ -156,19 +156,20 @@ def test_rows_far_from_the_origin_keep_their_digits() -> None:
 def test_equal_votes_and_planes_are_decided_alike() -> None:
     """Points on planes, and three classes that beat each other in turn."""
     X, y = samples(3, d=1)
-    grid = np.array([[0.0], [-1.0], [1.0], [0.5], [-0.5], [2.0], [-2.0]])
-    for name in ("SVC, linear", "perceptron, ovo"):
-        model = clone(ESTIMATORS[name]).fit(X, y)
-        if name == "perceptron, ovo":
-            model.coef_, model.intercept_ = (
-                np.array([[1.0], [1.0], [1.0]]),
-                np.array([0.0, -1.0, 1.0]),
-            )
-        else:
-            model.support_vectors_ = np.ones_like(model.support_vectors_)
-            model.dual_coef_ = np.round(model.dual_coef_)
-            model.intercept_ = np.array([1.0, -1.0, 1.0])
-        assert_agrees(model, grid, run(to_onnx(model), {"X": grid}))
+    grid = np.linspace(-3.0, 3.0, 13)[:, np.newaxis]
+    planes = mm.Perceptron(multi_class="ovo", max_iter=2).fit(X, y)
+    machine = mm.SVC(kernel="linear", decision_function_shape="ovo").fit(X, y)
+    planes.coef_ = np.ones((3, 1))  # g = x + b of every pair
+    machine.support_, machine.n_support_ = np.arange(3), np.ones(3, dtype=int)
+    machine.support_vectors_, machine.dual_coef_ = np.ones((3, 1)), 0.5 * np.ones((2, 3))
+    assert_array_equal(machine.coef_, planes.coef_)
+    # All planes meet at 0, where an SVC votes for second classes and others for first ones; or
+    # the classes beat each other in turn, which an SVC decides by order and others by scores.
+    for b in ([0.0, 0.0, 0.0], [1.0, -1.0, 1.0]):
+        planes.intercept_ = machine.intercept_ = np.array(b)
+        assert (machine.predict(grid) != planes.predict(grid)).any()
+        for model in (planes, machine):
+            assert_agrees(model, grid, run(to_onnx(model), {"X": grid}))
     two = mm.SVC(kernel="linear", C=10.0).fit([[-1.0], [1.0]], ["a", "b"])
     assert two.decision_function([[0.0]]) == [0.0]
     assert_agrees(two, [[0.0]], run(to_onnx(two), {"X": np.zeros((1, 1))}))

@@ -790,6 +790,7 @@ WRONG: dict[str, tuple[str, Any, str]] = {
     "deep list": ("SVC", put("fitted", "n_updates_")(json.loads("[" * 90 + "]" * 90)), "nested"),
     "plane": ("LinearSVC", attribute("coef_")(lambda a: a[:, :2]), "coef_"),
     "plane too many": ("LinearSVC", attribute("coef_")(lambda a: a[[0, 0, 1, 2]]), "coef_"),
+    "row of a plane": ("LinearSVC", attribute("support_")(ones(36)), "names row 36 of 36"),
     "C of a fit": ("LinearSVC", put("fitted", "_fitted_with")("1"), "fitted with C='1'"),
     "updates": ("perceptron", put("fitted", "_updates_of_tasks")([1]), "updates of 3"),
     "margins": ("Ho-Kashyap", put("fitted", "margins_")([None] * 3), "margins_"),
@@ -829,6 +830,7 @@ def test_json_that_is_none_is_refused(part: str, text: str, tmp_path: Path) -> N
     ("part", "change", "says"),
     [
         ("indptr", lambda a: a[::-1], "out of order"),
+        ("indptr", lambda a: a[[0, 2, 1, *range(3, len(a))]], "out of order"),
         ("indptr", lambda a: a[:-1], "other sizes"),
         ("indptr", lambda a: a + 1, "out of order"),
         ("indices", lambda a: a + 2, "column of a sparse matrix is out of range"),

@@ -155,7 +155,8 @@ def _check_linear(model: Any, n_planes: int, n_tasks: int) -> None:
     good = isinstance(updates, list) and all(_is_count(u) for u in updates)
     _require(good and len(updates) == n_tasks, f"updates of {n_tasks} tasks are {updates!r:.50}")
     if isinstance(model, LinearSVC):
-        _check_indices("support_", model.support_)
+        _check_shape_fit(model)
+        _check_support(model.support_, model.shape_fit_[0])
         _check_numbers("dual_coef_", model.dual_coef_, (n_planes, model.support_.size))
         _check_fitted_with(model)
     if isinstance(model, HoKashyap):
@@ -169,11 +170,9 @@ def _check_linear(model: Any, n_planes: int, n_tasks: int) -> None:
 
 
 def _check_machine(model: Any, n_planes: int, n_classes: int) -> None:
-    shape = model.shape_fit_
-    good = isinstance(shape, tuple) and len(shape) == 2 and all(_is_count(size) for size in shape)
-    _require(good and shape[1] == model.n_features_in_, f"shape_fit_ is {shape!r:.50}")
+    _check_shape_fit(model)
     rows = n_classes - 1 if isinstance(model._reduction(), OneVsOne) else n_planes
-    _check_expansion(model, rows, shape[0])
+    _check_expansion(model, rows, model.shape_fit_[0])
     counts = model.n_support_
     _check_indices("n_support_", counts)
     _require(counts.shape == (n_classes,), f"n_support_ is of shape {counts.shape}")
@@ -202,19 +201,28 @@ def _check_expansion(model: Any, rows: int, n_fit: int) -> None:
     _require(pairwise == given, f"kernel={model.kernel!r:.50} became {kernel!r:.50}")
     support = model.support_
     # −1 where another program's file does not say which rows they were.
-    unknown = isinstance(model.certificates_, Unproved) and bool((np.asarray(support) == -1).all())
-    if not (unknown and not given):
-        _check_indices("support_", support)
-        below = not support.size or int(support.max()) < n_fit
-        _require(below, f"support_ names row {support.max(initial=0)} of {n_fit}")
-        if not isinstance(model.certificates_, Unproved):
-            _require(np.unique(support).size == support.size, "support_ names a row twice")
-    _require(support.ndim == 1, f"support_ is of shape {support.shape}")
+    foreign = isinstance(model.certificates_, Unproved)
+    if not (foreign and not given and bool((np.asarray(support) == -1).all())):
+        _check_support(support, n_fit, unique=not foreign)
+    _require(np.ndim(support) == 1, f"support_ is of shape {np.shape(support)}")
     n_vectors = 0 if given else support.size
     if given:
         _require(n_fit == model.n_features_in_, f"{model.n_features_in_} kernel values of {n_fit}")
     _check_numbers("support_vectors_", model.support_vectors_, (n_vectors, model.n_features_in_))
     _check_numbers("dual_coef_", model.dual_coef_, (rows, support.size))
+
+
+def _check_shape_fit(model: Any) -> None:
+    shape = model.shape_fit_
+    good = isinstance(shape, tuple) and len(shape) == 2 and all(_is_count(size) for size in shape)
+    _require(good and shape[1] == model.n_features_in_, f"shape_fit_ is {shape!r:.50}")
+
+
+def _check_support(support: Any, n_fit: int, *, unique: bool = True) -> None:
+    _check_indices("support_", support)
+    highest = int(support.max(initial=-1))
+    _require(highest < n_fit, f"support_ names row {highest} of {n_fit}")
+    _require(not unique or np.unique(support).size == support.size, "support_ names a row twice")
 
 
 def _check_fitted_with(model: Any) -> None:

@@ -56,7 +56,9 @@ ESTIMATORS: dict[type, Kept] = {
     Pseudoinverse: PLANES,
     HoKashyap: Kept((*PLANES.always, "multipliers_", "margins_", "refuted_"), COUNTS),
     LinearSVC: Kept(
-        (*PLANES.always, "support_", "dual_coef_", "_fitted_with"), COUNTS, ("_memory",)
+        (*PLANES.always, "support_", "dual_coef_", "shape_fit_", "_fitted_with"),
+        COUNTS,
+        ("_memory",),
     ),
     KernelPerceptron: Kept((*OF_ALL, *EXPANSION, "_linear_coef", "_n_rows"), COUNTS),
     SVC: MACHINE,
@@ -149,6 +151,7 @@ def decode_model(record: JSON, decoder: Decoder, depth: int = 0) -> Any:
         raise InconsistentModelError(f"it holds a model of class {name!r:.50}, which is unknown")
     _check_names(name, record, {"class", "parameters", "fitted"})
     model = _with_parameters(BY_NAME[name], record["parameters"], decoder)
+    model._validate_params()
     if record["fitted"] is not None:
         _set_fitted(model, record["fitted"], decoder)
     return model
