@@ -215,6 +215,32 @@ def test_scaling_goes_into_planes(machine: Any, steps: Any, n_classes: int, tmp_
     assert type(load_libsvm(tmp_path / "model")) is machine
 
 
+@pytest.mark.parametrize("steps", [[StandardScaler()], [MinMaxScaler(), ColumnEncoder()]])
+def test_scaling_before_a_kernel_goes_into_a_file_of_svm_scale(steps, tmp_path: Path) -> None:
+    X, y = samples()
+    model = make_pipeline(*steps, mm.SVC(decision_function_shape="ovo")).fit(100.0 * X + 7.0, y)
+    with pytest.warns(UserWarning, match=r"svm-scale -r .*model\.range"):
+        save_libsvm(model, tmp_path / "model")
+    axis, ends, *lines = (tmp_path / "model.range").read_text().splitlines()
+    assert (axis, ends) == ("x", "-1 1")
+    number, low, high = np.array([line.split() for line in lines], dtype=float).T
+    assert_array_equal(number, np.arange(X.shape[1]) + 1)
+    new = 100.0 * new_samples()
+    scaled = -1.0 + 2.0 * (new - low) / (high - low)  # what svm-scale does
+    labels, values = by_libsvm(tmp_path / "model", scaled)
+    assert_array_equal(labels, model.predict(new))
+    assert_allclose(values, as_libsvm(model, new), atol=1e-6)
+
+
+def test_a_step_that_changes_nothing_needs_no_file(tmp_path: Path) -> None:
+    X, y = samples()
+    model = make_pipeline(ColumnEncoder(scale=False), mm.SVC()).fit(X, y)
+    save_libsvm(model, tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    labels, _ = by_libsvm(tmp_path / "model", new_samples())
+    assert_array_equal(labels, model.predict(new_samples()))
+
+
 def frame() -> Any:
     pd = pytest.importorskip("pandas")
     return pd.DataFrame({"colour": ["red", "blue"] * 15, "mass": np.arange(30.0)})
@@ -230,7 +256,6 @@ def test_what_libsvm_cannot_say_is_refused(tmp_path: Path) -> None:
         (mm.LinearSVC().fit(X, y), "LinearSVC of 3 classes"),
         (mm.LinearSVC(multi_class="ovo").fit(X, y), "LinearSVC of 3 classes"),
         (mm.KernelPerceptron().fit(two, binary), "no model for KernelPerceptron"),
-        (make_pipeline(StandardScaler(), mm.SVC()).fit(X, y), "do not scale features.*RBF"),
         (make_pipeline(Normalizer(), mm.LinearSVC()).fit(two, binary), "Normalizer does more"),
         (
             make_pipeline(MinMaxScaler(clip=True), mm.LinearSVC()).fit(two, binary),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import time
 import warnings
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -1703,12 +1703,12 @@ def test_a_failed_fit_leaves_the_last_model_whole():
 @pytest.mark.parametrize("solver", ["smo", "decomposition"])
 def test_a_recorder_of_every_update_sees_pair_after_pair(solver):
     X, y = mm.datasets.load_six_points(return_X_y=True)
-    X, y = np.vstack([X, X + [3.0, -2.0]]), np.concatenate([y, y])
+    X, y = np.vstack([X, X + np.array([3.0, -2.0])]), np.concatenate([y, y])
     recorder = mm.Recorder(every_update=True)
     watched = mm.SVC(solver=solver, C=2.0, callback=recorder).fit(X, y)
     assert len(recorder.steps) == watched.n_iter_.max() > 3
     alphas = [step.alpha() for step in recorder.steps]
-    moved = [np.count_nonzero(b - a) for a, b in zip(alphas[:-1], alphas[1:], strict=True)]
+    moved = [np.count_nonzero(b - a) for a, b in pairwise(alphas)]
     assert max(moved) <= 2
     alone = mm.SVC(solver=solver, C=2.0).fit(X, y)
     np.testing.assert_allclose(watched.decision_function(X), alone.decision_function(X), atol=1e-2)

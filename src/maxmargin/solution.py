@@ -250,8 +250,8 @@ class Recorder:
     Parameters
     ----------
     every_update : bool, default=False
-        Keep every correction of an online rule and every pair of α of a kernel machine's solver, not
-        only the end of every pass or round.
+        Keep every correction of an online rule, and every pair of α that SMO moves, and not only
+        the end of every pass or round.
 
     Attributes
     ----------

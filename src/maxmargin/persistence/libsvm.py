@@ -8,6 +8,7 @@ k − 1 coefficients and index:value pairs. Of classes i < j in the order of ``l
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from array import array
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ from ..multiclass import OneVsOne
 from ..samples import Floats
 from .errors import ModelFileError, PathLike
 from .foreign import Unproved
-from .machine import Planes, affine, describe, unwrap
+from .machine import Affine, Planes, affine, describe, unwrap
 from .writing import write_text
 
 __all__ = ["load_libsvm", "save_libsvm"]
@@ -76,7 +77,8 @@ def save_libsvm(model: Any, path: PathLike) -> None:
     SVC and NuSVC of two classes, or of pairs of many, with any of LIBSVM's kernels keep their
     support vectors (rows of the training data). A linear model of two classes becomes one support
     vector, w, and so do the planes of a linear SVC in a pipeline that scales features, whose
-    scaling is taken into w.
+    scaling is taken into w. Where another kernel follows a scaling, that is written beside the
+    model, to ``path``.range, for ``svm-scale -r``.
 
     Parameters
     ----------
@@ -87,8 +89,8 @@ def save_libsvm(model: Any, path: PathLike) -> None:
     Warns
     -----
     UserWarning
-        Where labels are no integers, which LIBSVM knows alone: they become 0, 1, …; and where
-        ``break_ties=True``, which it has no word for.
+        Where labels are no integers, which LIBSVM knows alone: they become 0, 1, …; where
+        ``break_ties=True``, which it has no word for; and where data need svm-scale first.
 
     Raises
     ------
@@ -96,7 +98,18 @@ def save_libsvm(model: Any, path: PathLike) -> None:
         For what LIBSVM cannot express.
     """
     steps, machine = unwrap(model)
-    contents = _folded(steps, machine) if steps else _contents(machine)
+    scaling = _scaling(steps)
+    folded = None if scaling is None else _folded(scaling, machine)
+    contents = folded or _contents(machine)
+    if scaling is not None and folded is None:  # a kernel cannot take the scaling over
+        ranges = f"{os.fspath(path)}.range"
+        write_text(ranges, _range_lines(scaling))
+        warnings.warn(
+            f"LIBSVM's models do not scale features, as steps before {type(machine).__name__} do: "
+            f"scale data first, by svm-scale -r {ranges}.",
+            UserWarning,
+            stacklevel=2,
+        )
     if contents.labels != machine.classes_.tolist():
         pairs = zip(contents.labels, machine.classes_.tolist(), strict=True)
         meaning = ", ".join(f"{number} = {label!r}" for number, label in pairs)
@@ -164,29 +177,42 @@ def _of_planes(svm_type: str, classes: NDArray[Any], planes: Planes) -> _Content
     return _Contents(svm_type, Linear(), _labels(classes), rho, counts, coefficients, planes.w)
 
 
-def _folded(steps: list[Any], machine: Any) -> _Contents:
-    """Return a linear model with the scaling of features before it in w and b."""
+def _scaling(steps: list[Any]) -> Affine | None:
+    """Return what the steps before a machine do to every feature; None where that is nothing."""
+    whole: Affine | None = None
+    for step in steps:
+        map_ = affine(step)
+        if map_ is None or getattr(step, "clip", False):
+            raise TypeError(
+                f"{type(step).__name__} does more than shift and scale every feature, which LIBSVM "
+                "cannot take over: save the machine alone, model[-1], or use save_onnx."
+            )
+        whole = map_ if whole is None else whole.then(map_)
+    is_nothing = whole is None or ((whole.shift == 0.0) & (whole.factor == 1.0)).all()
+    return None if is_nothing else whole
+
+
+def _folded(scaling: Affine, machine: Any) -> _Contents | None:
+    """Return a linear model with the scaling of features in its w and b; None of another model."""
     description = describe(machine)
     if isinstance(machine, KernelMachine):
         _refuse_rest(machine)
     elif description.scheme != "binary":
         return _contents(machine)  # says why not
     if not isinstance(description.scores, Planes):
-        raise TypeError(
-            f"LIBSVM's models do not scale features, as steps before {type(machine).__name__} do, "
-            f"and {machine.kernel_!r} cannot take that over, only a linear kernel can: save the "
-            "machine alone, model[-1], and scale the data yourself, or use save_onnx."
-        )
-    planes = description.scores
-    for step in reversed(steps):
-        map_ = affine(step)
-        if map_ is None or getattr(step, "clip", False):
-            raise TypeError(
-                f"{type(step).__name__} does more than shift and scale every feature, which w and "
-                "b cannot take over: save the machine alone, model[-1], or use save_onnx."
-            )
-        planes = planes.of(map_)
+        return None
+    planes = description.scores.of(scaling)
     return _of_planes(_svm_type(machine), machine.classes_, planes)
+
+
+def _range_lines(scaling: Affine) -> Iterator[str]:
+    """Yield the file of svm-scale: shift ∓ 1/factor become ∓1, so x becomes (x − shift)·factor."""
+    yield "x\n-1 1\n"
+    reach = 1.0 / scaling.factor
+    for k, (low, high) in enumerate(
+        zip(scaling.shift - reach, scaling.shift + reach, strict=True), 1
+    ):
+        yield f"{k} {low:.17g} {high:.17g}\n"
 
 
 def _refuse_rest(machine: Any) -> None:

@@ -36,6 +36,10 @@ class Affine:
     shift: Floats
     factor: Floats
 
+    def then(self, other: Affine) -> Affine:
+        """Return this map, followed by another."""
+        return Affine(self.shift + other.shift / self.factor, self.factor * other.factor)
+
 
 @dataclass(frozen=True)
 class Planes:
