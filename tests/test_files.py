@@ -256,13 +256,11 @@ def test_labels_that_are_measurements_or_missing(put):
         many.labels_to_learn()
 
 
-@pytest.mark.xfail(strict=True, reason="labels go through float64: neighbours above 2**53 merge")
 def test_large_whole_numbers_stay_different(put):
     table = read(put("t.csv", "a,y\n1,9007199254740993\n2,9007199254740992\n"), "y")
     assert len(set(table.y.tolist())) == 2
 
 
-@pytest.mark.xfail(strict=True, reason="1e300 and inf are cast to int64: both become -2**63")
 @pytest.mark.parametrize("name", ["t.csv", "t.npz"])
 def test_labels_beyond_int64_do_not_become_one_class(put, name):
     if name == "t.csv":
@@ -276,7 +274,6 @@ def test_labels_beyond_int64_do_not_become_one_class(put, name):
     assert -(2**63) not in labels.tolist()
 
 
-@pytest.mark.xfail(strict=True, reason="NaN in a Parquet column of labels is a class named 'NaN'")
 def test_nan_in_labels_of_parquet_is_missing(put):
     path = put("t.parquet", parquet(pl.DataFrame({"a": [1.0, 2, 3], "y": [1.0, np.nan, 2.0]})))
     assert "lacks 1" in refused(path)
@@ -314,7 +311,6 @@ def test_columns_of_parquet(put):
     assert table.missing() == {"float": 1, "word": 1, "flag": 1}
 
 
-@pytest.mark.xfail(strict=True, reason="polars.Enum is no column of words to the reader")
 def test_an_enum_is_a_category(put):
     column = pl.Series(["p", "q"], dtype=pl.Enum(["p", "q"]))
     path = put("t.parquet", parquet(pl.DataFrame({"a": column, "y": [0, 1]})))
@@ -336,14 +332,13 @@ def test_missing_values_are_nan_and_counted_by_column(put):
     assert_array_equal(np.isnan(table.X), [[0, 1, 0], [1, 1, 0], [1, 0, 1], [0, 1, 0]])
     assert table.missing() == {"a": 2, "b": 3, "c": 1}
     assert read(put("t.svm", b"1 1:nan 2:1\n-1 2:nan\n")).missing() == {
-        "column 0": 1,
         "column 1": 1,
+        "column 2": 1,
     }
     assert read(put("t.npz", packed_npz(X=[[np.nan, 1.0]] * 3, y=Y))).missing() == {"column 0": 3}
     assert read(put("t.npz", packed_npz(X=[[1, 2]] * 3, y=Y))).missing() == {}
 
 
-@pytest.mark.xfail(strict=True, reason="' ?', as UCI's adult has it, is a word, not missing")
 def test_missing_values_after_a_space(put):
     table = read(put("t.csv", "a,w,y\n1, red, u\n2, ?, v\n3, red, v\n"), "y")
     assert table.missing() == {"w": 1}
@@ -362,7 +357,6 @@ def test_quoted_fields(put):
     assert table.y.tolist() == ["u", "v\nw"]
 
 
-@pytest.mark.xfail(strict=True, reason="polars leaves doubled quotes in the names of columns")
 def test_quotes_in_names(put):
     assert read(put("t.csv", 'a,"say ""hi""",y\n1,2,u\n3,4,v\n'), "y").names == ["a", 'say "hi"']
 
@@ -395,47 +389,40 @@ LATE = "a,b,y\n" + "1,2,u\n3,4,v\n" * 11_000
         ("a,a,y\n1,2,u\n3,4,v\n", "line 1 names the column 'a' twice"),
         ("a;b;y\n1;2;u\n3;4;v\n", "pass ';' as separator"),
         ("a\tb\ty\n1\t2\tu\n", "separator"),
-        ("größe,b,y\n1,rot,u\n2,grün,v\n".encode("latin-1"), "utf"),
+        ("größe,b,y\n1,rot,u\n2,grün,v\n".encode("latin-1"), "UTF-8"),
     ],
 )
 def test_bad_csv_is_named(put, content, said):
     assert said in refused(put("t.csv", content))
 
 
-@pytest.mark.xfail(strict=True, reason="lines are counted as rows: quoted newlines do not count")
 def test_the_line_of_a_bad_number_after_quoted_newlines(put):
     path = put("t.csv", 'a,b,y\n1,2,"u\nu"\n3,4,v\noops,4,v\n5,6,v\n')
     assert "line 5: 'oops'" in refused(path)
 
 
-@pytest.mark.xfail(strict=True, reason="the mark in front hides that the first name comes twice")
 def test_duplicate_names_after_a_byte_order_mark(put):
     assert "'a' twice" in refused(put("t.csv", "\ufeffa,a,y\n1,2,u\n3,4,v\n"))
 
 
-@pytest.mark.xfail(strict=True, reason="blank lines are filtered by all columns, which are parsed")
 def test_what_a_dropped_column_holds_does_not_matter(put):
     lines = "a,n,y\n" + "1,2,u\n3,4,v\n" * 11_000 + "1,see below,u\n"
     assert read(put("t.csv", lines), "y", drop=["n"]).X.shape == (22_001, 1)
 
 
-@pytest.mark.xfail(strict=True, reason="blank lines are filtered by all columns, which are parsed")
 def test_what_a_column_that_nobody_wants_holds_does_not_matter(put):
     lines = "a,n\n" + "1,2\n3,4\n" * 11_000 + "1,see below\n"
     assert sum(len(part.X) for part in batches(put("t.csv", lines), ["a"])) == 22_001
 
 
-@pytest.mark.xfail(strict=True, reason="ComputeError of polars, from the labels, is not translated")
 def test_labels_that_are_not_utf8(put):
     refused(put("t.csv", "a,y\n1,grün\n2,rot\n".encode("latin-1")))
 
 
-@pytest.mark.xfail(strict=True, reason="names that are not UTF-8 become 'gr\ufffd\ufffde' silently")
 def test_names_that_are_not_utf8(put):
     refused(put("t.csv", "größe,b,y\n1,2,u\n3,4,v\n".encode("latin-1")))
 
 
-@pytest.mark.xfail(strict=True, reason="'no target column', followed by the bytes of the file")
 @pytest.mark.parametrize(
     "content", [b"\x7f\x01\xff" * 500, b"\x00" * 5000, text().encode("utf-16")]
 )
@@ -473,11 +460,12 @@ def test_bad_svmlight_is_named_by_line(put, content, said, pack):
 
 def test_svmlight_beyond_the_features_of_a_model(put):
     path = put("t.svm", b"1 1:1\n-1 9:1\n")
-    with pytest.raises(DataFileError, match=r"line 2: '9:1' is beyond the 3 features"):
+    with pytest.raises(
+        DataFileError, match=r"line 2: '9:1' is beyond the last feature of the model, 3"
+    ):
         read(path, n_features=3)
 
 
-@pytest.mark.xfail(strict=True, reason="scikit-learn makes up one column: the check never sees 0")
 def test_svmlight_without_features(put):
     assert "no features" in refused(put("t.svm", b"1\n-1\n"), None)
 
@@ -523,7 +511,6 @@ def test_damaged_files_are_named(put, name, content):
     refused(put(name, content))
 
 
-@pytest.mark.xfail(strict=True, reason="zlib.error is neither OSError nor EOFError: it escapes")
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.gz", "t.npz"])
 def test_damage_inside_the_packed_bytes(put, name):
     content = damaged(gzip.compress(LONG.encode()))
@@ -537,7 +524,6 @@ def test_damage_inside_the_packed_bytes(put, name):
     refused(put(name, content))
 
 
-@pytest.mark.xfail(strict=True, reason="TypeError: an ndarray is no context manager")
 def test_an_npy_file_named_npz(put):
     buffer = io.BytesIO()
     np.save(buffer, X)
@@ -558,7 +544,6 @@ def test_a_sparse_matrix_in_npz(put):
     assert_array_equal(table.X.toarray(), [[0, 1], [2, 0], [0, 3]])
 
 
-@pytest.mark.xfail(strict=True, reason="column numbers are trusted: memory beyond the row is used")
 def test_a_sparse_matrix_with_columns_out_of_range(put):
     refused(put("t.npz", csr_npz(shift=1000)))
 
@@ -578,7 +563,6 @@ def test_a_near_miss_is_named(put):
     assert "name the column of labels" in refused(path, None)
 
 
-@pytest.mark.xfail(strict=True, reason="drop and dtype are accepted and ignored")
 @pytest.mark.parametrize(
     ("name", "content", "options"),
     [

@@ -189,7 +189,6 @@ def test_rows_with_one_class_or_strange_labels():
     assert ["1", "0", "3"] in page.cells
 
 
-@pytest.mark.xfail(strict=True, reason="rows of a class that the model does not know are left out")
 def test_a_row_of_an_unknown_class_is_in_the_table():
     X, y = mm.datasets.load_six_points(return_X_y=True)
     model = mm.SVC(kernel="linear").fit(X, y)
@@ -198,7 +197,6 @@ def test_a_row_of_an_unknown_class_is_in_the_table():
     assert ["7", "0", "1"] in page.cells
 
 
-@pytest.mark.xfail(strict=True, reason="about['data'] is taken for what the command line wrote")
 def test_facts_of_ones_own():
     X, y = mm.datasets.load_six_points(return_X_y=True)
     model = mm.SVC(kernel="linear").fit(X, y)

@@ -1712,3 +1712,19 @@ def test_a_recorder_of_every_update_sees_pair_after_pair(solver):
     assert max(moved) <= 2
     alone = mm.SVC(solver=solver, C=2.0).fit(X, y)
     np.testing.assert_allclose(watched.decision_function(X), alone.decision_function(X), atol=1e-2)
+
+
+def test_steps_say_which_rows_their_task_is_about():
+    X, y = mm.datasets.load_fruit(return_X_y=True)
+    recorder = mm.Recorder()
+    model = mm.SVC(C=10.0, callback=recorder).fit(X, y)
+    last = {step.task: step for step in recorder.steps}
+    assert len(last) == 10
+    for task, (i, j) in enumerate(combinations(range(5), 2)):
+        step = last[task]
+        assert set(y[step.rows]) == {i, j}
+        assert (step.labels == np.where(y[step.rows] == i, 1.0, -1.0)).all()
+        K = model.kernel_(X, X[step.rows])
+        g = K @ (step.alpha() * step.labels) + step.snapshot().b[0]
+        pairs = mm.SVC(C=10.0, gamma=model.kernel_.gamma).fit(X[step.rows], y[step.rows] == i)
+        np.testing.assert_allclose(g, pairs.decision_function(X), atol=0.05)

@@ -81,9 +81,10 @@ def write(page: str, path: str | Path) -> None:
 def _confusion(
     classes: NDArray[Any], y: NDArray[Any], predicted: NDArray[Any]
 ) -> list[tuple[str, list[int]]]:
+    strange = [label for label in np.unique(y).tolist() if label not in classes.tolist()]
     return [
         (str(truth), [int(np.sum((y == truth) & (predicted == given))) for given in classes])
-        for truth in classes
+        for truth in [*classes.tolist(), *strange]
     ]
 
 
@@ -97,15 +98,15 @@ def _facts(found: Summary) -> list[tuple[str, str]]:
         ("kernel", found.kernel),
         ("support vectors", None if found.n_support is None else str(found.n_support)),
         ("margin", None if found.margin is None else f"{found.margin:.6g}"),
-        ("ended", None if found.status is None else f"{found.status} after {found.n_iter} steps"),
+        ("ended", None if found.status is None else f"{found.status}, {found.n_iter} iterations"),
     ]
     return [(name, value) for name, value in facts if value is not None]
 
 
 def _training(about: dict[str, Any]) -> list[tuple[str, str]]:
     data = about.get("data")
-    if not data:
-        return []
+    if not isinstance(data, dict) or not {"source", "rows", "columns", "classes"} <= set(data):
+        return [(str(name), str(value)) for name, value in about.items()]
     facts = [
         ("file", str(data["source"])),
         ("rows", str(about.get("training_rows", data["rows"]))),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .geometry import Hyperplane
-from .samples import Floats
+from .samples import Floats, Integers
 
 
 class Status(StrEnum):
@@ -53,6 +53,9 @@ class Step:
         P of the current plane and D of the current α of a support vector machine, those that
         `snapshot` hands out, in the units of its certificate: P ≥ D, and P = D at the optimum.
         NaN where the algorithm does not know them: separating rules, steps on some of the samples.
+    rows, labels : ndarray of shape (n,) or None
+        The rows of X that the task is about, in the order of α, and their y = ±1 (class numbers in
+        a joint task).
     """
 
     iteration: int
@@ -64,6 +67,8 @@ class Step:
     sample: int | None = None
     primal: float = np.nan
     dual: float = np.nan
+    rows: Integers | None = field(default=None, repr=False, compare=False)
+    labels: NDArray[Any] | None = field(default=None, repr=False, compare=False)
     snapshot: Callable[[], Solution] = field(repr=False, compare=False, kw_only=True)
 
     def planes(self) -> tuple[Floats, Floats]:
@@ -174,12 +179,20 @@ class Progress:
         online rules as well, and makes rounds of one pair of α.
     task : int, default=0
         Which task of a many-class fit this is.
+    rows, labels : ndarray, optional
+        What the task is about.
     """
 
-    def __init__(self, callbacks: Sequence[Callback] = (), task: int = 0) -> None:
+    def __init__(
+        self,
+        callbacks: Sequence[Callback] = (),
+        task: int = 0,
+        rows: Integers | None = None,
+        labels: NDArray[Any] | None = None,
+    ) -> None:
         self.callbacks = list(callbacks)
         self.watchers = [c for c in callbacks if getattr(c, "every_update", False)]
-        self.task = task
+        self.task, self.rows, self.labels = task, rows, labels
         self.started = time.perf_counter()
         self.history: list[tuple[int, float, int, float, float]] = []
         self.bounds: list[tuple[float, float]] = []
@@ -209,7 +222,10 @@ class Progress:
         self.bounds.append((np.nan, np.nan))
         self.measured(primal, dual)
         primal, dual = self.bounds[-1]
-        step = Step(*record, self.task, primal=primal, dual=dual, snapshot=snapshot)
+        step = Step(
+            *record, self.task, primal=primal, dual=dual, rows=self.rows, labels=self.labels,
+            snapshot=snapshot,
+        )  # fmt: skip
         return self._tell(self.callbacks, step)
 
     def measured(self, primal: float, dual: float) -> None:
@@ -225,8 +241,9 @@ class Progress:
         """Tell those who asked about every update; return whether one wants to stop."""
         number = len(self.history) + 1
         step = Step(
-            number, objective, 1, np.nan, self.seconds, self.task, sample, snapshot=snapshot
-        )
+            number, objective, 1, np.nan, self.seconds, self.task, sample, rows=self.rows,
+            labels=self.labels, snapshot=snapshot,
+        )  # fmt: skip
         return self._tell(self.watchers, step)
 
     def trace(self) -> Trace:

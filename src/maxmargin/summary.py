@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -88,7 +89,7 @@ def summarize(model: Any) -> Summary:
         parameters=changed(clf),
         classes=clf.classes_,
         features=feature_names(model),
-        kernel=repr(clf.kernel_) if hasattr(clf, "kernel_") else None,
+        kernel=_shortened(repr(clf.kernel_)) if hasattr(clf, "kernel_") else None,
         planes=plane_names(clf),
         n_support=len(clf.support_) if hasattr(clf, "support_") else None,
         margin=_margin(clf, certificate),
@@ -161,8 +162,16 @@ def _margin(clf: Any, certificate: Any) -> float | None:
     if coef is not None:
         norms = np.linalg.norm(coef[0], axis=1)
         return float(1.0 / norms.max()) if norms.max() > 0 else None
-    widths = [task.width for task in margin_report(clf).tasks]
+    try:
+        widths = [task.width for task in margin_report(clf).tasks]
+    except (ValueError, TypeError):  # given kernel values are not kept
+        return None
     return float(np.nanmin(widths)) / 2.0 if np.isfinite(widths).any() else None
+
+
+def _shortened(text: str) -> str:
+    """Return text whose numbers have six digits at most."""
+    return re.sub(r"\d+\.\d{6,}(e[-+]\d+)?", lambda found: f"{float(found[0]):.6g}", text)
 
 
 def _holds(clf: Any) -> bool:

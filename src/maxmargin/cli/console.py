@@ -62,7 +62,7 @@ def print_table(
     table = Table()
     for k, column in enumerate(columns):
         side = "left" if k == 0 or column in left else "right"
-        table.add_column(column, justify=side)  # type: ignore[arg-type]
+        table.add_column(Text(column), justify=side)  # type: ignore[arg-type]
     for row in rows:
         # Text, not markup: a label such as [/bold] is a label.
         cells = [str(cell) for cell in row]
@@ -100,9 +100,9 @@ def progress(text: str, total: int | None = None) -> Iterator[Progress]:
 
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.fields[state]}"),
+        TextColumn("{task.fields[state]}", markup=False),
         TimeElapsedColumn(),
     )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -144,6 +144,11 @@ def collected_warnings() -> Iterator[list[str]]:
         told = issubclass(warning.category, (UserWarning, RuntimeWarning))
         if told and str(warning.message) not in messages:
             messages.append(str(warning.message))
+
+
+def steps(status: str, n: int | None) -> str:
+    """Return how a fit ended, in words."""
+    return f"{status} after {n} step{'' if n == 1 else 's'}"
 
 
 def percent(share: float | None) -> str:

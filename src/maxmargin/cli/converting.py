@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from . import console, options
-from .tables import load_model
+from .tables import check_out, load_model
 
 SUFFIXES = {"libsvm": ".libsvm", "onnx": ".onnx", "json": ".json", "maxmargin": ".mm"}
 
@@ -32,8 +32,7 @@ def convert(model_file: str, to: str, out: str | None) -> None:
 
     model = load_model(model_file)
     path = out or str(Path(model_file).with_suffix(SUFFIXES[to]))
-    if Path(path).exists() and Path(path).samefile(model_file):
-        raise click.UsageError(f"--out {path} is the model itself: choose another name.")
+    check_out(path, model_file)
     write = {
         "libsvm": persistence.save_libsvm,
         "onnx": persistence.save_onnx,

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from . import console, options
-from .tables import Reading, facts_of, load_model, train
+from .tables import Reading, Rows, check_out, facts_of, labels_of, load_model, train
 
 OF_MODELS = ("boundary", "margins", "support", "convergence")
 OF_DATA = ("separability", "gram", "path", "animation")
@@ -59,6 +59,8 @@ def plot(
         if name is not None:
             raise click.UsageError(f"--model is for data; {source} is a model already.")
         kind = kind or "boundary"
+        if pair is not None and kind != "support":
+            raise click.UsageError(f"--pair is for support and for data, not for {kind}.")
         subject = _saved(source, data, reading, kind)
     else:
         if data is not None:
@@ -66,6 +68,7 @@ def plot(
         kind = kind or ("boundary" if name else "separability")
         subject = _of_data(source, reading, kind, pair, features, name, given_model, settings, seed)
     out = out or f"{kind}.{'gif' if kind == 'animation' else 'png'}"
+    check_out(out, source, *([data] if data else []))
     _draw(kind, subject, features, pair, out, dpi, given_model["kernel"])
     click.echo(f"{kind}: {out}")
 
@@ -104,24 +107,13 @@ def _saved(source: str, data: str | None, reading: Reading, kind: str) -> Subjec
 def rows_of(model: Any, model_file: str, data: str, reading: Reading) -> tuple[Any, Any]:
     """Return all labelled rows of a file as the model wants them."""
     import numpy as np
+    from scipy import sparse
 
-    from .. import files
-    from .tables import labels_of
-
-    target = reading.target or facts_of(model_file).get("data", {}).get("target")
-    names = getattr(model, "feature_names_in_", None)
-    parts = list(
-        files.batches(
-            data,
-            None if names is None else [str(n) for n in names],
-            target=target,
-            labelled=True,
-            format=reading.format,
-            separator=reading.separator,
-            header=not reading.no_header,
-            n_features=int(model.n_features_in_),
-        )
-    )
+    rows = Rows(
+        model, model_file, data, reading.target, reading.format, reading.separator,
+        reading.no_header,
+    )  # fmt: skip
+    parts = list(rows.parts(labelled=True))
     y = labels_of(model, np.concatenate([part.y for part in parts]))
     strange = sorted(set(map(str, y.tolist())) - set(map(str, model.classes_.tolist())))
     if strange:
@@ -130,7 +122,9 @@ def rows_of(model: Any, model_file: str, data: str, reading: Reading) -> tuple[A
         )
     y = y.astype(model.classes_.dtype)
     if len(parts) == 1:
-        return parts[0].X, y
+        X, vectors = parts[0].X, getattr(model, "support_vectors_", None)
+        dense = sparse.issparse(X) and vectors is not None and not sparse.issparse(vectors)
+        return X.toarray() if dense else X, y
     from ..files.tabular import polars
 
     return polars().concat([part.X for part in parts]), y
@@ -189,10 +183,10 @@ def _of_data(
     encoder = reading.encoder()
     X = encoder.fit_transform(table.X)
     names = [str(n) for n in encoder.get_feature_names_out(table.names)]
+    if features is not None:
+        columns = [_place(f, names, source) for f in features]
+        X, names = X[:, columns], [names[k] for k in columns]
     if kind in ("path", "animation"):
-        if features is not None:
-            columns = [_place(f, names, source) for f in features]
-            X, names = X[:, columns], [names[k] for k in columns]
         if X.shape[1] != 2:
             raise click.UsageError(f"--kind {kind} is of two features: --features A B.")
         model = options.make_model(name or "perceptron", given, settings, seed)
@@ -283,6 +277,7 @@ def report(model_file: str, data: str, out: str, target: str | None, **given: An
     """
     from .. import report as page
 
+    check_out(out, model_file, data)
     model = load_model(model_file)
     X, y = rows_of(model, model_file, data, Reading(target, **given))
     with console.progress("drawing"), console.collected_warnings():

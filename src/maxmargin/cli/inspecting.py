@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from . import console, options
-from .tables import Reading, facts_of, load_model
+from .tables import Reading, facts_of, load_model, training_of
 
 # Weights and rows that a person reads before scrolling back.
 SHOWN = 20
@@ -39,7 +39,7 @@ def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
             record |= {"w": linear[0], "b": linear[1]}
         console.print_json(record)
         return
-    chosen = ", ".join(f"{name}={value}" for name, value in found.parameters.items())
+    chosen = ", ".join(f"{k}={v}" for k, v in found.parameters.items() if k != "random_state")
     console.print_facts(
         Path(model_file).name,
         {
@@ -51,7 +51,7 @@ def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
             "planes": f"{len(found.planes)}: {_some(found.planes)}",
             "support vectors": found.n_support,
             "margin": None if found.margin is None else console.number(found.margin),
-            "ended": found.status and f"{found.status} after {found.n_iter} steps",
+            "ended": found.status and console.steps(found.status, found.n_iter),
             "certificate": found.certificate or "none: trained by another program",
             **_preparation(model),
             **_training(about),
@@ -78,9 +78,10 @@ def _preparation(model: Any) -> dict[str, str]:
 
 
 def _training(about: dict[str, Any]) -> dict[str, str]:
-    data = about.get("data")
+    data = training_of(about)
     if not data:
-        return {}
+        own = ("maxmargin_version", "sklearn_version", "format_version")
+        return {str(k): str(v) for k, v in about.items() if k not in own}
     classes = ", ".join(f"{c} ({n})" for c, n in list(data["classes"].items())[:12])
     rows = f"{about['training_rows']} of {data['rows']} rows, {data['columns']} columns"
     facts = {

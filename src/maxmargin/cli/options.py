@@ -37,9 +37,19 @@ def several(*options: Callable[[Command], Command]) -> Callable[[Command], Comma
     return decorate
 
 
+def _one_character(ctx: Any, param: Any, value: str | None) -> str | None:
+    """Take one character, a tab in whatever way it is written."""
+    value = "\t" if value in ("\\t", "tab") else value
+    if value is not None and (len(value) != 1 or ord(value) > 127):
+        raise click.BadParameter(f"{value!r} is not one ASCII character.")
+    return value
+
+
 reading = several(
     click.option("--format", type=click.Choice(FORMATS), help="Of DATA, if its name does not say."),
-    click.option("--separator", metavar="CHAR", help="Of a CSV file, such as ';'."),
+    click.option(
+        "--separator", metavar="CHAR", callback=_one_character, help="Of a CSV file, such as ';'."
+    ),
     click.option("--no-header", is_flag=True, help="The first line of a CSV file is data."),
 )
 preparing = several(

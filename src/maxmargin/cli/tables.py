@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,8 @@ class Reading:
             )
         table.labels_to_learn()
         if not self.impute:
-            _refuse_missing(table)
+            refuse(table, table.missing(), "missing", "pass --impute to fill them, --drop a column")
+        refuse(table, table.infinite(), "infinite", "--drop a column")
         return table
 
     def encoder(self, *, copy: bool = True) -> Any:
@@ -51,16 +53,28 @@ class Reading:
         return ColumnEncoder(scale=not self.no_scale, impute=self.impute, copy=copy)
 
 
-def _refuse_missing(table: Any) -> None:
-    missing = table.missing()
-    if not missing:
+def refuse(table: Any, counts: dict[str, int], what: str, remedy: str) -> None:
+    """Refuse values that nobody can learn from, with their places."""
+    if not counts:
         return
-    places = ", ".join(f"{count} in {name}" for name, count in list(missing.items())[:5])
-    places += ", …" if len(missing) > 5 else ""
+    places = ", ".join(f"{count} in {name}" for name, count in list(counts.items())[:5])
+    places += ", …" if len(counts) > 5 else ""
     raise click.ClickException(
-        f"{table.source}: {sum(missing.values())} missing values ({places}): pass --impute to fill "
-        "them, --drop a column, or remove those rows."
+        f"{table.source}: {sum(counts.values())} {what} values ({places}): {remedy}, or remove "
+        "those rows."
     )
+
+
+def check_out(out: str | None, *inputs: str) -> None:
+    """Refuse to write where nothing can be, or over what was read."""
+    if out is None or out == "-":
+        return
+    path = Path(out)
+    if not path.absolute().parent.is_dir():
+        raise click.UsageError(f"--out {out}: there is no such folder.")
+    for name in inputs:
+        if name != "-" and path.exists() and Path(name).exists() and path.samefile(name):
+            raise click.UsageError(f"--out {out} would replace {name}: choose another name.")
 
 
 def split(table: Any, test: float, seed: int) -> tuple[Any, Any]:
@@ -139,35 +153,98 @@ def joined(encoder: Any, model: Any, names: list[str] | None) -> Any:
 
 
 def load_model(path: str) -> Any:
-    """Load a model of ours, or one in LIBSVM's text format."""
+    """Load a classifier: a model of ours, or one in LIBSVM's text format."""
     from .. import persistence
 
     if not Path(path).exists():
         raise click.ClickException(f"{path}: no such file.")
     if Path(path).is_dir():
         raise click.ClickException(f"{path}: is a folder, not a model.")
+    model = persistence.load_libsvm(path) if is_libsvm(path) else persistence.load(path)
+    machine = model[-1] if hasattr(model, "named_steps") else model
+    if not hasattr(machine, "predict"):
+        raise click.ClickException(f"{path}: holds a {type(machine).__name__}, no classifier.")
+    if not hasattr(machine, "classes_"):
+        raise click.ClickException(f"{path}: holds a {type(machine).__name__} that is not fitted.")
+    return model
+
+
+def is_libsvm(path: str) -> bool:
+    """Say whether a file begins as LIBSVM's text models do."""
     with Path(path).open("rb") as file:
-        start = file.read(9)
-    if start.startswith(b"svm_type"):
-        return persistence.load_libsvm(path)
-    return persistence.load(path)
+        return file.read(9).startswith(b"svm_type")
 
 
 def facts_of(path: str) -> dict[str, Any]:
     """Return what was stored beside a model; nothing of one in another format."""
     from .. import persistence
 
-    with Path(path).open("rb") as file:
-        if file.read(9).startswith(b"svm_type"):
-            return {}
-    return persistence.about(path)
+    return {} if is_libsvm(path) else persistence.about(path)
+
+
+def training_of(about: dict[str, Any]) -> dict[str, Any]:
+    """Return what ``fit`` wrote of the data; nothing where somebody else wrote something else."""
+    data = about.get("data")
+    return data if isinstance(data, dict) and {"source", "target", "classes"} <= set(data) else {}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a file as a model wants them, some at a time."""
+
+    model: Any
+    model_file: str
+    data: str
+    target: str | None
+    format: str | None = None
+    separator: str | None = None
+    no_header: bool = False
+
+    def parts(self, *, labelled: bool) -> Iterator[Any]:
+        """Yield tables of rows; values that the model has no answer for are refused."""
+        from .. import files
+
+        learnt = training_of(facts_of(self.model_file))
+        encoder = getattr(self.model, "named_steps", {}).get("columns")
+        names = getattr(self.model, "feature_names_in_", None)
+        words = None
+        if encoder is not None and names is not None:
+            pairs = zip(names, encoder.categories_, strict=True)
+            words = [str(name) for name, known in pairs if known is not None]
+        for part in files.batches(
+            self.data,
+            None if names is None else [str(name) for name in names],
+            words=words,
+            target=self.target or (learnt.get("target") if labelled else None),
+            labelled=labelled,
+            format=self.format,
+            separator=self.separator,
+            header=not self.no_header,
+            n_features=int(self.model.n_features_in_),
+            first_index=learnt.get("first_index"),
+        ):
+            if encoder is None or not encoder.impute:
+                refuse(part, part.missing(), "missing", "the model was fitted without --impute")
+            refuse(part, part.infinite(), "infinite", "no model knows what to do with them")
+            yield part
 
 
 def labels_of(model: Any, y: Any) -> Any:
-    """Return labels of a file in the type of the model's classes, compared as text."""
+    """Return labels of a file as the model has them, whatever their type in the file."""
     import numpy as np
 
     from ..summary import machine_of
 
     known = {str(label): label for label in machine_of(model).classes_.tolist()}
-    return np.array([known.get(str(label), label) for label in y.tolist()], dtype=object)
+
+    def meant(label: Any) -> Any:
+        word = str(label)
+        if word not in known:
+            try:
+                word = str(int(float(word)))
+            except (ValueError, OverflowError):
+                return label
+        return known.get(word, label)
+
+    meanings = {label: meant(label) for label in np.unique(y).tolist()}
+    return np.array([meanings[label] for label in y.tolist()], dtype=object)

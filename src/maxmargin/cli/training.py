@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from . import console, options
-from .tables import Reading, Trained, fit_features, split, train
+from .tables import Reading, Trained, check_out, fit_features, split, train
 
 
 @click.command()
@@ -48,8 +48,7 @@ def fit(
     model = options.make_model(name, {k: given.pop(k) for k in options.MODELLING}, settings, seed)
     if test is not None and cv is not None:
         raise click.UsageError("--test and --cv are two ways to the same number: choose one.")
-    if out is not None and not Path(out).absolute().parent.is_dir():
-        raise click.UsageError(f"--out {out}: there is no such folder.")
+    check_out(out, data)
     reading = Reading(target, **given)
     table = reading.table(data)
     record: dict[str, Any] = {"data": _described(table)}
@@ -85,6 +84,7 @@ def _described(table: Any) -> dict[str, Any]:
         "columns": int(table.X.shape[1]),
         "target": table.target,
         "dropped": table.dropped,
+        "first_index": table.first_index,
         "classes": {str(c): int(n) for c, n in zip(classes, counts, strict=True)},
     }
 
@@ -125,6 +125,7 @@ def _outcome(trained: Trained) -> dict[str, Any]:
         "parameters": found.parameters,
         "kernel": found.kernel,
         "features": len(found.features),
+        "words": words_of(trained.pipeline),
         "training_error": trained.training_error,
         "margin": found.margin,
         "support_vectors": found.n_support,
@@ -136,6 +137,14 @@ def _outcome(trained: Trained) -> dict[str, Any]:
         "seconds": trained.seconds,
         "warnings": trained.warnings,
     }
+
+
+def words_of(pipeline: Any) -> dict[str, int]:
+    """Return the columns of words, and how many different ones each holds."""
+    encoder = pipeline[0]
+    names = getattr(encoder, "feature_names_in_", ())
+    pairs = zip(names, encoder.categories_, strict=False)
+    return {str(name): len(known) for name, known in pairs if known is not None}
 
 
 def _tested(pipeline: Any, held: Any) -> dict[str, Any]:
@@ -164,6 +173,7 @@ def _print_fit(record: dict[str, Any]) -> None:
         f"{record['model']} on {data['source']}",
         {
             "data": size,
+            "words": ", ".join(f"{name} ({n})" for name, n in record["words"].items()),
             "classes": ", ".join(f"{c} ({n})" for c, n in list(data["classes"].items())[:12]),
             "parameters": chosen or "defaults",
             "kernel": record["kernel"],
@@ -172,7 +182,7 @@ def _print_fit(record: dict[str, Any]) -> None:
             "cross-validation": cv and f"{spread}, {cv['folds']} parts",
             "margin": None if record["margin"] is None else console.number(record["margin"]),
             "support vectors": record["support_vectors"],
-            "ended": f"{record['status']} after {record['iterations']} steps",
+            "ended": console.steps(record["status"], record["iterations"]),
             "certificate": record["certificate"],
             "time": console.seconds(record["seconds"]),
             "saved": record.get("saved"),
@@ -204,6 +214,7 @@ def compare(
       maxmargin compare fruit.csv --target fruit
       maxmargin compare heart_scale --test 0.5 --picture heart.png --json
     """
+    check_out(picture, data)
     reading = Reading(target, **given)
     learn, hold = split(reading.table(data), test, seed)
     rows = compare_all(reading, learn, hold, seed, time_limit)

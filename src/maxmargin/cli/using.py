@@ -12,7 +12,10 @@ from typing import IO, Any
 import click
 
 from . import console, options
-from .tables import facts_of, labels_of, load_model
+from .tables import Rows, check_out, labels_of, load_model
+
+# Rows that are made dense at a time.
+BLOCK = 4096
 
 
 @click.command()
@@ -38,19 +41,19 @@ def predict(
       maxmargin predict fruit.mm new.csv --out labels.csv
       cat new.csv | maxmargin predict fruit.mm - --format csv --json
     """
-    model = load_model(model_file)
-    n = 0
+    check_out(out, model_file, data)
+    model, n = load_model(model_file), 0
+    rows = Rows(model, model_file, data, target, **given)
     with _writing(out) as stream, console.progress(f"predicting {data}") as bar:
         writer = csv.writer(stream, lineterminator="\n")
-        for part in _parts(model, data, target, given):
+        for part in rows.parts(labelled=False):
             labels, scores = _answers(model, part.X)
             if as_json:
                 _write_json(stream, model, labels, scores, no_scores)
             else:
                 if not n:
                     writer.writerow(_headings(model, no_scores))
-                rows = labels[:, None].tolist() if no_scores else _joined(labels, scores)
-                writer.writerows(rows)
+                writer.writerows(labels[:, None].tolist() if no_scores else _joined(labels, scores))
             n += len(labels)
             bar.advance(f"{n} rows")
     if out != "-":
@@ -69,40 +72,48 @@ def _writing(out: str) -> Iterator[IO[str]]:
         yield stream
 
 
-def _parts(
-    model: Any, data: str, target: str | None, given: dict[str, Any], *, labelled: bool = False
-) -> Iterator[Any]:
-    """Yield the rows of a file as the model wants them."""
-    from .. import files
-
-    names = getattr(model, "feature_names_in_", None)
-    yield from files.batches(
-        data,
-        None if names is None else [str(name) for name in names],
-        target=target,
-        labelled=labelled,
-        format=given["format"],
-        separator=given["separator"],
-        header=not given["no_header"],
-        n_features=int(model.n_features_in_),
-    )
-
-
 def _answers(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return labels and scores."""
     import numpy as np
 
     with console.collected_warnings():  # an array has no names to compare
-        if hasattr(X, "columns") and getattr(model, "feature_names_in_", None) is None:
-            X = X.to_numpy()  # names mean nothing to a model that was fitted without
-        scores = np.asarray(model.decision_function(X))
-        return np.asarray(model.predict(X)), scores
+        parts = [
+            (np.asarray(model.predict(rows)), np.asarray(model.decision_function(rows)))
+            for rows in _suited(model, X)
+        ]
+    return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+
+def _suited(model: Any, X: Any) -> Iterator[Any]:
+    """Yield rows as a model takes them: without names that it does not know, dense if it is."""
+    from scipy import sparse
+
+    if hasattr(X, "columns") and getattr(model, "feature_names_in_", None) is None:
+        X = X.to_numpy()
+    vectors = getattr(model, "support_vectors_", None)
+    if sparse.issparse(X) and vectors is not None and not sparse.issparse(vectors):
+        for start in range(0, X.shape[0], BLOCK):
+            yield X[start : start + BLOCK].toarray()
+    else:
+        yield X
+
+
+def _score_names(model: Any) -> list[str]:
+    """Return what the scores are of: nothing to name for two classes, else classes or pairs."""
+    from ..summary import machine_of, plane_names
+
+    machine = machine_of(model)
+    pairs = getattr(machine, "decision_function_shape", "ovr") == "ovo"
+    if len(machine.classes_) > 2 and pairs and machine.multi_class == "ovo":
+        return plane_names(machine)
+    return [str(label) for label in machine.classes_]
 
 
 def _headings(model: Any, no_scores: bool) -> list[str]:
-    classes = [str(label) for label in model.classes_]
     if no_scores:
         return ["label"]
-    return ["label", "score"] if len(classes) == 2 else ["label", *(f"score {c}" for c in classes)]
+    names = _score_names(model)
+    return ["label", "score"] if len(names) == 2 else ["label", *(f"score {n}" for n in names)]
 
 
 def _joined(labels: Any, scores: Any) -> list[list[Any]]:
@@ -113,12 +124,12 @@ def _joined(labels: Any, scores: Any) -> list[list[Any]]:
 def _write_json(stream: IO[str], model: Any, labels: Any, scores: Any, no_scores: bool) -> None:
     import json
 
-    classes = [str(label) for label in model.classes_]
+    names = _score_names(model)
     for label, row in zip(labels.tolist(), scores.tolist(), strict=True):
         record = {"label": label}
         if not no_scores:
             pair = isinstance(row, float)
-            record |= {"score": row} if pair else {"scores": dict(zip(classes, row, strict=False))}
+            record |= {"score": row} if pair else {"scores": dict(zip(names, row, strict=True))}
         stream.write(json.dumps(console.plain(record), ensure_ascii=False) + "\n")
 
 
@@ -137,8 +148,8 @@ def evaluate(model_file: str, data: str, target: str | None, as_json: bool, **gi
       maxmargin evaluate a9a.mm a9a.t.bz2 --json
     """
     model = load_model(model_file)
-    target = target or facts_of(model_file).get("data", {}).get("target")
-    record = confusion(model, _labelled(model, data, target, given))
+    rows = Rows(model, model_file, data, target, **given)
+    record = confusion(model, _labelled(rows))
     if as_json:
         console.print_json(record)
         return
@@ -150,11 +161,11 @@ def evaluate(model_file: str, data: str, target: str | None, as_json: bool, **gi
     print_confusion(record)
 
 
-def _labelled(model: Any, data: str, target: str | None, given: dict[str, Any]) -> Iterator[Any]:
+def _labelled(rows: Rows) -> Iterator[Any]:
     """Yield true and predicted labels of the rows of a file."""
-    with console.progress(f"evaluating {data}") as bar:
-        for part in _parts(model, data, target, given, labelled=True):
-            yield labels_of(model, part.y), _answers(model, part.X)[0]
+    with console.progress(f"evaluating {rows.data}") as bar:
+        for part in rows.parts(labelled=True):
+            yield labels_of(rows.model, part.y), _answers(rows.model, part.X)[0]
             bar.advance(f"{len(part.y)} rows")
 
 

@@ -10,7 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_is_fitted,
+    validate_data,
+)
 
 from ..samples import Floats
 
@@ -101,14 +105,14 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the features of new rows: dense, or CSR for CSR.
+        """Return the features of new rows: dense, or CSR for CSR where nothing is subtracted.
 
         Words that were not seen in the fit are 0 in every column.
         """
         check_is_fitted(self)
         rows = self._rows(X, reset=False)
         self._check_missing(rows)
-        if sparse.issparse(rows.X):
+        if sparse.issparse(rows.X) and not self.mean_.any():
             return self._scaled_sparse(rows.X)
         out = rows.X if self._in_place(rows) else self._room(rows)
         for block in rows.blocks(self.n_features_out_):
@@ -123,9 +127,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the features: those of columns, and column=word."""
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", input_features)
-        if names is None:
-            names = [f"x{k}" for k in range(self.n_features_in_)]
+        names = _check_feature_names_in(self, input_features)
         out: list[str] = []
         for name, categories in zip(names, self.categories_, strict=True):
             out += [name] if categories is None else [f"{name}={word}" for word in categories]
@@ -136,6 +138,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     def _rows(self, X: Any, *, reset: bool) -> _Rows:
         if sparse.issparse(X):
             X = sparse.csr_matrix(X) if not isinstance(X, sparse.csr_array) else X
+            if not X.has_canonical_format:  # the same place given twice is a sum
+                X = X.copy()
+                X.sum_duplicates()
         elif not _is_frame(X):
             X = np.asarray(X)
             if X.ndim != 2:
@@ -210,16 +215,22 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         spread = np.sqrt(squares / n)
         wild = np.flatnonzero(~np.isfinite(spread) & numbers)
         if wild.size:
-            name = self.get_feature_names_out(rows.names)[wild[0]]
+            name = self._origin(int(wild[0]), rows)
             raise ValueError(
                 f"Input X contains infinity or a value too large for {name}: its spread is "
                 f"{spread[wild[0]]}. Remove such rows, or rescale."
             )
         if not sparse.issparse(rows.X):
             self.mean_[numbers] = mean[numbers]
-        # What rounding makes of a constant column is not a spread.
-        constant = spread <= 10 * np.finfo(float).eps * np.abs(mean)
+        # What rounding makes of a constant column, more the more rows are summed, is not a spread.
+        eps = np.finfo(float).eps
+        constant = spread**2 <= n * eps * spread**2 + (n * mean * eps) ** 2
         self.scale_[numbers] = np.where(constant, 1.0, spread)[numbers]
+
+    def _origin(self, feature: int, rows: _Rows) -> str:
+        """Return the column that a feature comes from."""
+        widths = [1 if c is None else len(c) for c in self.categories_]
+        return rows.names[int(np.searchsorted(np.cumsum(widths), feature, side="right"))]
 
     def _in_place(self, rows: _Rows) -> bool:
         X = rows.X
@@ -240,6 +251,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         """Return e(x) of a block of rows."""
         if rows.is_numeric and all(c is None for c in self.categories_):
             features = rows.X[block].astype(np.float64)
+            features = features.toarray() if sparse.issparse(features) else features
             if any(fill is not None for fill in self.fill_):
                 fill = np.array([np.nan if f is None else f for f in self.fill_], dtype=float)
                 np.copyto(features, fill, where=np.isnan(features))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,22 @@ ROWS = ("X", "data", "x")
 LABELS = ("y", "target", "labels")
 
 
-def read_npz(file: Path, source: str, target: str | None, labelled: bool) -> Table:
+def read_npz(
+    file: Path, source: str, target: str | None, labelled: bool, dtype: Any = "float64"
+) -> Table:
     """Read X and y, which nothing in the file can turn into code: objects are refused."""
+    if not zipfile.is_zipfile(file):
+        raise DataFileError(f"{source}: is no npz file: save one with np.savez(file, X=X, y=y).")
     try:
         with np.load(file, allow_pickle=False) as arrays:
             X = _rows(arrays, file, source)
             y = _labels(arrays, source, target) if labelled else None
-    except (ValueError, zipfile.BadZipFile, KeyError, EOFError, OSError) as error:
-        if isinstance(error, DataFileError):
-            raise
+    except DataFileError:
+        raise
+    except (ValueError, zipfile.BadZipFile, KeyError, EOFError, OSError, zlib.error) as error:
         raise DataFileError(f"{source}: is no usable npz file: {error}") from None
+    if dtype == "float32":
+        X = X.astype(np.float32)
     if y is not None and len(y) != X.shape[0]:
         raise DataFileError(f"{source}: X has {X.shape[0]} rows, y has {len(y)} labels.")
     return Table(X, y, None, source)
@@ -32,7 +39,9 @@ def read_npz(file: Path, source: str, target: str | None, labelled: bool) -> Tab
 
 def _rows(arrays: Any, file: Path, source: str) -> Any:
     if {"indices", "indptr", "shape", "data"} <= set(arrays):
-        return sparse.csr_matrix(sparse.load_npz(file))
+        X = sparse.csr_matrix(sparse.load_npz(file))
+        X.check_format(full_check=True)  # or compiled code would read outside of its arrays
+        return X
     found = [name for name in ROWS if name in arrays]
     if not found:
         raise DataFileError(

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,6 +30,7 @@ SUFFIXES = {
     ".libsvm": "svmlight",
 }
 SVMLIGHT = re.compile(r"[-+.\w]+(\s+\w+:\S+)+\s*(#.*)?$")
+LABEL = re.compile(r"[-+.\w]+\s*(#.*)?$")
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
 Batches = Iterator[Table]
@@ -44,6 +46,7 @@ def read(
     drop: Sequence[str] = (),
     dtype: Any = "float64",
     n_features: int | None = None,
+    first_index: int | None = None,
     labelled: bool = True,
 ) -> Table:
     """Read a data file into memory once: numbers go straight into the array that is returned.
@@ -65,8 +68,9 @@ def read(
         Columns to leave out.
     dtype : {"float64", "float32"}
         Of X.
-    n_features : int, optional
-        Columns of an svmlight file, which does not say.
+    n_features, first_index : int, optional
+        Columns of an svmlight file, which does not say, and whether they are counted from 0 or 1:
+        by default from 0 where there is a 0.
     labelled : bool, default=True
         False if labels are neither needed nor missed.
 
@@ -75,14 +79,16 @@ def read(
     Table
     """
     with local(path, format) as (file, kind, source):
+        if kind in ("npz", "svmlight") and drop:
+            raise DataFileError(f"{source}: has no names of columns to drop.")
         if kind == "npz":
             from .arrays import read_npz
 
-            return read_npz(file, source, target, labelled)
+            return read_npz(file, source, target, labelled, dtype)
         if kind == "svmlight":
             from .svmlight import read_svmlight
 
-            return read_svmlight(file, source, dtype, n_features)
+            return read_svmlight(file, source, dtype, n_features, first_index, labelled)
         from .tabular import read_tabular
 
         return read_tabular(file, kind, source, target, separator, header, drop, dtype, labelled)
@@ -92,27 +98,34 @@ def batches(
     path: str | Path,
     names: list[str] | None = None,
     *,
+    words: Sequence[str] | None = None,
     target: str | None = None,
     labelled: bool = False,
     format: str | None = None,
     separator: str | None = None,
     header: bool = True,
     n_features: int | None = None,
+    first_index: int | None = None,
 ) -> Batches:
     """Yield new rows of a data file, some at a time: memory does not grow with the file.
 
     ``names`` are the columns that are wanted, found by name in any order; others are ignored.
-    svmlight and npz files come in one piece. Other parameters are those of `read`.
+    ``words`` are those of them that hold words, whatever they look like in this file. Labels come
+    as they are written. svmlight and npz files come in one piece. Other parameters are those of
+    `read`.
     """
     with local(path, format) as (file, kind, source):
         if kind in ("csv", "tsv", "parquet"):
             from .tabular import tabular_batches
 
             yield from tabular_batches(
-                file, kind, source, names, target, separator, header, labelled
+                file, kind, source, names, words, target, separator, header, labelled
             )
         else:
-            table = read(file, target, format=kind, n_features=n_features, labelled=labelled)
+            table = read(
+                file, target, format=kind, n_features=n_features, first_index=first_index,
+                labelled=labelled,
+            )  # fmt: skip
             yield replace(table, source=source)
 
 
@@ -130,7 +143,11 @@ def local(path: str | Path, format: str | None) -> Iterator[tuple[Path, str, str
         raise DataFileError(f"{path}: no such file.")
     if file.is_dir():
         raise DataFileError(f"{path}: is a folder, not a data file.")
-    if file.stat().st_size == 0 and file.is_file():
+    if not file.is_file():  # a pipe with a name
+        with file.open("rb") as stream, _spooled(stream, str(path)) as copy:
+            yield copy, format or _sniff(copy, str(path)), str(path)
+        return
+    if file.stat().st_size == 0:
         raise DataFileError(f"{path}: is empty.")
     packed = file.suffix.lower() in OPENERS
     kind = format or SUFFIXES.get(Path(file.stem if packed else file.name).suffix.lower())
@@ -150,7 +167,7 @@ def _spooled(stream: IO[bytes], source: str = "standard input") -> Iterator[Path
         try:
             with file.open("wb") as out:
                 shutil.copyfileobj(stream, out, 1 << 20)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise DataFileError(f"{source}: cannot be unpacked: {error}") from None
         if not file.stat().st_size:
             raise DataFileError(f"{source}: is empty.")
@@ -162,14 +179,17 @@ def _sniff(file: Path, source: str) -> str:
     with OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
         try:
             start: bytes = stream.read(1 << 16)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise DataFileError(f"{source}: cannot be read: {error}") from None
     if start.startswith(b"PAR1"):
         return "parquet"
     if start.startswith(b"PK"):
         return "npz"
-    lines = [line for line in start.decode("utf-8", "replace").splitlines() if line.strip()]
-    if lines and SVMLIGHT.match(lines[0]):
+    whole = [line for line in start.decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = whole[:-1][:20] or whole
+    rows = [line for line in lines if not line.lstrip().startswith("#")]
+    # A row of zeros is a label alone.
+    if any(map(SVMLIGHT.match, rows)) and all(SVMLIGHT.match(r) or LABEL.match(r) for r in rows):
         return "svmlight"
     if lines and "\t" in lines[0]:
         return "tsv"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -12,39 +13,63 @@ from .reading import OPENERS
 from .table import DataFileError, Table, as_labels
 
 
-def read_svmlight(file: Path, source: str, dtype: Any, n_features: int | None) -> Table:
-    """Read a CSR matrix and its labels."""
+def read_svmlight(
+    file: Path,
+    source: str,
+    dtype: Any = "float64",
+    n_features: int | None = None,
+    first_index: int | None = None,
+    labelled: bool = True,
+) -> Table:
+    """Read a CSR matrix and its labels.
+
+    Features are counted from 1, or from 0 in a file that has a feature 0; what a model was fitted
+    on decides for all files that it is used on.
+    """
     from sklearn.datasets import load_svmlight_file
 
     try:
-        X, y = load_svmlight_file(str(file), n_features=n_features, dtype=dtype, zero_based="auto")
+        X, y = load_svmlight_file(str(file), dtype=dtype, zero_based=True)
     except MemoryError:
         raise
     except Exception as error:
-        raise DataFileError(_fault(file, source, n_features) or f"{source}: {error}") from None
+        raise DataFileError(_fault(file, source, None) or f"{source}: {error}") from None
     if not X.shape[0]:
         raise DataFileError(f"{source}: holds no rows.")
-    if not X.shape[1]:
+    if not X.nnz and n_features is None:
         raise DataFileError(f"{source}: holds labels, but no features.")
+    least = int(X.indices.min(initial=1))
+    first = min(least, 1) if first_index is None else first_index
+    if least < first:
+        raise DataFileError(f"{source}: has a feature 0; the model counts them from 1.")
+    X.indices -= first
+    width = max(X.shape[1] - first, 1)
+    if n_features is not None and width > n_features:
+        raise DataFileError(
+            _fault(file, source, n_features - 1 + first)
+            or f"{source}: has a feature {width - 1 + first}, the model has {n_features} features."
+        )
+    X = type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features or width), copy=False)
     if X.nnz < 2**31 and X.indices.dtype != np.int32:
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return Table(X, as_labels(y, source, "the label"), None, source)
+    labels = as_labels(y, source, "the label") if labelled else None
+    return Table(X, labels, None, source, first_index=first)
 
 
-def _fault(file: Path, source: str, n_features: int | None) -> str | None:
+def _fault(file: Path, source: str, last: int | None) -> str | None:
     """Return what is wrong with the first line that cannot be read."""
     with OPENERS.get(file.suffix.lower(), open)(file, "rt", errors="replace") as lines:
         try:
             for number, line in enumerate(lines, 1):
-                wrong = _wrong(line.split("#")[0].split(), n_features)
+                wrong = _wrong(line.split("#")[0].split(), last)
                 if wrong:
                     return f"{source}: line {number}: {wrong}"
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             return f"{source}: cannot be unpacked: {error}"
     return None
 
 
-def _wrong(words: list[str], n_features: int | None) -> str | None:
+def _wrong(words: list[str], last_feature: int | None) -> str | None:
     if not words:
         return None
     try:
@@ -66,7 +91,7 @@ def _wrong(words: list[str], n_features: int | None) -> str | None:
             return f"{word!r} is out of range."
         if number <= last:
             return f"indices must grow, {number} comes after {last}."
-        if n_features is not None and number > n_features:
-            return f"{word!r} is beyond the {n_features} features of the model."
+        if last_feature is not None and number > last_feature:
+            return f"{word!r} is beyond the last feature of the model, {last_feature}."
         last = number
     return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -13,6 +15,8 @@ from numpy.typing import NDArray
 MOST_CLASSES = 1000
 # Rows looked at at a time.
 ROWS = 1 << 16
+# Whole numbers up to this are exact in float64.
+LARGEST = 2.0**53
 
 
 class DataFileError(ValueError):
@@ -37,6 +41,8 @@ class Table:
         The column that y came from, where the file names it.
     dropped : list of str
         Columns that were left out.
+    first_index : int or None
+        0 or 1: the number of the first feature in an svmlight file.
     """
 
     X: Any
@@ -45,27 +51,33 @@ class Table:
     source: str
     target: str | None = None
     dropped: list[str] = field(default_factory=list)
+    first_index: int | None = None
 
     def missing(self) -> dict[str, int]:
         """Return how many values each column lacks, of those that lack any."""
-        if hasattr(self.X, "null_count"):
-            counts = [int(self.X[c].null_count()) for c in self.X.columns]
-            counts = [
-                n + int(self.X[c].is_nan().sum()) if self.X[c].dtype.is_float() else n
-                for n, c in zip(counts, self.X.columns, strict=True)
-            ]
-        elif hasattr(self.X, "indices"):
-            bad = self.X.indices[np.isnan(self.X.data)]
-            counts = np.bincount(bad, minlength=self.X.shape[1]).tolist()
-        elif self.X.dtype.kind == "f":
-            counts = [0] * self.X.shape[1]
-            for start in range(0, len(self.X), ROWS):
-                here = np.isnan(self.X[start : start + ROWS]).sum(axis=0)
-                counts = (np.array(counts) + here).tolist()
-        else:
-            counts = []
-        names = self.names or [f"column {k}" for k in range(len(counts))]
-        return {names[k]: n for k, n in enumerate(counts) if n}
+        return self._counted(np.isnan)
+
+    def infinite(self) -> dict[str, int]:
+        """Return how many values of each column are infinite, of those that have any."""
+        return self._counted(np.isinf)
+
+    def _counted(self, test: Callable[[Any], Any]) -> dict[str, int]:
+        """Return how many values of each column pass a test, of the columns that have any."""
+        X = self.X
+        counts = np.zeros(X.shape[1], dtype=np.int64)
+        if hasattr(X, "null_count"):
+            for k, name in enumerate(X.columns):
+                column = X[name]
+                values = column.to_numpy() if column.dtype.is_float() else np.zeros(0)
+                lacking = column.null_count() if test is np.isnan and not values.size else 0
+                counts[k] = lacking + np.count_nonzero(test(values))
+        elif hasattr(X, "indices"):
+            counts += np.bincount(X.indices[test(X.data)], minlength=X.shape[1])
+        elif X.dtype.kind == "f":
+            for start in range(0, len(X), ROWS):
+                counts += test(X[start : start + ROWS]).sum(axis=0)
+        names = self.names or [f"column {k + 1}" for k in range(X.shape[1])]
+        return {names[k]: int(n) for k, n in enumerate(counts) if n}
 
     def labels_to_learn(self) -> NDArray[Any]:
         """Return y, unless it is one class, or measurements or names rather than classes."""
@@ -87,21 +99,32 @@ class Table:
 
 def as_labels(values: NDArray[Any], source: str, where: str) -> NDArray[Any]:
     """Return labels as int where all are whole numbers, else as they are."""
-    if values.dtype.kind == "f":
-        lacking = np.flatnonzero(np.isnan(values))
-        if lacking.size:
-            raise DataFileError(
-                f"{source}: {where} lacks {lacking.size} values, the first in row "
-                f"{lacking[0] + 1}: every row needs a label."
-            )
-        if not (values == np.floor(values)).all():
-            example = values[values != np.floor(values)][0]
-            raise DataFileError(
-                f"{source}: {where} holds {example:g}, a measurement: classes are whole numbers or "
-                "words. Name the column of classes."
-            )
-        values = values.astype(np.int64)
-    return values
+    if values.dtype.kind != "f":
+        return values
+    lacking = np.flatnonzero(np.isnan(values))
+    if lacking.size:
+        raise DataFileError(
+            f"{source}: {where} lacks {lacking.size} values, the first in row "
+            f"{lacking[0] + 1}: every row needs a label."
+        )
+    odd = np.flatnonzero((values != np.floor(values)) | (np.abs(values) > LARGEST))
+    if odd.size:
+        raise DataFileError(
+            f"{source}: {where} holds {values[odd[0]]:g}, a measurement: classes are whole numbers "
+            "or words. Name the column of classes."
+        )
+    return values.astype(np.int64)
+
+
+def words_as_labels(words: list[str], source: str, where: str) -> NDArray[Any]:
+    """Return labels that came as text: whole numbers where all of them are, else the text."""
+    if words and all(re.fullmatch(r"[+-]?\d{1,18}", word) for word in words):
+        return np.array([int(word) for word in words], dtype=np.int64)
+    try:
+        numbers = np.array([float(word) for word in words])
+    except ValueError:
+        return np.array(words)
+    return as_labels(numbers, source, where) if np.isfinite(numbers).all() else np.array(words)
 
 
 def find_column(wanted: str, names: list[str], source: str, role: str = "target") -> int:

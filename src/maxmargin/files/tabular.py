@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .table import DataFileError, Table, as_labels, find_column
+from .table import DataFileError, Table, find_column, words_as_labels
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,6 +58,8 @@ def read_tabular(
     if not features:
         raise DataFileError(f"{source}: has no column besides {', '.join(names)}.")
     dropped = [names[k] for k in sorted(out)]
+    if label in dropped:
+        raise DataFileError(f"{source}: column {label!r} is the target, it cannot be dropped.")
     words = text.words(features)
     if words:
         X, y = _as_frame(text, features, words, label)
@@ -74,12 +76,13 @@ def tabular_batches(
     kind: str,
     source: str,
     names: list[str] | None,
+    words: Sequence[str] | None,
     target: str | None,
     separator: str | None,
     header: bool,
     labelled: bool,
 ) -> Iterator[Table]:
-    """Yield rows of the wanted columns as frames."""
+    """Yield rows of the wanted columns as frames, labels as they are written."""
     text = _Text(file, kind, source, separator, header)
     label = _target(target, text.names, source, labelled)
     wanted = [n for n in text.names if n != label] if names is None else names
@@ -89,11 +92,11 @@ def tabular_batches(
             f"{source}: lacks {', '.join(map(repr, lacking))} of the columns that the model was "
             f"fitted on; it has {', '.join(text.names)}."
         )
-    words = text.words(wanted)
+    words = text.words(wanted) if words is None else list(words)
     empty = True
     for frame in text.pieces(wanted, words, label):
         empty = False
-        y = None if label is None else _labels([_words_of(frame[label])], text, label)
+        y = None if label is None else _written(frame[label], text, label)
         yield Table(frame.select(wanted), y, wanted, source, label)
     if empty:
         raise DataFileError(f"{source}: has a header, but no rows.")
@@ -131,8 +134,14 @@ class _Text:
             null_values=MISSING,
             infer_schema_length=GUESSED,
             glob=False,
+            with_column_names=(lambda names: self.header_names(names)) if self.header else None,
             **options,
         )
+
+    def header_names(self, names: list[str]) -> list[str]:
+        """Return the names of the first line without quotes and blanks around them."""
+        line = [name.strip() for name in self._line(1)]
+        return line if len(line) == len(names) else names
 
     @property
     def _separator(self) -> str:
@@ -141,11 +150,12 @@ class _Text:
     @cached_property
     def schema(self) -> dict[str, Any]:
         """The columns, and what they seem to hold."""
+        self._check_header()
         try:
             schema = dict(self.scan().collect_schema())
         except Exception as error:
             raise self.fault(error) from None
-        self._check_header(list(schema))
+        self._check_separator(list(schema))
         return schema
 
     @property
@@ -153,15 +163,24 @@ class _Text:
         """The columns."""
         return list(self.schema)
 
-    def _check_header(self, names: list[str]) -> None:
+    def _check_header(self) -> None:
+        """Refuse what is no text, and names that are given twice."""
         if self.kind == "parquet":
             return
-        first = self._line(1)
+        with self.file.open("rb") as file:
+            start = file.read(1 << 16)
+        if b"\0" in start or start.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise DataFileError(f"{self.source}: is no text in UTF-8.")
+        first = [name.strip() for name in self._line(1)]
+        if self.header and any("\ufffd" in name for name in first):
+            raise DataFileError(f"{self.source}: line 1 is no UTF-8 text.")
         twice = sorted({name for name in first if first.count(name) > 1}) if self.header else []
         if twice:
             raise DataFileError(f"{self.source}: line 1 names the column {twice[0]!r} twice.")
+
+    def _check_separator(self, names: list[str]) -> None:
         other = next((c for c in (";", "\t", "|", ",") if c in names[0]), None)
-        if len(names) == 1 and other:
+        if self.kind != "parquet" and len(names) == 1 and other:
             raise DataFileError(
                 f"{self.source}: line 1 is one column, {names[0][:60]!r}: pass {other!r} as "
                 "separator."
@@ -170,7 +189,8 @@ class _Text:
     def words(self, columns: list[str]) -> list[str]:
         """Return the columns of words; one of numbers with some text in it is refused."""
         pl = polars()
-        texts = [c for c in columns if self.schema[c] in (pl.String, pl.Categorical, pl.Boolean)]
+        kinds = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
+        texts = [c for c in columns if isinstance(self.schema[c], kinds)]
         odd = [c for c in columns if c not in texts and not self.schema[c].is_numeric()]
         if odd:
             raise DataFileError(
@@ -185,14 +205,20 @@ class _Text:
                     _number(pl.col(c)).is_not_null().sum().alias(f"n{k}")
                     for k, c in enumerate(texts)
                 ],
-                *[pl.col(c).is_not_null().sum().alias(f"m{k}") for k, c in enumerate(texts)],
+                *[_present(pl.col(c)).sum().alias(f"m{k}") for k, c in enumerate(texts)],
+                *[_commas(pl.col(c)).sum().alias(f"c{k}") for k, c in enumerate(texts)],
             )
         )
         words = []
         for k, column in enumerate(texts):
-            numbers, values = int(frame[f"n{k}"][0]), int(frame[f"m{k}"][0])
+            numbers, values, commas = (int(frame[f"{key}{k}"][0]) for key in "nmc")
             if values > numbers > values / 2:
                 raise self.not_a_number(column)
+            if commas > values / 2:
+                raise DataFileError(
+                    f"{self.source}: column {column!r} holds numbers with commas: write them with "
+                    "decimal points, and without separators of thousands."
+                )
             if numbers < values or not values:
                 words.append(column)
         return words
@@ -207,17 +233,17 @@ class _Text:
             return (
                 self.scan()
                 .select(wanted)
-                .with_columns(pl.col(numbers).cast(pl.Float64), pl.col(texts).cast(pl.String))
+                .with_columns(pl.col(numbers).cast(pl.Float64), *[_word(pl.col(c)) for c in texts])
             )
         spaced = [c for c in columns if c not in words and self.schema[c] == pl.String]
-        types = {c: pl.String if c in texts or c in spaced else pl.Float64 for c in wanted}
+        # What nobody asked for may hold anything.
+        types = {c: pl.Float64 if c in columns else pl.String for c in self.schema}
+        types |= dict.fromkeys([*texts, *spaced], pl.String)
         scan = self.scan(schema_overrides=types)
         return (
             scan.filter(~pl.all_horizontal(pl.all().is_null()))
             .select(wanted)
-            .with_columns(
-                *[pl.col(c).str.strip_chars() for c in texts], *[_number(pl.col(c)) for c in spaced]
-            )
+            .with_columns(*[_word(pl.col(c)) for c in texts], *[_number(pl.col(c)) for c in spaced])
         )
 
     def pieces(
@@ -258,28 +284,41 @@ class _Text:
             return DataFileError(f"{self.source}: is empty.")
         if self.kind == "parquet":
             return DataFileError(f"{self.source}: is no usable Parquet file: {_first(error)}")
-        ragged = self._ragged()
-        if ragged:
-            return ragged
+        known = self._not_text() or self._ragged()
+        if known:
+            return known
         for column in numbers:
-            wrong = self.not_a_number(column)
+            try:
+                wrong = self.not_a_number(column)
+            except pl.exceptions.PolarsError:
+                continue
             if "is not a number" in str(wrong):
                 return wrong
         return DataFileError(f"{self.source}: cannot be read: {_first(error)}")
+
+    def _not_text(self) -> DataFileError | None:
+        """Return the error that names the first line which is no UTF-8."""
+        with self.file.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    line.decode("utf-8")
+                except UnicodeDecodeError:
+                    return DataFileError(f"{self.source}: line {number} is no UTF-8 text.")
+        return None
 
     def not_a_number(self, column: str) -> DataFileError:
         """Return the error that names the first text in a column of numbers."""
         pl = polars()
         texts = dict.fromkeys(self.schema, pl.String)
         bad = self.scan(schema_overrides=texts, row_index_name="\0line").filter(
-            pl.col(column).is_not_null() & _number(pl.col(column)).is_null()
+            _present(pl.col(column)) & _number(pl.col(column)).is_null()
         )
         frame = bad.select("\0line", column).head(1).collect()
         if not len(frame):
             return DataFileError(f"{self.source}: column {column!r} cannot be read.")
-        line = int(frame[0, 0]) + 1 + self.header
+        line, value = self._line_of(int(frame[0, 0])), frame[0, 1]
         return DataFileError(
-            f"{self.source}: line {line}: {frame[0, 1]!r} is not a number, as others in column "
+            f"{self.source}: line {line}: {value!r} is not a number, as others in column "
             f"{column!r} are."
         )
 
@@ -294,7 +333,7 @@ class _Text:
         """Return the error that names the first line of another length than the first."""
         if self._known_even:
             return None
-        with self.file.open(newline="", errors="replace") as lines:
+        with self._open() as lines:
             rows = csv.reader(lines, delimiter=self._separator)
             first = next(rows, [])
             for row in rows:
@@ -308,16 +347,49 @@ class _Text:
 
     _known_even = False
 
+    def _open(self) -> Any:
+        return self.file.open(newline="", encoding="utf-8-sig", errors="replace")
+
     def _line(self, number: int) -> list[str]:
-        with self.file.open(newline="", errors="replace") as lines:
+        with self._open() as lines:
             rows = csv.reader(lines, delimiter=self._separator)
             return next(islice(rows, number - 1, None), [])
+
+    def _line_of(self, row: int) -> int:
+        """Return the line on which a row ends, which a quoted line break moves."""
+        with self._open() as lines:
+            rows = csv.reader(lines, delimiter=self._separator)
+            for _ in islice(rows, row + 1 + self.header):
+                pass
+            return rows.line_num
 
 
 def _number(column: Any) -> Any:
     """Return text as numbers, null where it is none."""
     pl = polars()
     return column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+
+
+def _word(column: Any) -> Any:
+    """Return text without blanks around it, null where it stands for a missing value."""
+    pl = polars()
+    text = column.cast(pl.String).str.strip_chars()
+    return pl.when(text.is_in(MISSING)).then(None).otherwise(text).alias(column.meta.output_name())
+
+
+def _present(column: Any) -> Any:
+    """Return whether there is a value."""
+    pl = polars()
+    return column.is_not_null() & ~column.cast(pl.String).str.strip_chars().is_in(MISSING)
+
+
+def _commas(column: Any) -> Any:
+    """Return whether text is a number written with commas."""
+    pl = polars()
+    text = column.cast(pl.String).str.strip_chars()
+    return text.str.contains(r"^[-+]?\d{1,3}(,\d{3})*(\.\d+)?$|^[-+]?\d+,\d+$") & text.str.contains(
+        ","
+    )
 
 
 def _as_array(
@@ -362,19 +434,25 @@ def _labels(parts: list[tuple[list[str | None], NDArray[Any]]], text: _Text, lab
     lacking = sum(
         int((codes == known.index(None)).sum()) for known, codes in parts if None in known
     )
+    _refuse_lacking(lacking, text, label)
+    words = sorted({word for known, _ in parts for word in known if word is not None})
+    place: dict[str | None, int] = {word: k for k, word in enumerate(words)}
+    codes = [np.array([place[word] for word in known])[codes] for known, codes in parts]
+    values = words_as_labels(words, text.source, f"column {label!r}")
+    return values[np.concatenate(codes)]
+
+
+def _written(column: Any, text: _Text, label: str) -> Any:
+    """Return labels as the file has them."""
+    _refuse_lacking(column.null_count(), text, label)
+    return np.array(column.to_list(), dtype=str)
+
+
+def _refuse_lacking(lacking: int, text: _Text, label: str) -> None:
     if lacking:
         raise DataFileError(
             f"{text.source}: column {label!r} lacks {lacking} values: every row needs a label."
         )
-    words = sorted({word for known, _ in parts for word in known if word is not None})
-    try:
-        values: NDArray[Any] = np.array([float(word) for word in words])
-        values = values if np.isfinite(values).all() else np.array(words)
-    except ValueError:
-        values = np.array(words)
-    place: dict[str | None, int] = {word: k for k, word in enumerate(words)}
-    codes = [np.array([place[word] for word in known])[codes] for known, codes in parts]
-    return as_labels(values, text.source, f"column {label!r}")[np.concatenate(codes)]
 
 
 def _first(error: Exception) -> str:
