@@ -335,7 +335,7 @@ def test_missing_values_are_nan_and_counted_by_column(put):
         "column 1": 1,
         "column 2": 1,
     }
-    assert read(put("t.npz", packed_npz(X=[[np.nan, 1.0]] * 3, y=Y))).missing() == {"column 0": 3}
+    assert read(put("t.npz", packed_npz(X=[[np.nan, 1.0]] * 3, y=Y))).missing() == {"column 1": 3}
     assert read(put("t.npz", packed_npz(X=[[1, 2]] * 3, y=Y))).missing() == {}
 
 

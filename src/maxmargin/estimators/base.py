@@ -297,7 +297,7 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         for k, (task, start) in enumerate(zip(tasks, starts, strict=True)):
             if bridge:
                 bridge.begin_task(task.name, self._so_far(training, tasks, list(solutions)))
-            hearing = [*listeners, bridge] if bridge else listeners
+            hearing: list[Callback] = [*listeners, bridge] if bridge else listeners
             progress = Progress(hearing, k, task.rows, task.labels)
             problem = self._pose(training, task)
             solutions.append(self._answer(problem, start, progress, training, max_iter))
