@@ -351,9 +351,12 @@ def test_what_is_refused():
     with pytest.raises(TypeError, match="must be a string or a number"):
         ColumnEncoder().fit(np.array([[{}], ["u"]], dtype=object))
     names = pd.DataFrame({"name": [f"n{k}" for k in range(1001)]})
-    with pytest.raises(ValueError, match=r"column 'name' holds 1001 different words, 'n0' among"):
+    with pytest.raises(
+        ValueError, match=r"column 'name' holds 1001 different words in 1001 rows, 'n0' among"
+    ):
         ColumnEncoder().fit(names)
-    assert ColumnEncoder().fit(names[:1000]).n_features_out_ == 1000
+    twice = pd.concat([names[:1000]] * 2)
+    assert ColumnEncoder().fit(twice).n_features_out_ == 1000
 
 
 def test_refitting_forgets(frame, numbers):
@@ -374,3 +377,24 @@ def test_clone_pickle_and_files(frame, tmp_path):
     assert_array_equal(again.transform(frame), expected)
     assert again.categories_ == encoder.categories_
     assert_array_equal(again.feature_names_in_, frame.columns)
+
+
+def test_new_words_are_told():
+    encoder = ColumnEncoder().fit(pd.DataFrame({"a": [1.0, 2.0], "w": ["x", "y"]}))
+    with pytest.warns(UserWarning, match=r"not seen: 2 in column 'w'"):
+        encoder.transform(pd.DataFrame({"a": [1.0, 2.0, 3.0], "w": ["z", "x", "q"]}))
+
+
+def test_names_are_no_categories():
+    names = pd.DataFrame({"id": [f"n{k}" for k in range(50)], "a": np.arange(50.0)})
+    with pytest.raises(ValueError, match=r"50 different words in 50 rows.*names, not categories"):
+        ColumnEncoder().fit(names)
+
+
+def test_many_words_stay_sparse(monkeypatch):
+    table = pd.DataFrame({"a": np.arange(60.0), "w": [f"n{k % 15}" for k in range(60)]})
+    dense = ColumnEncoder().fit_transform(table)
+    monkeypatch.setattr("maxmargin.estimators.columns.WIDE", 100)
+    thin = ColumnEncoder().fit_transform(table)
+    assert sparse.issparse(thin)
+    assert_allclose(thin.toarray(), dense)

@@ -286,8 +286,8 @@ def test_words_make_a_frame_of_categories(put):
     path = put("t.csv", "a,w,flag,y\n1,red,true,u\n2, blue ,false,v\n3,red,true,u\n")
     table = read(path, "y")
     assert table.X.columns == ["a", "w", "flag"]
-    assert table.X.dtypes == [pl.Float64, pl.Categorical, pl.Categorical]
-    assert table.X.rows() == [(1, "red", "true"), (2, "blue", "false"), (3, "red", "true")]
+    assert table.X.dtypes == [pl.Float64, pl.Categorical, pl.Float64]
+    assert table.X.rows() == [(1, "red", 1), (2, "blue", 0), (3, "red", 1)]
     assert table.names == ["a", "w", "flag"]
 
 
@@ -304,10 +304,11 @@ def test_columns_of_parquet(put):
         }
     )
     table = read(put("t.parquet", parquet(frame)), "y")
-    assert table.X.schema.dtypes() == [pl.Float64] * 3 + [pl.Categorical] * 3
+    kinds = [pl.Float64] * 3 + [pl.Categorical, pl.Float64, pl.Categorical]
+    assert table.X.schema.dtypes() == kinds
     assert table.X["float"].to_list() == [1, None, 3]
     assert table.X["word"].to_list() == ["u", None, "v"]
-    assert table.X["flag"].to_list() == ["true", "false", None]
+    assert table.X["flag"].to_list() == [1, 0, None]
     assert table.missing() == {"float": 1, "word": 1, "flag": 1}
 
 
@@ -738,3 +739,26 @@ def test_public_names():
     assert issubclass(DataFileError, ValueError)
     table = mm.files.read(mm.datasets.fruit_file(), "fruit")
     assert_array_equal(table.X, mm.datasets.load_fruit().data)
+
+
+def test_truth_is_one_or_nought_in_every_format(put):
+    frame = pl.DataFrame({"flag": [True, False, True], "a": [1.0, 2, 3], "y": ["u", "v", "u"]})
+    texts = [
+        "flag,a,y\nTrue,1,u\nFalse,2,v\nTrue,3,u\n",
+        "flag,a,y\ntrue,1,u\n FALSE,2,v\nTRUE,3,u\n",
+    ]
+    paths = [put("t.parquet", parquet(frame)), *(put(f"t{k}.csv", t) for k, t in enumerate(texts))]
+    for path in paths:
+        X = read(path, "y").X
+        assert_array_equal(X, [[1, 1], [0, 2], [1, 3]])
+
+
+def test_dates_are_no_categories(put):
+    dates = "".join(f"2024-01-{k + 1:02d},{k},{'uv'[k % 2]}\n" for k in range(28))
+    with pytest.raises(DataFileError, match=r"t\.csv: column 'day' holds dates: drop it"):
+        read(put("t.csv", f"day,a,y\n{dates}"), "y")
+
+
+def test_numbers_may_be_words(put):
+    table = read(put("t.csv", "code,a,y\n1,5,u\n2,6,v\n1,7,u\n"), "y", words=["code"])
+    assert table.X.rows() == [("1", 5), ("2", 6), ("1", 7)]

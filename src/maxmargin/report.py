@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from . import __version__, plots
 from .persistence.writing import write_bytes
-from .summary import Summary, machine_of, planes, summarize
+from .summary import Summary, confusion, machine_of, planes, summarize
 
 # Weights that a person reads.
 WEIGHTS = 30
@@ -24,11 +23,11 @@ WEIGHTS = 30
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture as a page holds it."""
+    """A picture as a page holds it, or why there is none."""
 
     title: str
     caption: str
-    data: str
+    data: str | None
 
 
 def render(
@@ -57,6 +56,7 @@ def render(
 
     found = summarize(model)
     predicted = np.asarray(model.predict(X))
+    table = confusion(found.classes, [(np.asarray(y), predicted)])
     template = resources.files("maxmargin") / "templates" / "report.html"
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(template.read_text(encoding="utf-8")).render(
@@ -64,8 +64,10 @@ def render(
         found=found,
         version=__version__,
         n_rows=len(predicted),
-        errors=int(np.count_nonzero(predicted != np.asarray(y))),
-        confusion=_confusion(found.classes, np.asarray(y), predicted),
+        errors=table["errors"],
+        confusion=list(
+            zip([*table["classes"], *table["unknown_classes"]], table["confusion"], strict=True)
+        ),
         weights=_weights(model, found),
         facts=_facts(found),
         training=_training(about or {}),
@@ -76,16 +78,6 @@ def render(
 def write(page: str, path: str | Path) -> None:
     """Write a page; a crash leaves the old file."""
     write_bytes(path, page.encode("utf-8"))
-
-
-def _confusion(
-    classes: NDArray[Any], y: NDArray[Any], predicted: NDArray[Any]
-) -> list[tuple[str, list[int]]]:
-    strange = [label for label in np.unique(y).tolist() if label not in classes.tolist()]
-    return [
-        (str(truth), [int(np.sum((y == truth) & (predicted == given))) for given in classes])
-        for truth in [*classes.tolist(), *strange]
-    ]
 
 
 def _facts(found: Summary) -> list[tuple[str, str]]:
@@ -138,7 +130,7 @@ def _figures(model: Any, X: Any, y: Any) -> Iterator[Figure]:
     clf, features = machine_of(model), X
     if isinstance(model, Pipeline):
         features = model[:-1].transform(X)
-    names = summarize(model).features
+    names = list(summarize(model).features[:100_000])
     wanted: list[tuple[str, str, Callable[[], Any]]] = [
         ("The boundary", "Regions, the plane or surface g = 0, the band |g| ≤ 1, support vectors.",
          lambda: plots.boundary(clf, features, y, feature_names=names)),
@@ -150,20 +142,21 @@ def _figures(model: Any, X: Any, y: Any) -> Iterator[Figure]:
          lambda: plots.support(clf, features, y, task=0)),
     ]  # fmt: skip
     for title, caption, draw in wanted:
-        picture = _drawn(draw)
-        if picture is not None:
-            yield Figure(title, caption, picture)
+        try:
+            yield Figure(title, caption, _drawn(draw()))
+        except (
+            ValueError,
+            TypeError,
+            AttributeError,
+        ) as error:  # what this model, or these rows, do not have
+            yield Figure(title, f"Not drawn: {error}", None)
 
 
-def _drawn(draw: Callable[[], Any]) -> str | None:
-    """Return a figure as a data URI; None where this model or these rows do not have it."""
+def _drawn(display: Any) -> str:
+    """Return a figure as a data URI."""
     from matplotlib import pyplot as plt
 
-    try:
-        display = draw()
-    except (ValueError, TypeError, AttributeError):
-        return None
     buffer = io.BytesIO()
-    display.figure_.savefig(buffer, format="png", dpi=130)
+    display.figure_.savefig(buffer, format="png", dpi=130, bbox_inches="tight")
     plt.close(display.figure_)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,6 +20,8 @@ from .samples import Floats
 
 # Support vectors up to which ‖w‖ is summed up over all pairs of them.
 PAIRS = 4000
+# Weights up to which all of them are laid out.
+MANY = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Summary:
     name: str
     parameters: dict[str, Any]
     classes: NDArray[Any]
-    features: list[str]
+    features: Sequence[str]
     kernel: str | None
     planes: list[str]
     n_support: int | None
@@ -112,7 +116,7 @@ def changed(clf: Any) -> dict[str, Any]:
     }
 
 
-def feature_names(model: Any) -> list[str]:
+def feature_names(model: Any) -> Sequence[str]:
     """Return the names of the features of the classifier itself."""
     clf = machine_of(model)
     names = None
@@ -123,8 +127,25 @@ def feature_names(model: Any) -> list[str]:
             names = None
     names = names if names is not None else getattr(clf, "feature_names_in_", None)
     if names is None:
-        names = [f"x{k}" for k in range(clf.n_features_in_)]
+        return Numbered(clf.n_features_in_)
     return [str(name) for name in names]
+
+
+class Numbered(Sequence[str]):
+    """x0, x1, … for features without names, of which there may be millions: made when asked for.
+
+    >>> list(Numbered(10**9)[:2])
+    ['x0', 'x1']
+    """
+
+    def __init__(self, n: int) -> None:
+        self.places = range(n)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, k: Any) -> Any:
+        return [f"x{j}" for j in self.places[k]] if isinstance(k, slice) else f"x{self.places[k]}"
 
 
 def plane_names(clf: Any) -> list[str]:
@@ -143,7 +164,7 @@ def planes(model: Any) -> tuple[Floats, Floats] | None:
     """Return w (n_planes, n_features) and b of a linear model, None of another."""
     clf = machine_of(model)
     coef = getattr(clf, "coef_", None)
-    if coef is None:
+    if coef is None or coef.shape[0] * coef.shape[1] > MANY:
         return None
     coef = coef.toarray() if sparse.issparse(coef) else coef
     return np.asarray(coef, dtype=np.float64), np.asarray(clf.intercept_, dtype=np.float64)
@@ -184,3 +205,26 @@ def _same(a: Any, b: Any) -> bool:
         return type(a) is type(b) and bool(np.all(a == b))
     except (TypeError, ValueError):
         return False
+
+
+def confusion(classes: Any, pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+    """Count what true labels (rows) were taken for (columns), over pairs of arrays of labels.
+
+    True labels that the model does not know have rows of their own, after its classes.
+
+    >>> found = confusion(["a", "b"], [(np.array(["a", "b", "c"]), np.array(["a", "a", "b"]))])
+    >>> found["confusion"], found["errors"], found["unknown_classes"]
+    ([[1, 0], [1, 0], [0, 1]], 2, ['c'])
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    for truth, given in pairs:
+        counts.update(zip(map(str, truth.tolist()), map(str, given.tolist()), strict=True))
+    known = [str(label) for label in classes]
+    unknown = sorted({truth for truth, _ in counts} - set(known))
+    n = sum(counts.values())
+    errors = sum(count for (truth, given), count in counts.items() if truth != given)
+    matrix = [[counts[truth, given] for given in known] for truth in [*known, *unknown]]
+    return {
+        "rows": n, "errors": errors, "error": errors / n, "classes": known,
+        "unknown_classes": unknown, "confusion": matrix,
+    }  # fmt: skip

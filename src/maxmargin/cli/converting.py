@@ -29,6 +29,7 @@ def convert(model_file: str, to: str, out: str | None) -> None:
       maxmargin convert heart.model --to maxmargin --out heart.mm
     """
     from .. import persistence
+    from ..summary import machine_of
 
     model = load_model(model_file)
     path = out or str(Path(model_file).with_suffix(SUFFIXES[to]))
@@ -43,7 +44,7 @@ def convert(model_file: str, to: str, out: str | None) -> None:
         write(model, path)
     for message in warned:
         console.note(f"warning: {message}")
-    click.echo(f"{type(model).__name__} written as {to}: {path}")
+    click.echo(f"{type(machine_of(model)).__name__} written as {to}: {path}")
 
 
 @click.command()

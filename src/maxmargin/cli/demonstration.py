@@ -156,7 +156,7 @@ def _of_pair(first: str, second: str, folder: Path) -> Iterator[Path]:
 
 
 def _saved(display: Any, path: Path) -> Path:
-    display.figure_.savefig(path, dpi=150)
+    display.figure_.savefig(path, dpi=150, bbox_inches="tight")
     return path
 
 

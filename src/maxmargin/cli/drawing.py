@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ class Subject:
 
     X: Any
     y: Any
-    names: list[str]
+    names: Sequence[str]
     model: Any = None
 
 
@@ -225,7 +225,7 @@ def _draw(
         "separability": lambda: plots.separability(_verdict(X, y), X, y),
     }
     with console.collected_warnings():
-        figures[kind]().figure_.savefig(out, dpi=dpi)
+        figures[kind]().figure_.savefig(out, dpi=dpi, bbox_inches="tight")
 
 
 def _support(subject: Subject, pair: tuple[str, str] | None) -> Any:

@@ -35,6 +35,7 @@ def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
     found, linear = summarize(model), planes(model)
     if as_json:
         record: dict[str, Any] = {"file": Path(model_file).name} | vars(found) | {"about": about}
+        record["features"] = list(found.features[:100_000])
         if linear is not None:
             record |= {"w": linear[0], "b": linear[1]}
         console.print_json(record)
@@ -61,7 +62,7 @@ def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
         _print_planes(found.planes, found.features, *linear, n_weights)
 
 
-def _some(names: list[str]) -> str:
+def _some(names: Any) -> str:
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
@@ -70,7 +71,8 @@ def _preparation(model: Any) -> dict[str, str]:
     encoder = getattr(model, "named_steps", {}).get("columns")
     if encoder is None:
         return {}
-    how = ["centred and scaled" if encoder.scale else "as they are"]
+    how = ["scaled"] if encoder.scale else ["as they are"]
+    how = ["centred and scaled"] if encoder.mean_.any() else how
     words = sum(c is not None for c in encoder.categories_)
     how += [f"{words} columns of words as 0/1"] if words else []
     how += ["missing values filled"] if encoder.impute else []
@@ -99,7 +101,7 @@ def _training(about: dict[str, Any]) -> dict[str, str]:
     return facts
 
 
-def _print_planes(planes: list[str], features: list[str], w: Any, b: Any, n_weights: int) -> None:
+def _print_planes(planes: list[str], features: Any, w: Any, b: Any, n_weights: int) -> None:
     """Print w and b of some planes side by side, the features of the largest weights first."""
     import numpy as np
 

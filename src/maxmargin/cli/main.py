@@ -35,7 +35,7 @@ class Commands(click.Group):
 
 def _in_one_line(error: Exception) -> str:
     if isinstance(error, MemoryError):
-        return f"not enough memory: {error or 'use fewer rows, or --float32'}"
+        return f"not enough memory: {str(error) or 'use fewer rows, or --float32'}"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error) or type(error).__name__

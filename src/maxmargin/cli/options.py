@@ -54,6 +54,7 @@ reading = several(
 )
 preparing = several(
     click.option("--drop", multiple=True, metavar="COL", help="Leave a column out; repeat."),
+    click.option("--words", multiple=True, metavar="COL", help="A category of numbers; repeat."),
     click.option("--no-scale", is_flag=True, help="Leave the features as they are."),
     click.option("--impute", is_flag=True, help="Fill missing values: median, commonest word."),
     click.option("--float32", is_flag=True, help="Half the memory, for large files."),

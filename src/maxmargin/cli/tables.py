@@ -22,6 +22,7 @@ class Reading:
     separator: str | None = None
     no_header: bool = False
     drop: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     no_scale: bool = False
     impute: bool = False
     float32: bool = False
@@ -38,6 +39,7 @@ class Reading:
                 separator=self.separator,
                 header=not self.no_header,
                 drop=self.drop,
+                words=self.words,
                 dtype="float32" if self.float32 else "float64",
             )
         table.labels_to_learn()

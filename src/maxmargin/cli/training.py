@@ -35,8 +35,8 @@ def fit(
     """Train a classifier on DATA and prove what came out.
 
     DATA is CSV, TSV, Parquet, svmlight/LIBSVM text or npz, perhaps .gz or .bz2; - is standard
-    input. Numbers are centred and scaled, words become 0/1 columns; the model remembers how. A
-    model with a kernel contains rows of DATA.
+    input. Numbers are centred and scaled (sparse ones scaled), words become 0/1 columns; the model
+    remembers how. A model with a kernel contains rows of DATA.
 
     \b
     Examples:
@@ -59,6 +59,7 @@ def fit(
         table, held = split(table, test, seed)
     with console.progress(f"fitting {type(model).__name__}") as bar:
         trained = train(reading, table, model, bar)
+    record["data"]["classes"] = _described(table)["classes"]  # of the rows that were learnt from
     record |= {"training_rows": len(table.y)} | _outcome(trained)
     if held is not None:
         record["test"] = _tested(trained.pipeline, held)
@@ -256,6 +257,7 @@ def _compared(
     else:
         model.set_params(callback=_clock(time_limit))
     try:
+        _warm(model, X, y)
         trained = fit_features(X, y, model)
     except (ValueError, TypeError, MemoryError) as error:
         return {"algorithm": name, "outcome": "cannot", "reason": str(error)}
@@ -272,6 +274,16 @@ def _compared(
         "certificate": found.certificate,
         "ended": found.status,
     }
+
+
+def _warm(model: Any, X: Any, y: Any) -> None:
+    """Fit to a few rows first: compiled code is loaded once, which is nobody's fault."""
+    import numpy as np
+    from sklearn.base import clone
+
+    few = np.concatenate([np.flatnonzero(y == label)[:20] for label in np.unique(y)])
+    with console.collected_warnings():
+        clone(model).set_params(callback=None).fit(X[few], y[few])
 
 
 def _clock(limit: float) -> Any:
@@ -311,7 +323,7 @@ def print_comparison(
             console.percent(row.get("training_error")),
             console.percent(row.get("test_error")),
             console.seconds(row["seconds"]) if "seconds" in row else "–",
-            "–" if row.get("gap") is None else f"{row['gap']:.1e}",
+            "–" if row.get("gap") is None else f"{max(row['gap'], 0.0):.1e}",
             console.number(row.get("margin")),
             row["outcome"],
         ]
@@ -331,7 +343,7 @@ def print_comparison(
 def _draw_comparison(rows: list[dict[str, Any]], title: str, picture: str) -> None:
     from ..plots.comparison import comparison
 
-    comparison(rows, title=title).figure_.savefig(picture, dpi=150)
+    comparison(rows, title=title).figure_.savefig(picture, dpi=150, bbox_inches="tight")
 
 
 COMMANDS = [fit, compare]

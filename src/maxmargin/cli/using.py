@@ -43,11 +43,12 @@ def predict(
     """
     check_out(out, model_file, data)
     model, n = load_model(model_file), 0
+    told: list[str] = []
     rows = Rows(model, model_file, data, target, **given)
     with _writing(out) as stream, console.progress(f"predicting {data}") as bar:
         writer = csv.writer(stream, lineterminator="\n")
         for part in rows.parts(labelled=False):
-            labels, scores = _answers(model, part.X)
+            labels, scores = _answers(model, part.X, scored=not no_scores, told=told)
             if as_json:
                 _write_json(stream, model, labels, scores, no_scores)
             else:
@@ -56,6 +57,8 @@ def predict(
                 writer.writerows(labels[:, None].tolist() if no_scores else _joined(labels, scores))
             n += len(labels)
             bar.advance(f"{n} rows")
+    for message in told:
+        console.note(f"warning: {message}")
     if out != "-":
         click.echo(f"{n} rows labelled: {out}")
 
@@ -72,16 +75,23 @@ def _writing(out: str) -> Iterator[IO[str]]:
         yield stream
 
 
-def _answers(model: Any, X: Any) -> tuple[Any, Any]:
-    """Return labels and scores."""
+def _answers(model: Any, X: Any, *, scored: bool, told: list[str]) -> tuple[Any, Any]:
+    """Return labels, and scores where they are wanted; ``told`` gathers what there is to say."""
     import numpy as np
 
-    with console.collected_warnings():  # an array has no names to compare
-        parts = [
-            (np.asarray(model.predict(rows)), np.asarray(model.decision_function(rows)))
-            for rows in _suited(model, X)
-        ]
-    return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+    parts = []
+    with console.collected_warnings() as warned:
+        for rows in _suited(model, X):
+            scores = np.asarray(model.decision_function(rows)) if scored else None
+            # Of two classes the scores say all; the votes of many may be equal.
+            if scores is not None and scores.ndim == 1:
+                labels = model.classes_[(scores >= 0).astype(int)]
+            else:
+                labels = np.asarray(model.predict(rows))
+            parts.append((labels, scores))
+    told += [m for m in warned if m not in told and "valid feature names" not in m]
+    labels = np.concatenate([part[0] for part in parts])
+    return labels, np.concatenate([part[1] for part in parts]) if scored else None
 
 
 def _suited(model: Any, X: Any) -> Iterator[Any]:
@@ -125,7 +135,8 @@ def _write_json(stream: IO[str], model: Any, labels: Any, scores: Any, no_scores
     import json
 
     names = _score_names(model)
-    for label, row in zip(labels.tolist(), scores.tolist(), strict=True):
+    rows = [None] * len(labels) if no_scores else scores.tolist()
+    for label, row in zip(labels.tolist(), rows, strict=True):
         record = {"label": label}
         if not no_scores:
             pair = isinstance(row, float)
@@ -147,9 +158,14 @@ def evaluate(model_file: str, data: str, target: str | None, as_json: bool, **gi
       maxmargin evaluate fruit.mm test.csv
       maxmargin evaluate a9a.mm a9a.t.bz2 --json
     """
+    from ..summary import confusion
+
     model = load_model(model_file)
     rows = Rows(model, model_file, data, target, **given)
-    record = confusion(model, _labelled(rows))
+    told: list[str] = []
+    record = confusion(model.classes_, _labelled(rows, told))
+    for message in told:
+        console.note(f"warning: {message}")
     if as_json:
         console.print_json(record)
         return
@@ -161,28 +177,13 @@ def evaluate(model_file: str, data: str, target: str | None, as_json: bool, **gi
     print_confusion(record)
 
 
-def _labelled(rows: Rows) -> Iterator[Any]:
+def _labelled(rows: Rows, told: list[str]) -> Iterator[Any]:
     """Yield true and predicted labels of the rows of a file."""
     with console.progress(f"evaluating {rows.data}") as bar:
         for part in rows.parts(labelled=True):
-            yield labels_of(rows.model, part.y), _answers(rows.model, part.X)[0]
+            given, _ = _answers(rows.model, part.X, scored=False, told=told)
+            yield labels_of(rows.model, part.y), given
             bar.advance(f"{len(part.y)} rows")
-
-
-def confusion(model: Any, pairs: Iterator[tuple[Any, Any]]) -> dict[str, Any]:
-    """Count what true labels (rows) were taken for (columns)."""
-    from collections import Counter
-
-    counts: Counter[tuple[str, str]] = Counter()
-    for truth, given in pairs:
-        counts.update(zip(map(str, truth.tolist()), map(str, given.tolist()), strict=True))
-    classes = [str(label) for label in model.classes_]
-    unknown = sorted({truth for truth, _ in counts} - set(classes))
-    n = sum(counts.values())
-    errors = sum(count for (truth, given), count in counts.items() if truth != given)
-    matrix = [[counts[truth, given] for given in classes] for truth in [*classes, *unknown]]
-    return {"rows": n, "errors": errors, "error": errors / n, "classes": classes,
-            "unknown_classes": unknown, "confusion": matrix}  # fmt: skip
 
 
 def print_confusion(record: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
@@ -22,6 +23,10 @@ from ..samples import Floats
 BLOCK = 1 << 18
 # Different words above which a column is a name, not a category.
 MOST_WORDS = 1000
+# Different words that are a category however few the rows.
+FEW_WORDS = 20
+# Numbers above which 0/1 columns are not stored as such.
+WIDE = 1 << 25
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):
@@ -90,14 +95,14 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         rows = self._rows(X, reset=True)
         if rows.shape[0] == 0:
             raise ValueError("X has 0 rows: a ColumnEncoder learns from at least one.")
-        self.categories_, self.fill_ = [], []
-        for k in range(rows.shape[1]):
-            learnt: tuple[list[str] | None, Any] = (None, None)
-            # What is not stored in a sparse column is 0, not missing.
-            if not sparse.issparse(rows.X) and (self.impute or not rows.is_numeric):
-                learnt = self._learn(rows.column(k), rows.names[k])
-            self.categories_.append(learnt[0])
-            self.fill_.append(learnt[1])
+        self.categories_: list[list[str] | None]
+        self.fill_: list[Any]
+        self.categories_ = [None] * rows.shape[1]
+        self.fill_ = [None] * rows.shape[1]
+        # What is not stored in a sparse column is 0, not missing.
+        if not sparse.issparse(rows.X) and (self.impute or not rows.is_numeric):
+            for k in range(rows.shape[1]):
+                self.categories_[k], self.fill_[k] = self._learn(rows.column(k), rows.name(k))
         self.n_features_out_ = sum(1 if c is None else len(c) for c in self.categories_)
         self.mean_, self.scale_ = np.zeros(self.n_features_out_), np.ones(self.n_features_out_)
         if self.scale:
@@ -105,23 +110,22 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the features of new rows: dense, or CSR for CSR where nothing is subtracted.
+        """Return the features of new rows.
 
-        Words that were not seen in the fit are 0 in every column.
+        They are dense; CSR for CSR where nothing is subtracted, and where many 0/1 columns would
+        fill the memory. Words that were not seen in the fit are 0 in every column, with a warning.
         """
         check_is_fitted(self)
         rows = self._rows(X, reset=False)
         self._check_missing(rows)
         if sparse.issparse(rows.X) and not self.mean_.any():
             return self._scaled_sparse(rows.X)
+        parts = self._blocks(rows)
+        if any(c is not None for c in self.categories_) and self._size(rows) > WIDE:
+            return sparse.vstack([sparse.csr_matrix(part) for _, part in parts], format="csr")
         out = rows.X if self._in_place(rows) else self._room(rows)
-        for block in rows.blocks(self.n_features_out_):
-            features = self._expand(rows, block)
-            features -= self.mean_
-            features /= self.scale_
-            if not np.isfinite(features).all():
-                raise ValueError("Input X contains infinity, or a value too large: remove it.")
-            out[block] = features
+        for block, part in parts:
+            out[block] = part
         return out
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -134,6 +138,27 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return np.array(out, dtype=object)
 
     # How it is done ------------------------------------------------------------------------
+
+    def _blocks(self, rows: _Rows) -> Iterator[tuple[slice, Floats]]:
+        """Yield the features of some rows at a time, and say at the end which words were new."""
+        unseen: Counter[int] = Counter()
+        for block in rows.blocks(self.n_features_out_):
+            features = self._expand(rows, block, unseen)
+            features -= self.mean_
+            features /= self.scale_
+            if not np.isfinite(features).all():
+                raise ValueError("Input X contains infinity, or a value too large: remove it.")
+            yield block, features
+        if unseen:
+            places = ", ".join(f"{n} in {rows.name(k)}" for k, n in sorted(unseen.items()))
+            warnings.warn(
+                f"Words that the fit has not seen: {places}. They count as no word at all.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def _size(self, rows: _Rows) -> int:
+        return rows.shape[0] * self.n_features_out_
 
     def _rows(self, X: Any, *, reset: bool) -> _Rows:
         if sparse.issparse(X):
@@ -167,10 +192,11 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             return None, float(np.median(known))
         counts = Counter(values.tolist())
         counts.pop(None, None)
-        if len(counts) > MOST_WORDS:
+        if len(counts) > MOST_WORDS or (len(counts) > FEW_WORDS and 2 * len(counts) > len(values)):
             raise ValueError(
-                f"{name} holds {len(counts)} different words, {next(iter(counts))!r} among them: a "
-                f"column of at most {MOST_WORDS} is a category. Drop it, or encode it yourself."
+                f"{name} holds {len(counts)} different words in {len(values)} rows, "
+                f"{next(iter(counts))!r} among them: these are names, not categories. Drop it, or "
+                "encode it yourself."
             )
         if not counts:
             raise ValueError(f"{name} holds no value at all: drop it.")
@@ -184,7 +210,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         missing = rows.missing()
         if missing.any():
             held = np.flatnonzero(missing)
-            places = ", ".join(f"{missing[k]} in {rows.names[k]}" for k in held[:5])
+            places = ", ".join(f"{missing[k]} in {rows.name(k)}" for k in held[:5])
             places += ", …" if held.size > 5 else ""
             raise ValueError(
                 f"Input X contains NaN: {missing.sum()} missing values ({places}). Pass "
@@ -230,7 +256,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     def _origin(self, feature: int, rows: _Rows) -> str:
         """Return the column that a feature comes from."""
         widths = [1 if c is None else len(c) for c in self.categories_]
-        return rows.names[int(np.searchsorted(np.cumsum(widths), feature, side="right"))]
+        return rows.name(int(np.searchsorted(np.cumsum(widths), feature, side="right")))
 
     def _in_place(self, rows: _Rows) -> bool:
         X = rows.X
@@ -247,8 +273,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         kept = np.float32 if dtype == np.float32 else np.float64
         return np.empty((rows.shape[0], self.n_features_out_), dtype=kept)
 
-    def _expand(self, rows: _Rows, block: slice) -> Floats:
-        """Return e(x) of a block of rows."""
+    def _expand(self, rows: _Rows, block: slice, unseen: Counter[int] | None = None) -> Floats:
+        """Return e(x) of a block of rows; count words that are new, column by column."""
         if rows.is_numeric and all(c is None for c in self.categories_):
             features = rows.X[block].astype(np.float64)
             features = features.toarray() if sparse.issparse(features) else features
@@ -261,12 +287,14 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         for k, (categories, fill) in enumerate(zip(self.categories_, self.fill_, strict=True)):
             values = rows.column(k, block)
             if categories is None:
-                features[:, first] = _numbers(values, rows.names[k], fill)
+                features[:, first] = _numbers(values, rows.name(k), fill)
             else:
                 place = {word: j for j, word in enumerate(categories)}
-                found = [place.get(fill if v is None else v, -1) for v in _words(values)]
-                chosen = np.array(found, dtype=np.intp)
+                words = [fill if v is None else v for v in _words(values)]
+                chosen = np.array([place.get(word, -1) for word in words], dtype=np.intp)
                 known = np.flatnonzero(chosen >= 0)
+                if unseen is not None and known.size < len(words):
+                    unseen[k] += len(words) - known.size - words.count(None)
                 features[known, first + chosen[known]] = 1.0
             first += 1 if categories is None else len(categories)
         return features
@@ -295,9 +323,11 @@ class _Rows:
         self.X = X
         self.shape: tuple[int, int] = X.shape
         self.is_numeric = not _is_frame(X) and X.dtype.kind in "biuf"
-        self.names = [f"column {k}" for k in range(self.shape[1])]
-        if names is not None:
-            self.names = [f"column {name!r}" for name in names]
+        self.names = names
+
+    def name(self, k: int) -> str:
+        """Return what to call a column."""
+        return f"column {k}" if self.names is None else f"column {self.names[k]!r}"
 
     def blocks(self, width: int) -> Iterator[slice]:
         """Yield slices of rows."""
@@ -309,9 +339,9 @@ class _Rows:
         """Return a column: float64, NaN where missing, or an object array of words and None."""
         block = slice(0, self.shape[0]) if block is None else block
         if not _is_frame(self.X):
-            return _typed(self.X[block, k], self.names[k])
+            return _typed(self.X[block, k], self.name(k))
         column = self.X[self.X.columns[k]]
-        return _typed(np.asarray(column[block]), self.names[k])
+        return _typed(np.asarray(column[block]), self.name(k))
 
     def missing(self) -> NDArray[np.int64]:
         """Return how many values each column lacks."""

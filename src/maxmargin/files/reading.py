@@ -44,6 +44,7 @@ def read(
     separator: str | None = None,
     header: bool = True,
     drop: Sequence[str] = (),
+    words: Sequence[str] = (),
     dtype: Any = "float64",
     n_features: int | None = None,
     first_index: int | None = None,
@@ -66,6 +67,8 @@ def read(
         Whether the first line of a CSV file names the columns.
     drop : sequence of str
         Columns to leave out.
+    words : sequence of str
+        Columns of categories that look like numbers.
     dtype : {"float64", "float32"}
         Of X.
     n_features, first_index : int, optional
@@ -79,8 +82,8 @@ def read(
     Table
     """
     with local(path, format) as (file, kind, source):
-        if kind in ("npz", "svmlight") and drop:
-            raise DataFileError(f"{source}: has no names of columns to drop.")
+        if kind in ("npz", "svmlight") and (drop or words):
+            raise DataFileError(f"{source}: has no names of columns to drop, or to take for words.")
         if kind == "npz":
             from .arrays import read_npz
 
@@ -91,7 +94,9 @@ def read(
             return read_svmlight(file, source, dtype, n_features, first_index, labelled)
         from .tabular import read_tabular
 
-        return read_tabular(file, kind, source, target, separator, header, drop, dtype, labelled)
+        return read_tabular(
+            file, kind, source, target, separator, header, drop, dtype, labelled, words
+        )
 
 
 def batches(

@@ -48,6 +48,7 @@ def read_tabular(
     drop: Sequence[str],
     dtype: Any,
     labelled: bool,
+    as_words: Sequence[str] = (),
 ) -> Table:
     """Read a table: floats in one array, or a frame where some column holds words."""
     text = _Text(file, kind, source, separator, header)
@@ -60,7 +61,9 @@ def read_tabular(
     dropped = [names[k] for k in sorted(out)]
     if label in dropped:
         raise DataFileError(f"{source}: column {label!r} is the target, it cannot be dropped.")
-    words = text.words(features)
+    named = {names[find_column(name, names, source, "word")] for name in as_words}
+    words = [*text.words([f for f in features if f not in named]), *(named & set(features))]
+    words.sort(key=features.index)
     if words:
         X, y = _as_frame(text, features, words, label)
     else:
@@ -197,7 +200,9 @@ class _Text:
                 f"{self.source}: column {odd[0]!r} holds values of type {self.schema[odd[0]]}: "
                 "drop it, or turn it into numbers or words."
             )
-        if self.kind == "parquet" or not texts:
+        if self.kind == "parquet":
+            return [c for c in texts if self.schema[c] != pl.Boolean]
+        if not texts:
             return texts
         frame = self._collect(
             self.scan(schema_overrides=dict.fromkeys(texts, pl.String)).select(
@@ -207,11 +212,23 @@ class _Text:
                 ],
                 *[_present(pl.col(c)).sum().alias(f"m{k}") for k, c in enumerate(texts)],
                 *[_commas(pl.col(c)).sum().alias(f"c{k}") for k, c in enumerate(texts)],
+                *[
+                    _truth(pl.col(c)).is_not_null().sum().alias(f"t{k}")
+                    for k, c in enumerate(texts)
+                ],
+                *[_dates(pl.col(c)).sum().alias(f"d{k}") for k, c in enumerate(texts)],
             )
         )
         words = []
         for k, column in enumerate(texts):
-            numbers, values, commas = (int(frame[f"{key}{k}"][0]) for key in "nmc")
+            numbers, values, commas, truths, dates = (int(frame[f"{key}{k}"][0]) for key in "nmctd")
+            if values and truths == values:  # yes or no is 1 or 0
+                continue
+            if dates > values / 2:
+                raise DataFileError(
+                    f"{self.source}: column {column!r} holds dates: drop it, or turn it into "
+                    "numbers."
+                )
             if values > numbers > values / 2:
                 raise self.not_a_number(column)
             if commas > values / 2:
@@ -235,7 +252,8 @@ class _Text:
                 .select(wanted)
                 .with_columns(pl.col(numbers).cast(pl.Float64), *[_word(pl.col(c)) for c in texts])
             )
-        spaced = [c for c in columns if c not in words and self.schema[c] == pl.String]
+        plain = (pl.String, pl.Boolean)
+        spaced = [c for c in columns if c not in words and self.schema[c] in plain]
         # What nobody asked for may hold anything.
         types = {c: pl.Float64 if c in columns else pl.String for c in self.schema}
         types |= dict.fromkeys([*texts, *spaced], pl.String)
@@ -243,7 +261,10 @@ class _Text:
         return (
             scan.filter(~pl.all_horizontal(pl.all().is_null()))
             .select(wanted)
-            .with_columns(*[_word(pl.col(c)) for c in texts], *[_number(pl.col(c)) for c in spaced])
+            .with_columns(
+                *[_word(pl.col(c)) for c in texts],
+                *[pl.coalesce(_truth(pl.col(c)), _number(pl.col(c))).alias(c) for c in spaced],
+            )
         )
 
     def pieces(
@@ -381,6 +402,20 @@ def _present(column: Any) -> Any:
     """Return whether there is a value."""
     pl = polars()
     return column.is_not_null() & ~column.cast(pl.String).str.strip_chars().is_in(MISSING)
+
+
+def _truth(column: Any) -> Any:
+    """Return 1 for true and 0 for false, null for all else."""
+    pl = polars()
+    text = column.cast(pl.String).str.strip_chars().str.to_lowercase()
+    return pl.when(text == "true").then(1.0).when(text == "false").then(0.0)
+
+
+def _dates(column: Any) -> Any:
+    """Return whether text is a date, perhaps with a time."""
+    pl = polars()
+    text = column.cast(pl.String).str.strip_chars()
+    return text.str.contains(r"^\d{4}-\d{1,2}-\d{1,2}([T ]|$)|^\d{1,2}[./]\d{1,2}[./]\d{2,4}$")
 
 
 def _commas(column: Any) -> Any:

@@ -151,7 +151,9 @@ class _Descent:
         # G beyond which a sample with α at 0, or at u, is left out.
         self.bounds = np.array([np.inf, -np.inf])
         # What the last pass met: the gap Σ h − (αz − ½Dα²), relative to P, is summed on the way.
-        self.violation, self.gap, self.errors = np.inf, np.inf, 0
+        self.violation, self.gap = np.inf, np.inf
+        # Which samples were on the wrong side when they were last visited.
+        self.wrong = np.zeros(features.n_rows, dtype=np.bool_)
         # Numbers of X visited so far.
         self.work = 0.0
         self.slice = max(1, int(SLICE / (features.mean_stored + 1.0)))
@@ -178,14 +180,14 @@ class _Descent:
             self.look(ledger)
             primal, dual, show = ledger.primal, ledger.dual, ledger.snapshot
         return progress.iteration(
-            value, self.errors, self.violation, show, primal=primal, dual=dual
+            value, int(self.wrong.sum()), self.violation, show, primal=primal, dual=dual
         )
 
     def one_pass(self) -> None:
         """Visit the samples that are not left out, then the free α again and again."""
         order = self._shuffled(self.visited)
-        self.visited, (highest, lowest, errors, gap) = self._sweep(order, self.bounds)
-        self.violation, self.errors = highest - lowest, int(errors)
+        self.visited, (highest, lowest, gap) = self._sweep(order, self.bounds)
+        self.violation = highest - lowest
         primal = self.dual_value + gap
         self.gap = gap / primal if primal > 0.0 else np.inf
         self.bounds = np.array(
@@ -207,7 +209,7 @@ class _Descent:
         sweeps = min(SWEEPS, 2 * self.open.size // free.size)
         at_once = min(sweeps, max(1, self.slice // free.size))
         for _ in range(0, sweeps, at_once):
-            found = np.zeros(4)
+            found = np.zeros(3)
             self.b, violation, done = _visit_again(
                 at_once, enough, *self._arguments(free, nobody, found)
             )
@@ -220,12 +222,12 @@ class _Descent:
         problem = self.problem
         return (
             self.rows, problem.y, problem.upper, problem.ridge, self.squares, self.rho, order,
-            self.alpha, self.w, bounds, self.b, found,
+            self.alpha, self.w, bounds, self.b, found, self.wrong,
         )  # fmt: skip
 
     def _sweep(self, order: Integers, bounds: Floats) -> tuple[Integers, Floats]:
         """Visit samples in turn; return those that are not left out, and what was found."""
-        kept, found = 0, np.array([-np.inf, np.inf, 0.0, 0.0])
+        kept, found = 0, np.array([-np.inf, np.inf, 0.0])
         self.work += order.size * self.features.mean_stored
         for first in range(0, order.size, self.slice):
             part = order[first : first + self.slice]
@@ -251,6 +253,7 @@ class _Descent:
         shift = min(max(0.0, low), high)
         scores += shift
         self.b += shift
+        self.wrong = self.problem.y * scores < 0.0
         primal = ledger.enter(Plane(self.w.copy(), self.b), scores, self.alpha)
         self._settle(scores, high - low, primal - ledger.dual)
         self.visited = self.open
@@ -307,9 +310,9 @@ class _Descent:
 
 
 @compiled
-def _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found):
+def _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found, wrong):
     """Visit samples in turn; return how many remain, at the front of ``order``, and b."""
-    kept, errors, gap = 0, 0, 0.0
+    kept, gap = 0, 0.0
     u, D = upper[0], ridge[0]
     highest, lowest = found[0], found[1]
     for k in range(order.size):
@@ -321,8 +324,7 @@ def _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, foun
         if ridge.size > 1:
             D = ridge[i]
         slope = y[i] * (row_dot(rows, i, w) + b) - 1.0
-        if slope < -1.0:
-            errors += 1
+        wrong[i] = slope < -1.0
         if np.isinf(D) or u == 0.0:
             continue
         z = -slope
@@ -352,21 +354,20 @@ def _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, foun
                 row_add(rows, i, w, step)
                 b += rho * step
     found[0], found[1] = highest, lowest
-    found[2] += errors
-    found[3] += gap
+    found[2] += gap
     return kept, b
 
 
 @compiled
 def _visit_again(
-    times, enough, rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found
+    times, enough, rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found, wrong
 ):
     """Visit the same samples until they are near enough; return b, how near, and how often."""
     violation, done = np.inf, 0
     while done < times:
         done += 1
         found[0], found[1] = -np.inf, np.inf
-        _, b = _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found)
+        _, b = _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found, wrong)
         violation = found[0] - found[1]
         if violation < enough:
             break

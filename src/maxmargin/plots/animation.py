@@ -37,7 +37,7 @@ from .canvas import (
     strip_heights,
 )
 from .model import Model
-from .steps import Moment, run_of
+from .steps import Moment, fitted, run_of
 from .view import Projection, Table, View, view_of
 
 FPS = 4.0
@@ -237,7 +237,8 @@ def animate(
 
     Parameters
     ----------
-    clf : fitted classifier of two classes, or a pipeline or search that ends in one
+    clf : classifier of two classes, or a pipeline or search that ends in one
+        One that is not fitted is fitted to X and y.
     X, y
         What it was fitted on.
     path : str or Path, optional
@@ -273,7 +274,7 @@ def animate(
         )
     if path is not None and Path(path).suffix.lower() not in (".gif", ".html"):
         raise ValueError(f"path={str(path)!r} must end in .gif or .html.")
-    model = Model(clf)
+    model = Model(fitted(clf, X, y))
     table = Table(X, feature_names, model.clf)
     view = view_of(model, table, features, projection)
     display = _compute(model, table, view, X, y, fps, max_frames, resolution)

@@ -46,6 +46,7 @@ from .view import Projection, Table, View, on_view, view_of
 
 MOST_SLACKS = 300  # lines of slack: more are a thicket
 MOST_RINGS = 300  # support vectors that keep their place where samples are left out
+MOST_LINES = 15  # of pairs: under more nothing else can be seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,19 +333,19 @@ def _compute(
 ) -> BoundaryDisplay:
     n = table.n_samples
     everything = n <= max_points or model.affordable(n)
-    support_rows = np.flatnonzero(model.support(n))
+    support_rows = np.flatnonzero(model.support(n, X=table.X))
     rows = np.arange(n) if everything else some_rows(n, max_points, support_rows, MOST_RINGS)
     whole = table.X if everything else table.take(rows)
     scores, predicted = model.scores(whole), model.predict(whole)
     margins = model.margins(scores, codes[rows])
     if everything:
-        is_support = model.support(n, margins)
+        is_support = model.support(n, margins, table.X)
         wrong = int((predicted != codes).sum())
         chosen = some_rows(n, max_points, np.flatnonzero(is_support), MOST_RINGS)
         rows, predicted, margins = chosen, predicted[chosen], margins[chosen]
         is_support = is_support[chosen]
     else:
-        wrong, is_support = -1, model.support(n)[rows]
+        wrong, is_support = -1, model.support(n, X=table.X)[rows]
     points = view.flatten(table.numbers[rows])
     shown = codes[rows]
     if view.is_strip:
@@ -382,6 +383,9 @@ def _planes(
     names = model.names
     if model.binary:
         return [("g(x) = 0", grid.contour(grid.scores[0], 0.0))], []
+    if isinstance(model.reduction, OneVsOne) and len(grid.scores) > MOST_LINES:
+        steps = [grid.contour(np.where(grid.codes == k, 1.0, -1.0), 0.0) for k in range(len(names))]
+        return [("region of a class", [line for lines in steps for line in lines])], []
     if isinstance(model.reduction, OneVsOne):
         pairs = OneVsOne.pairs(len(names))
         named = [f"{names[i]} – {names[j]}" for i, j in pairs]

@@ -20,6 +20,7 @@ from .model import Model, kernel_in_words
 Against = Literal["iteration", "seconds"]
 LEAST_GAP = 1e-16  # a gap that rounding made 0 or less is drawn there
 STYLES: tuple[Any, ...] = ("-", "--", "-.", ":")
+UNLIKE = 20  # so many times as long a fit hides the shorter one on a linear axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,10 +166,22 @@ class ConvergenceDisplay:
                 ax.xaxis.set_major_locator(MaxNLocator(integer=True))
             if ax is not bottom:
                 ax.tick_params(labelbottom=False)
+        self._frame_time()
+
+    def _frame_time(self) -> None:
+        """Give all panels the same axis of time: a log one where fits are of unlike lengths."""
+        lengths = [len(course.iteration) for course in self.courses]
+        if self.against == "iteration" and max(lengths) > UNLIKE * min(lengths):
+            for ax in self.axes_:
+                ax.set_xscale("log")
         left = min(ax.get_xlim()[0] for ax in self.axes_)
         right = max(ax.get_xlim()[1] for ax in self.axes_)
+        if self.against == "iteration" and max(lengths) == 1:
+            left, right = 0.5, 1.5
         for ax in self.axes_:
             ax.set_xlim(left, right)
+            if ax.get_yscale() == "linear":
+                ax.ticklabel_format(axis="y", useOffset=False)
 
     def _words(self) -> str:
         if len(self.courses) > 1:

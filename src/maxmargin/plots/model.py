@@ -123,8 +123,10 @@ class Model:
         """Whether scores of n rows take seconds at most."""
         return self.is_linear or n * len(getattr(self.machine, "support_", ())) <= MOST_VALUES
 
-    def support(self, n: int, margins: Floats | None = None) -> Bools:
+    def support(self, n: int, margins: Floats | None = None, X: Any = None) -> Bools:
         """Say which of n rows are support vectors; none where the model was not fitted on them.
+
+        Known from the vectors that a kernel machine keeps, where X is given; else from margins.
 
         α of less than a millionth of the largest is what an interior-point method leaves of 0.
         """
@@ -135,6 +137,8 @@ class Model:
         fitted_on = getattr(self.machine, "shape_fit_", (n,))[0]
         if fitted_on != n or (rows.size and rows.max() >= n):
             return is_support
+        if X is not None and not self._holds(X, rows):
+            return is_support
         dual = dual.toarray() if sparse.issparse(dual) else dual
         weight = np.abs(dual).max(axis=0, initial=0.0)
         rows = rows[weight > 1e-6 * weight.max(initial=0.0)]
@@ -143,6 +147,19 @@ class Model:
             return is_support
         is_support[rows] = True
         return is_support
+
+    def _holds(self, X: Any, rows: Integers) -> bool:
+        """Whether these rows of X are the support vectors, as far as the machine has kept them."""
+        kept = getattr(self.machine, "support_vectors_", None)
+        if kept is None or kept.shape[0] != rows.size or not hasattr(X, "__getitem__"):
+            return True
+        try:
+            given = self.transform(X)[rows]
+        except (TypeError, KeyError, IndexError):  # a frame, which is not asked for rows like this
+            return True
+        given = given.toarray() if sparse.issparse(given) else np.asarray(given)
+        kept = kept.toarray() if sparse.issparse(kept) else kept
+        return given.shape == kept.shape and bool(np.allclose(given, kept, rtol=1e-6, atol=1e-12))
 
     def affine(self, origin: Any, fill: Any) -> tuple[Floats, Floats] | None:
         """Return W and b of g(x) = Wx + b in the space of X, None where g is no plane there.

@@ -34,7 +34,7 @@ from .canvas import (
     span,
 )
 from .model import Model
-from .steps import Moment, Run, run_of, thinned
+from .steps import Moment, Run, fitted, run_of, thinned
 from .view import Table
 
 MOST_MOMENTS = 5000
@@ -116,7 +116,7 @@ class PathDisplay:
         legend: bool = True,
     ) -> PathDisplay:
         """Watch a fit, or read its recorder, and draw its way; see `path`."""
-        model = Model(clf)
+        model = Model(fitted(clf, X, y))
         table = Table(X, feature_names, model.clf)
         if table.n_features != 2 or not model.is_linear:
             what = f"{table.n_features} features" if model.is_linear else "a kernel's feature space"

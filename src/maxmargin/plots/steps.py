@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.svm import NuSVC
 from ..kernels import Linear
@@ -87,6 +90,18 @@ class Run:
             return np.asarray(rows @ w + moment.b).ravel()
 
         return evaluate
+
+
+def fitted(clf: Any, X: Any, y: Any) -> Any:
+    """Return a classifier as it is, or fitted to X and y with every step recorded if it is not."""
+    try:
+        check_is_fitted(clf)
+    except NotFittedError:
+        last = f"{clf.steps[-1][0]}__callback" if isinstance(clf, Pipeline) else "callback"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return clone(clf).set_params(**{last: Recorder(every_update=True)}).fit(X, y)
+    return clf
 
 
 def run_of(model: Model, X: Any, y: Any, limit: int) -> Run:
