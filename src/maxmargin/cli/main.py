@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from . import converting, demonstration, drawing, inspecting, training, using
+from . import converting, demonstration, drawing, inspecting, serving, training, using
 
 
 class Commands(click.Group):
@@ -89,6 +89,6 @@ def main() -> None:
     """
 
 
-for module in (demonstration, training, using, inspecting, drawing, converting):
+for module in (demonstration, training, using, inspecting, drawing, serving, converting):
     for command in module.COMMANDS:
         main.add_command(command)

@@ -1,0 +1,213 @@
+"""Every estimator of the library as the lab offers it: a sentence, its equation, its controls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import maxmargin as mm
+
+Value = float | int | str
+
+
+@dataclass(frozen=True)
+class Control:
+    """A parameter that a person may change.
+
+    ``when``, of those below, names another control and the values with which this one matters.
+    """
+
+    name: str
+    title: str
+    default: Value
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value, perhaps from a link, is one of ours."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Choice(Control):
+    """One of some words."""
+
+    options: tuple[str, ...] = ()
+    when: tuple[str, tuple[str, ...]] | None = None
+
+    def accepts(self, value: Any) -> bool:
+        return value in self.options
+
+
+@dataclass(frozen=True)
+class Slide(Control):
+    """A number between two others; ``log``: its logarithm slides; ``top``: the upper end is ∞."""
+
+    low: float = 0.0
+    high: float = 1.0
+    step: float = 0.01
+    log: bool = False
+    top: bool = False
+    when: tuple[str, tuple[str, ...]] | None = None
+
+    def accepts(self, value: Any) -> bool:
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return number and self.low <= value <= self.high
+
+    def number(self, value: float) -> float:
+        """Return what a place of the slider means."""
+        if self.top and value >= self.high:
+            return float("inf")
+        return float(f"{10.0**value:.3g}") if self.log else value
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """An estimator, what it does in a sentence, and its equation."""
+
+    key: str
+    title: str
+    estimator: Literal[
+        "Perceptron", "Pocket", "KernelPerceptron", "Relaxation", "LMS", "Pseudoinverse",
+        "HoKashyap", "SVC", "NuSVC", "LinearSVC",
+    ]  # fmt: skip
+    sentence: str
+    equation: str
+    controls: tuple[Choice | Slide, ...]
+
+    def defaults(self) -> dict[str, Value]:
+        """Return the values that the controls begin with."""
+        return {control.name: control.default for control in self.controls}
+
+    def settled(self, values: Mapping[str, Any]) -> dict[str, Value]:
+        """Return acceptable values: what is given, and defaults for the rest."""
+        return {
+            c.name: values[c.name] if c.name in values and c.accepts(values[c.name]) else c.default
+            for c in self.controls
+        }
+
+    def matters(self, control: Choice | Slide, values: Mapping[str, Any]) -> bool:
+        """Whether a control changes anything, given the values of the others."""
+        if control.when is None:
+            return True
+        other, wanted = control.when
+        return str(values[other]) in wanted
+
+    def parameters(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of the estimator."""
+        found: dict[str, Any] = {}
+        for control in self.controls:
+            if not self.matters(control, values):
+                continue
+            value = values[control.name]
+            found[control.name] = control.number(value) if isinstance(control, Slide) else value
+            if isinstance(control, Slide) and control.step == 1 and not control.log:
+                found[control.name] = int(value)
+        if "schedule" in found:
+            schedule, rate = found.pop("schedule"), found["learning_rate"]
+            found["learning_rate"] = mm.Harmonic(rate) if schedule == "harmonic" else rate
+        if found.get("margins") == "1":
+            del found["margins"]
+        if self.estimator in ("SVC", "NuSVC", "LinearSVC", "Pocket", "Perceptron", "LMS"):
+            found["random_state"] = 0
+        return found
+
+    def build(self, values: Mapping[str, Any], **more: Any) -> Any:
+        """Return the estimator."""
+        return getattr(mm, self.estimator)(**self.parameters(values), **more)
+
+
+RATE = Slide("learning_rate", "learning rate ρ", 0.0, low=-3, high=1, step=0.05, log=True)
+SCHEDULE = Choice("schedule", "schedule", "constant", options=("constant", "harmonic"))
+UPDATE = Choice("update", "update", "single", options=("single", "batch"))
+MANY = Choice("multi_class", "many classes", "ovr", options=("ovr", "ovo", "kesler"))
+PASSES = Slide("max_iter", "passes at most", 200, low=1, high=1000, step=1)
+C = Slide("C", "C", 0.0, low=-3, high=5, step=0.05, log=True, top=True)
+KERNEL = Choice("kernel", "kernel", "linear", options=("linear", "poly", "rbf", "sigmoid"))
+CURVED = ("poly", "rbf", "sigmoid")
+KERNEL_PARAMETERS = (
+    Slide("gamma", "γ", 0.0, low=-3, high=2, step=0.05, log=True, when=("kernel", CURVED)),
+    Slide("degree", "degree p", 2, low=1, high=8, step=1, when=("kernel", ("poly",))),
+    Slide("coef0", "r", 1.0, low=-3, high=3, step=0.1, when=("kernel", ("poly", "sigmoid"))),
+)
+BY_PAIRS = Choice("multi_class", "many classes", "ovo", options=("ovo", "ovr"))
+KERNEL_SOLVER = Choice(
+    "solver", "solver", "auto", options=("auto", "decomposition", "smo", "active-set")
+)
+
+ALGORITHMS: dict[str, Algorithm] = {
+    algorithm.key: algorithm
+    for algorithm in (
+        Algorithm(
+            "perceptron", "Perceptron", "Perceptron",
+            "Corrects the plane by each sample on its wrong side; it ends if a plane exists.",
+            "y(w·x + b) ≤ 0  ⇒  w ← w + ρ y x,  b ← b + ρ y",
+            (RATE, SCHEDULE, UPDATE, Choice("bias", "bias", "plain", options=("plain", "radius")),
+             PASSES, MANY),
+        ),
+        Algorithm(
+            "pocket", "Pocket", "Pocket",
+            "A perceptron that keeps in its pocket the plane with the fewest mistakes so far.",
+            "perceptron;  pocket ← (w, b) whenever it makes fewer mistakes on all samples",
+            (RATE, SCHEDULE, PASSES, MANY),
+        ),
+        Algorithm(
+            "relaxation", "Relaxation", "Relaxation",
+            "Moves the plane for every sample nearer than the margin, by a share of the way.",
+            "y g(x) ≤ m  ⇒  a ← a + β (m − z·a)/‖z‖² z,   z = y(x, 1)",
+            (Slide("margin", "margin m", 1.0, low=0.1, high=10, step=0.1),
+             Slide("relaxation", "relaxation β", 1.0, low=0.1, high=1.9, step=0.05),
+             UPDATE, PASSES, MANY),
+        ),
+        Algorithm(
+            "lms", "LMS (Widrow–Hoff)", "LMS",
+            "Descends the squared difference between g(x) and the label, sample by sample.",
+            "a ← a + ρ(t) (y − a·x′) x′",
+            (Slide("learning_rate", "learning rate ρ", -2.0, low=-5, high=0, step=0.05, log=True),
+             SCHEDULE, UPDATE, PASSES, MANY),
+        ),
+        Algorithm(
+            "pseudoinverse", "Least squares", "Pseudoinverse",
+            "The plane of least squared error, in one step; Fisher's discriminant by his margins.",
+            "a = Z⁺ m",
+            (Slide("ridge", "ridge", 0.0, low=0, high=10, step=0.1),
+             Choice("margins", "margins m", "1", options=("1", "fisher")), MANY),
+        ),
+        Algorithm(
+            "ho-kashyap", "Ho–Kashyap", "HoKashyap",
+            "Least squares that raises its margins until it separates, or proves that none can.",
+            "m ← m + 2β max(Za − m, 0),   a ← Z⁺ m",
+            (Slide("learning_rate", "β", 0.5, low=0.05, high=0.95, step=0.05), PASSES, MANY),
+        ),
+        Algorithm(
+            "kernel-perceptron", "Kernel perceptron", "KernelPerceptron",
+            "The perceptron in dual form: it counts the mistakes α of each sample; any kernel.",
+            "y Σ α_l y_l K(x_l, x) + y b ≤ 0  ⇒  α ← α + 1",
+            (KERNEL, *KERNEL_PARAMETERS, PASSES,
+             Choice("multi_class", "many classes", "ovr", options=("ovr", "ovo"))),
+        ),
+        Algorithm(
+            "svc", "Support vector machine", "SVC",
+            "The widest band between the classes; C is what a sample pays for lying in it.",
+            "min ½‖w‖² + C Σ ξ,   y g(x) ≥ 1 − ξ",
+            (C, Choice("loss", "loss", "hinge", options=("hinge", "squared_hinge")), KERNEL,
+             *KERNEL_PARAMETERS, KERNEL_SOLVER, BY_PAIRS),
+        ),
+        Algorithm(
+            "nusvc", "ν-machine", "NuSVC",
+            "The same with ν: fewer samples than that share lie in the band, more support it.",
+            "min ½‖w‖² − νρ + (1/n) Σ ξ,   y g(x) ≥ ρ − ξ",
+            (Slide("nu", "ν", 0.3, low=0.02, high=1.0, step=0.02), KERNEL, *KERNEL_PARAMETERS,
+             KERNEL_SOLVER, BY_PAIRS),
+        ),
+        Algorithm(
+            "linear-svc", "Linear machine at scale", "LinearSVC",
+            "The linear support vector machine by solvers that go through millions of rows.",
+            "min ½‖w‖² + C Σ ξ²  (or ξ)",
+            (C, Choice("loss", "loss", "squared_hinge", options=("squared_hinge", "hinge")),
+             Choice("solver", "solver", "auto",
+                    options=("auto", "newton", "interior-point", "coordinate-descent")),
+             Choice("multi_class", "many classes", "ovr",
+                    options=("ovr", "ovo", "crammer_singer"))),
+        ),
+    )
+}  # fmt: skip

@@ -1,0 +1,221 @@
+"""From a model, or a step on the way to it, to what the page draws: regions, lines, rings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from contourpy import contour_generator
+
+import maxmargin as mm
+
+from ..plots.canvas import PALETTE
+from ..plots.path import solution_region
+from ..plots.separability import hull
+from ..samples import Floats
+from .fitting import Outcome, evaluated, state
+from .points import Points
+
+# Points of the lattice along each axis.
+FINE = 90
+MACHINES = (mm.SVC, mm.NuSVC, mm.LinearSVC)
+COLOURS = PALETTE[:4]
+# Left, right, bottom, top.
+Window: TypeAlias = tuple[float, float, float, float]
+
+
+@dataclass
+class Picture:
+    """What a figure shows, as lists that a page can draw.
+
+    ``regions`` are class numbers on a lattice, −1 where unknown; lines are lists of coordinates.
+    """
+
+    window: Window
+    regions: Any = None
+    planes: list[Floats] = field(default_factory=list)
+    colours: list[str] = field(default_factory=list)
+    band: list[Floats] = field(default_factory=list)
+    slack: list[Floats] = field(default_factory=list)
+    hulls: list[Floats] = field(default_factory=list)
+    common_point: Floats | None = None
+    support: Any = None
+    sizes: Any = None
+    wrong: Any = None
+    corrected: int | None = None
+    margins: Any = None
+    alpha: Any = None
+
+
+def window_of(points: Points) -> Window:
+    """Return the part of the plane that is shown: left, right, bottom, top."""
+    if not len(points.X):
+        return (-5.0, 5.0, -5.0, 5.0)
+    low, high = points.X.min(axis=0), points.X.max(axis=0)
+    room = np.maximum(0.15 * (high - low), 0.05 * np.abs(high) + 0.5)
+    left, right, bottom, top = np.ravel([low - room, high + room], order="F").tolist()
+    return left, right, bottom, top
+
+
+def joined(one: Window | None, other: Window) -> Window:
+    """Return the smallest window that holds two."""
+    if one is None:
+        return other
+    low, high = np.minimum(one, other), np.maximum(one, other)
+    return float(low[0]), float(high[1]), float(low[2]), float(high[3])
+
+
+def lattice(window: Window, n: int = FINE) -> tuple[Floats, Floats, Floats]:
+    """Return the coordinates along the axes, and all points as rows."""
+    xs, ys = np.linspace(*window[:2], n), np.linspace(*window[2:], n)
+    return xs, ys, np.column_stack([part.ravel() for part in np.meshgrid(xs, ys)])
+
+
+def picture_of(outcome: Outcome, k: int | None = None, window: Window | None = None) -> Picture:
+    """Return the picture of the answer, or of the k-th step, in a window that holds all points."""
+    points, model = outcome.request.points, outcome.model
+    picture = Picture(joined(window, window_of(points)))
+    if model is None:
+        _draw_verdict(picture, outcome)
+    elif k is None or k >= len(outcome.frames):
+        _draw_answer(picture, points, model)
+        # Whoever was to find a plane is shown why there is none.
+        if not isinstance(model, (*MACHINES, mm.KernelPerceptron)):
+            _draw_verdict(picture, outcome)
+        if len(model.classes_) > 2 and outcome.frames:
+            _draw_pairs(picture, outcome, len(outcome.frames) - 1)
+    elif len(model.classes_) == 2 or len(outcome.frames[k].w) > 1:
+        _draw_step(picture, outcome, k)
+    else:
+        _draw_pairs(picture, outcome, k)
+        picture.corrected = outcome.frames[k].sample
+    return picture
+
+
+def _draw_answer(picture: Picture, points: Points, model: Any) -> None:
+    xs, ys, rows = lattice(picture.window)
+    codes = {label: k for k, label in enumerate(points.names)}
+    known = np.array([codes[label] for label in model.classes_.tolist()])
+    places = np.searchsorted(model.classes_, model.predict(rows))
+    picture.regions = known[places].reshape(len(ys), len(xs))
+    picture.wrong = model.predict(points.X) != points.labels
+    if len(model.classes_) == 2:
+        g, at = model.decision_function(rows), model.decision_function(points.X)
+        signs = np.where(points.labels == model.classes_[1], 1.0, -1.0)
+        _draw_levels(picture, points, xs, ys, g, at, signs, isinstance(model, MACHINES))
+    if hasattr(model, "support_"):
+        picture.support = np.zeros(len(points.X), dtype=bool)
+        picture.support[model.support_] = True
+        picture.alpha = np.zeros(len(points.X))
+        dual = np.asarray(model.dual_coef_)
+        picture.alpha[model.support_] = np.abs(dual).max(axis=0, initial=0.0)
+        picture.sizes = _sizes(picture.alpha)
+
+
+def _draw_step(picture: Picture, outcome: Outcome, k: int) -> None:
+    """Draw two classes, or a linear machine of many, as a step had them."""
+    points, model, frame = outcome.request.points, outcome.model, outcome.frames[k]
+    xs, ys, rows = lattice(picture.window)
+    g = evaluated(frame, model, points.X, rows)
+    at = evaluated(frame, model, points.X, points.X)
+    picture.corrected = frame.sample
+    if g.shape[1] > 1:
+        codes = {label: c for c, label in enumerate(points.names)}
+        known = np.array([codes[label] for label in model.classes_.tolist()])
+        picture.regions = known[g.argmax(axis=1)].reshape(len(ys), len(xs))
+        picture.wrong = known[at.argmax(axis=1)] != points.codes
+        return
+    second = points.labels == model.classes_[1]
+    codes_of = [points.names.index(label) for label in model.classes_.tolist()]
+    picture.regions = np.where(g[:, 0] >= 0, codes_of[1], codes_of[0]).reshape(len(ys), len(xs))
+    picture.wrong = (at[:, 0] >= 0) != second
+    # α of a step of the ν-machine are not yet divided by ρ: it has no band of ±1.
+    banded = isinstance(model, (mm.SVC, mm.LinearSVC))
+    signs = np.where(second, 1.0, -1.0)
+    _draw_levels(picture, points, xs, ys, g[:, 0], at[:, 0], signs, banded)
+    if frame.alpha is not None and frame.alpha.ndim == 1:
+        picture.alpha = np.zeros(len(points.X))
+        picture.alpha[frame.rows] = frame.alpha
+        picture.support = picture.alpha > 0
+        picture.sizes = _sizes(picture.alpha)
+
+
+def _draw_pairs(picture: Picture, outcome: Outcome, k: int) -> None:
+    """Draw the line of every task of many classes so far, in the colour of its class."""
+    points, model = outcome.request.points, outcome.model
+    xs, ys, rows = lattice(picture.window)
+    for frame in state(outcome.frames, k).values():
+        if len(frame.w) > 1:
+            continue
+        g = evaluated(frame, model, points.X, rows)[:, 0]
+        positive = points.codes[frame.rows[np.asarray(frame.labels) > 0]]
+        lines = _contours(xs, ys, g, 0.0)
+        picture.planes += lines
+        picture.colours += [COLOURS[int(positive[0])] if positive.size else "#222222"] * len(lines)
+
+
+def _draw_levels(
+    picture: Picture, points: Points, xs: Floats, ys: Floats, g: Floats, at: Floats, signs: Floats,
+    banded: bool,
+) -> None:  # fmt: skip
+    """Draw g = 0, the band g = ±1, and the slack of the samples that are not beyond it."""
+    picture.planes = _contours(xs, ys, g, 0.0)
+    picture.colours = [""] * len(picture.planes)
+    picture.margins = signs * at
+    if not banded:
+        return
+    edges = {sign: _contours(xs, ys, g, sign) for sign in (1.0, -1.0)}
+    picture.band = [*edges[1.0], *edges[-1.0]]
+    slack = 1.0 - picture.margins
+    for k in np.flatnonzero(slack > 1e-3)[:300]:
+        if edges[signs[k]]:
+            line = np.vstack(edges[signs[k]])
+            picture.slack.append(_to_line(points.X[k], line))
+
+
+def _to_line(point: Floats, line: Floats) -> Floats:
+    """Return the way from a point to the nearest corner of a line."""
+    nearest = line[np.argmin(((line - point) ** 2).sum(axis=1))]
+    return np.vstack([point, nearest])
+
+
+def _contours(xs: Floats, ys: Floats, g: Floats, level: float) -> list[Floats]:
+    z = g.reshape(len(ys), len(xs))
+    if not np.isfinite(z).all() or z.min() == z.max():
+        return []
+    lines = contour_generator(xs, ys, z).lines(level)
+    return [np.asarray(line) for line in lines]
+
+
+def _sizes(alpha: Floats) -> Floats:
+    largest = alpha.max(initial=0.0)
+    return 9.0 + 11.0 * np.sqrt(alpha / largest) if largest > 0 else np.full(alpha.size, 9.0)
+
+
+def _draw_verdict(picture: Picture, outcome: Outcome) -> None:
+    """Draw the hulls of two classes and the point that they share."""
+    verdict, points = outcome.verdict, outcome.request.points
+    if verdict is None or verdict.common_point is None:
+        return
+    present = np.unique(points.codes)
+    picture.hulls = [hull(points.X[points.codes == code]) for code in present]
+    picture.common_point = verdict.common_point
+
+
+def weight_space(outcome: Outcome, k: int) -> tuple[Floats, Floats] | None:
+    """Return the way of w up to the k-th step, and the region of solutions at its b.
+
+    None of what has no weights in the plane: kernels, many classes.
+    """
+    frames, points = outcome.frames[: k + 1], outcome.request.points
+    if not frames or len(frames[-1].w) != 1 or points.n_classes != 2:
+        return None
+    way = np.array([np.zeros(2), *(frame.w[0] for frame in frames)])
+    signs = np.where(points.labels == outcome.model.classes_[1], 1.0, -1.0)
+    every = np.array([np.zeros(2), *(frame.w[0] for frame in outcome.frames)])
+    low, high = every.min(axis=0), every.max(axis=0)
+    room = 0.3 * np.maximum(high - low, 1e-3 + 0.1 * np.abs(every).max())
+    window = np.column_stack([low - room, high + room])
+    region = solution_region(points.X, signs, float(frames[-1].b[0]), window)
+    return way, region

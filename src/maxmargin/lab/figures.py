@@ -1,0 +1,276 @@
+"""The figures of the page, and how they are dressed in light and dark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from bokeh.models import (
+    ColumnDataSource, CrosshairTool, Div, PanTool, PointDrawTool, Range1d, ResetTool, SaveTool,
+    WheelZoomTool,
+)  # fmt: skip
+from bokeh.plotting import figure
+from bokeh.transform import factor_cmap, factor_mark
+
+from .drawing import COLOURS, Picture, weight_space, window_of
+from .fitting import Outcome
+from .points import MOST_POINTS, Points
+
+FACTORS = ["0", "1", "2", "3"]
+MARKERS = ["circle", "square", "triangle", "diamond"]
+# Frames that a curve of convergence goes through at most.
+CURVE = 400
+
+
+@dataclass
+class Look:
+    """Colours of figures, which the page's own style cannot reach."""
+
+    dark: bool = False
+
+    def set(self, *, dark: bool) -> None:
+        """Choose light or dark."""
+        self.dark = dark
+
+    @property
+    def ground(self) -> str:
+        """Behind everything."""
+        return "#151b21" if self.dark else "#ffffff"
+
+    @property
+    def ink(self) -> str:
+        """Lines and letters."""
+        return "#e6ebf0" if self.dark else "#1d2733"
+
+    @property
+    def faint(self) -> str:
+        """Grids and what is not the point."""
+        return "#3b4753" if self.dark else "#dfe5ea"
+
+    def dress(self, plot: Any) -> None:
+        """Give a figure these colours."""
+        plot.background_fill_color = plot.border_fill_color = self.ground
+        plot.outline_line_color = self.faint
+        plot.title.text_color = self.ink
+        for axis in plot.axis:
+            axis.axis_line_color = axis.major_tick_line_color = self.ink
+            axis.minor_tick_line_color = None
+            axis.axis_label_text_color = axis.major_label_text_color = self.ink
+        for grid in plot.grid:
+            grid.grid_line_color = self.faint
+        for legend in plot.legend:
+            legend.background_fill_color = self.ground
+            legend.label_text_color = self.ink
+            legend.border_line_color = self.faint
+
+
+class SceneFigure:
+    """The points and the plane: where a person draws."""
+
+    def __init__(self, look: Look, points: ColumnDataSource, name: str) -> None:
+        self.look = look
+        self.figure = plot = figure(
+            x_range=Range1d(-5, 5), y_range=Range1d(-5, 5), sizing_mode="stretch_both",
+            min_width=280, min_height=280, tools=[], name=f"scene-{name}", title=" ",
+            active_drag=None,
+        )  # fmt: skip
+        self.image = ColumnDataSource({"image": [], "x": [], "y": [], "dw": [], "dh": []})
+        plot.image_rgba("image", "x", "y", "dw", "dh", source=self.image, level="image")
+        self.hulls = _lines(plot, "patches", fill_alpha=0.12, line_alpha=0.6, line_dash="dotted")
+        self.slack = _lines(plot, "multi_line", line_alpha=0.6, line_width=1)
+        self.band = _lines(plot, "multi_line", line_dash="dashed", line_width=1.5)
+        self.planes = _lines(plot, "multi_line", line_width=3)
+        self.halos = ColumnDataSource({"x": [], "y": [], "size": []})
+        self.rings = plot.scatter(
+            "x", "y", size="size", source=self.halos, fill_alpha=0.0, line_width=2
+        )
+        dots = plot.scatter(
+            "x", "y", source=points, size=9, line_color="white", line_width=0.6,
+            fill_color=factor_cmap("label", COLOURS, FACTORS),
+            marker=factor_mark("label", MARKERS, FACTORS),
+            nonselection_fill_alpha=0.75, selection_line_color="#000000", selection_line_width=2.5,
+        )  # fmt: skip
+        self.crosses = ColumnDataSource({"x": [], "y": []})
+        self.wrong = plot.scatter("x", "y", size=9, marker="x", source=self.crosses, line_width=2)
+        self.target = ColumnDataSource({"x": [], "y": []})
+        plot.scatter(
+            "x", "y", size=26, source=self.target, fill_alpha=0, line_color="#D55E00", line_width=4
+        )
+        self.star = ColumnDataSource({"x": [], "y": []})
+        plot.scatter("x", "y", size=18, marker="star", source=self.star, fill_color="#CC79A7",
+                     line_color="black")  # fmt: skip
+        self.pen = PointDrawTool(
+            renderers=[dots],
+            default_overrides={"label": "0"},
+            num_objects=MOST_POINTS,
+            description="draw",
+        )
+        plot.add_tools(self.pen, PanTool(), WheelZoomTool(), ResetTool(), SaveTool(), CrosshairTool(
+            line_alpha=0.15))  # fmt: skip
+        plot.toolbar.active_tap = self.pen
+        plot.toolbar.logo = None
+        self.window = (-5.0, 5.0, -5.0, 5.0)
+        self.dress()
+
+    def dress(self) -> None:
+        """Take the colours of the look."""
+        self.look.dress(self.figure)
+        self.rings.glyph.line_color = self.wrong.glyph.line_color = self.look.ink
+
+    def frame(self, points: Points) -> None:
+        """Show the part of the plane where the points are."""
+        self.window = left, right, bottom, top = window_of(points)
+        plot = self.figure
+        plot.x_range.update(start=left, end=right, reset_start=left, reset_end=right)
+        plot.y_range.update(start=bottom, end=top, reset_start=bottom, reset_end=top)
+        plot.xaxis.axis_label, plot.yaxis.axis_label = points.axes
+
+    def draw(self, picture: Picture, outcome: Outcome, k: int) -> None:
+        """Draw a picture."""
+        points = outcome.request.points
+        left, right, bottom, top = picture.window
+        image = [] if picture.regions is None else [self._painted(picture.regions)]
+        here = {"x": [left], "y": [bottom], "dw": [right - left], "dh": [top - bottom]}
+        self.image.data = {"image": image, **(here if image else dict.fromkeys(here, []))}
+        colours = [colour or self.look.ink for colour in picture.colours]
+        _fill(self.planes, picture.planes, colours)
+        _fill(self.band, picture.band, [self.look.ink] * len(picture.band))
+        _fill(self.slack, picture.slack, [self.look.ink] * len(picture.slack))
+        present = np.unique(points.codes).tolist()
+        _fill(self.hulls, picture.hulls, [COLOURS[c] for c in present][: len(picture.hulls)])
+        self.halos.data = _halos(points, picture)
+        wrong = points.X[picture.wrong] if picture.wrong is not None else points.X[:0]
+        self.crosses.data = _dots(wrong)
+        sample = picture.corrected
+        self.target.data = _dots(points.X[:0] if sample is None else points.X[[sample]])
+        star = picture.common_point
+        self.star.data = _dots(points.X[:0] if star is None else star[np.newaxis])
+        self.figure.title.text = _title(outcome, k)
+
+    def _painted(self, regions: Any) -> Any:
+        """Return class numbers as pixels, softly coloured."""
+        strength = 0.35 if self.look.dark else 0.22
+        ground = _rgb(self.look.ground)
+        palette = [(1 - strength) * ground + strength * _rgb(colour) for colour in COLOURS]
+        pixels = np.empty((*regions.shape, 4), dtype=np.uint8)
+        pixels[..., :3] = np.array(palette).round().astype(np.uint8)[regions]
+        pixels[..., 3] = 255
+        return pixels.view(np.uint32).reshape(regions.shape)
+
+
+class BesideFigures:
+    """Beside the plane: both sides of the gap, errors, and the space of weights."""
+
+    def __init__(self, look: Look) -> None:
+        self.look = look
+        size = {"height": 230, "sizing_mode": "stretch_width", "toolbar_location": None}
+        self.objective = figure(title="primal and dual", x_axis_label="step", **size)
+        self.curves = {}
+        for name, dash, colour in (
+            ("primal", "solid", COLOURS[0]), ("dual", "dashed", COLOURS[1]),
+            ("criterion", "solid", COLOURS[2]),
+        ):  # fmt: skip
+            source = self.curves[name] = ColumnDataSource({"x": [], "y": []})
+            self.objective.line("x", "y", source=source, line_dash=dash, line_width=2.5,
+                                color=colour, legend_label=name)  # fmt: skip
+        legend = self.objective.legend[0]
+        legend.orientation, legend.label_text_font_size, legend.padding = "horizontal", "11px", 2
+        self.objective.add_layout(legend, "above")
+        self.entries = {item.label.value: item for item in legend.items}
+        self.errors = figure(title="errors", x_axis_label="step", **size)
+        source = self.curves["errors"] = ColumnDataSource({"x": [], "y": []})
+        self.errors.line("x", "y", source=source, line_width=2.5, color=COLOURS[3])
+        self.marks = ColumnDataSource({"x": []})
+        for plot in (self.objective, self.errors):
+            plot.vspan("x", source=self.marks, line_alpha=0.5, line_width=2, line_color="#888888")
+        self.note = Div(text="", name="weight-note")
+        self.weights = figure(
+            title="weights w, and those that separate", x_axis_label="w₁", y_axis_label="w₂",
+            height=380, sizing_mode="stretch_width", toolbar_location=None,
+        )  # fmt: skip
+        self.region = ColumnDataSource({"x": [], "y": []})
+        self.weights.patch("x", "y", source=self.region, fill_color=COLOURS[2], fill_alpha=0.25,
+                           line_color=COLOURS[2])  # fmt: skip
+        self.way = ColumnDataSource({"x": [], "y": []})
+        self.weights.line("x", "y", source=self.way, line_width=2, color=COLOURS[0])
+        self.tip = ColumnDataSource({"x": [], "y": []})
+        self.weights.scatter("x", "y", source=self.tip, size=12, color="#D55E00")
+        self.dress()
+
+    def dress(self) -> None:
+        """Take the colours of the look."""
+        for plot in (self.objective, self.errors, self.weights):
+            self.look.dress(plot)
+
+    def draw(self, outcome: Outcome, k: int) -> None:
+        """Draw the curves of a fit, and where it stands."""
+        self._draw_curves(outcome, k)
+        found = weight_space(outcome, k) if outcome.frames else None
+        way, region = found if found is not None else (np.empty((0, 2)), np.empty((0, 2)))
+        self.region.data, self.way.data = _dots(region), _dots(way)
+        self.tip.data = _dots(way[-1:])
+        self.note.text = "" if found else "Weights are drawn of linear algorithms and two classes."
+
+    def _draw_curves(self, outcome: Outcome, k: int) -> None:
+        frames = outcome.frames
+        steps = np.unique(np.linspace(0, max(len(frames) - 1, 0), CURVE).astype(int))
+        steps = steps if frames else steps[:0]
+        sides = {
+            name: np.array([getattr(frames[s], name) for s in steps], dtype=float)
+            for name in ("primal", "dual", "objective", "errors")
+        }
+        machine = bool(np.isfinite(sides["dual"]).any())
+        for name, item in self.entries.items():
+            item.visible = (name == "criterion") != machine
+        for name, values in (
+            ("primal", sides["primal"]), ("dual", sides["dual"]),
+            ("criterion", sides["objective"] if not machine else sides["objective"][:0]),
+            ("errors", sides["errors"]),
+        ):  # fmt: skip
+            known = np.isfinite(values)
+            self.curves[name].data = {
+                "x": (steps[: len(values)][known] + 1).tolist(), "y": values[known].tolist()
+            }  # fmt: skip
+        self.marks.data = {"x": [min(k + 1, len(frames))] if frames else []}
+        self.objective.title.text = "primal and dual close in" if machine else "criterion"
+
+
+def _lines(plot: Any, kind: str, **style: Any) -> ColumnDataSource:
+    source = ColumnDataSource({"xs": [], "ys": [], "colour": []})
+    colours = {"line_color": "colour"} | ({"fill_color": "colour"} if kind == "patches" else {})
+    getattr(plot, kind)("xs", "ys", source=source, **colours, **style)
+    return source
+
+
+def _fill(source: ColumnDataSource, lines: list[Any], colours: list[str]) -> None:
+    source.data = {
+        "xs": [line[:, 0].tolist() for line in lines],
+        "ys": [line[:, 1].tolist() for line in lines],
+        "colour": colours,
+    }
+
+
+def _dots(X: Any) -> dict[str, list[float]]:
+    return {"x": X[:, 0].tolist(), "y": X[:, 1].tolist()}
+
+
+def _halos(points: Points, picture: Picture) -> dict[str, list[float]]:
+    """Return rings around support vectors, as large as their α."""
+    if picture.support is None:
+        return {"x": [], "y": [], "size": []}
+    chosen = picture.support
+    return _dots(points.X[chosen]) | {"size": (picture.sizes[chosen] + 4.0).tolist()}
+
+
+def _rgb(colour: str) -> Any:
+    return np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)], dtype=float)
+
+
+def _title(outcome: Outcome, k: int) -> str:
+    if outcome.model is None:
+        return "no answer"
+    if k >= len(outcome.frames):
+        return "the answer" if outcome.recorded else "the answer (steps are being recorded)"
+    frame = outcome.frames[k]
+    return f"step {k + 1} of {len(outcome.frames)}: pass {frame.iteration}, {frame.errors} errors"

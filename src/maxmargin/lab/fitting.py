@@ -1,0 +1,183 @@
+"""Fits off the event loop: first the answer, then how the solver came to it, step by step."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+import maxmargin as mm
+
+from ..samples import Floats, Integers
+from .algorithms import ALGORITHMS
+from .points import Points
+
+# Steps that are kept of a fit: more cannot be told apart on a slider.
+MOST_STEPS = 2000
+MOST_NUMBERS = 1_000_000
+# Seconds after which a fit has to say what it has.
+PATIENCE = 20.0
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Where the solver of a task stood: its planes, or its α."""
+
+    task: int
+    iteration: int
+    sample: int | None
+    errors: int
+    objective: float
+    primal: float
+    dual: float
+    w: Floats
+    b: Floats
+    alpha: Floats | None
+    rows: Integers
+    labels: Any
+
+    @classmethod
+    def of(cls, step: mm.Step) -> Frame:
+        """Keep what a step shows now; the solver works on."""
+        now = step.snapshot()
+        assert step.rows is not None
+        return cls(
+            step.task, step.iteration, step.sample, step.errors, step.objective, step.primal,
+            step.dual, now.w.copy(), now.b.copy(), None if now.alpha is None else now.alpha.copy(),
+            step.rows, step.labels,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What is to be fitted, on what."""
+
+    points: Points
+    algorithm: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came out: a model, or what was wrong; then its steps."""
+
+    request: Request
+    model: Any = None
+    failure: str | None = None
+    warned: str | None = None
+    seconds: float = 0.0
+    verdict: mm.Separability | None = None
+    frames: list[Frame] = field(default_factory=list)
+    recorded: bool = False
+
+
+class Worker:
+    """One thread that works on what was asked for last, and drops everything else.
+
+    Parameters
+    ----------
+    tell : callable
+        Called from the thread with an `Outcome` when there is an answer, and again with its steps.
+    """
+
+    def __init__(self, tell: Callable[[Outcome], None]) -> None:
+        self.tell = tell
+        self.wanted = 0
+        self.pool = ThreadPoolExecutor(1, thread_name_prefix="maxmargin-lab")
+
+    def ask(self, request: Request) -> None:
+        """Fit this next; what is at work stops at its next step."""
+        self.wanted += 1
+        self.pool.submit(self._work, request, self.wanted)
+
+    def close(self) -> None:
+        """Stop, and let go of the thread."""
+        self.wanted += 1
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+    def _work(self, request: Request, number: int) -> None:
+        if number != self.wanted:
+            return
+        end = time.perf_counter() + PATIENCE
+
+        def is_over(step: Any = None) -> bool:
+            return number != self.wanted or time.perf_counter() > end
+
+        outcome = answered(request, is_over)
+        if number == self.wanted:
+            self.tell(outcome)
+        if outcome.model is None or is_over():
+            return
+        outcome = replace(outcome, frames=recorded(request, is_over), recorded=True)
+        if number == self.wanted:
+            self.tell(outcome)
+
+
+def answered(request: Request, is_over: Callable[[Any], bool]) -> Outcome:
+    """Fit, and decide whether a plane exists at all; what goes wrong is said, not raised."""
+    X, y = request.points.X, request.points.labels
+    if request.points.n_classes < 2:
+        return Outcome(request, failure="Draw points of two classes at least.")
+    model = ALGORITHMS[request.algorithm].build(request.values, callback=is_over)
+    verdict = mm.separability(X, y) if request.points.n_classes == 2 else None
+    started = time.perf_counter()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X, y)
+    except mm.NotSeparableError as error:
+        return Outcome(request, failure=f"No plane separates: {error}", verdict=verdict)
+    except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
+        return Outcome(request, failure=str(error), verdict=verdict)
+    seconds = time.perf_counter() - started
+    model.set_params(callback=None)
+    warned = str(caught[0].message) if caught else None
+    return Outcome(request, model, None, warned, seconds, verdict)
+
+
+def recorded(request: Request, is_over: Callable[[Any], bool]) -> list[Frame]:
+    """Fit again with somebody watching every step: the same way, for the seed is the same."""
+    n_tasks = 1 if request.points.n_classes == 2 else 6
+    # Each step holds a number a point.
+    most = min(MOST_STEPS // n_tasks, max(50, MOST_NUMBERS // len(request.points.X)))
+    watcher = _Watcher(most, is_over)
+    model = ALGORITHMS[request.algorithm].build(request.values, callback=watcher)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(request.points.X, request.points.labels)
+    return watcher.frames
+
+
+class _Watcher:
+    """Keeps the first steps of every task, and then stops it."""
+
+    every_update = True
+
+    def __init__(self, most: int, is_over: Callable[[Any], bool]) -> None:
+        self.most, self.is_over = most, is_over
+        self.frames: list[Frame] = []
+        self.counts: dict[int, int] = {}
+
+    def __call__(self, step: Any) -> bool:
+        seen = self.counts[step.task] = self.counts.get(step.task, 0) + 1
+        self.frames.append(Frame.of(step))
+        return seen >= self.most or self.is_over(step)
+
+
+def state(frames: list[Frame], k: int) -> dict[int, Frame]:
+    """Return the last frame of every task up to the k-th of all."""
+    return {frame.task: frame for frame in frames[: k + 1]}
+
+
+def evaluated(frame: Frame, model: Any, X: Floats, rows: Floats) -> Floats:
+    """Return g of rows by the planes or the α of a frame: (n, n_vectors)."""
+    if len(frame.w):
+        return rows @ frame.w.T + frame.b
+    assert frame.alpha is not None
+    K = model.kernel_(rows, X[frame.rows])
+    return np.asarray((K @ (frame.alpha * frame.labels) + frame.b[0])[:, np.newaxis])

@@ -1,0 +1,498 @@
+"""The page: points, algorithms, what they do, and what it proves."""
+
+from __future__ import annotations
+
+import base64
+import html
+import tempfile
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bokeh.events import DocumentReady
+from bokeh.layouts import column, row
+from bokeh.models import (
+    Button, ColumnDataSource, CustomJS, DataTable, Div, FileInput, NumberFormatter, PreText,
+    RadioButtonGroup, Select, Slider, StringFormatter, TableColumn, TabPanel, Tabs, TextInput,
+    Toggle,
+)  # fmt: skip
+
+import maxmargin as mm
+
+from .figures import BesideFigures, Look
+from .fitting import Outcome
+from .panel import Panel
+from .points import SAMPLES, Points, checked, chosen_columns, read_upload
+from .sharing import code_of, link_of, restored
+from .skin import dress
+
+# Points that may be taken back.
+UNDO = 50
+
+
+def open_page(document: Any) -> None:
+    """Fill a document with a lab of its own."""
+    lab = Lab(document)
+    document.title = "maxmargin lab"
+    template = resources.files("maxmargin") / "templates" / "lab.html"
+    document.template = _template(template.read_text(encoding="utf-8"))
+    roots = lab.roots()
+    dress(*roots)
+    for root in roots:
+        document.add_root(root)
+    document.on_session_destroyed(lambda context: lab.close())
+    lab.begin(document)
+
+
+def _template(text: str) -> Any:
+    from bokeh.core.templates import get_env
+
+    return get_env().from_string(text)
+
+
+class Lab:
+    """What one person sees and does; nothing of it is shared with another session."""
+
+    def __init__(self, document: Any) -> None:
+        self.document = document
+        self.look = Look()
+        self.points = SAMPLES["six points"]()
+        self.past: list[Points] = []
+        self.table: list[list[str]] | None = None
+        self.quiet = False  # while we change widgets ourselves
+        self.running: Any = None
+        self.source = ColumnDataSource(data={"x": [], "y": [], "label": []}, name="points")
+        self.panels = [Panel(self, "svc", "A"), Panel(self, "perceptron", "B")]
+        self.beside = BesideFigures(self.look)
+        self._make_data_widgets()
+        self._make_playback()
+        self._make_insight()
+        self.source.on_change("data", self._on_drawn)
+
+    # Widgets -------------------------------------------------------------------------------
+
+    def _make_data_widgets(self) -> None:
+        self.sample = Select(title="samples", value="six points", options=list(SAMPLES), width=250)
+        self.sample.on_change("value", lambda attr, old, new: self._load(SAMPLES[new]()))
+        self.pen = RadioButtonGroup(labels=["A", "B", "C", "D"], active=0, width=250, name="pen")
+        self.pen.on_change("active", lambda attr, old, new: self._set_pen())
+        self.undo = _button("undo", self._undo, 70)
+        self.clear = _button("clear", self._clear, 70)
+        self.csv = _button("CSV ↓", self._send_csv, 70)
+        self.upload = FileInput(accept=".csv,.tsv,.txt", title="upload a CSV file", width=250)
+        self.upload.on_change("value", self._on_upload)
+        choose = {"options": [], "width": 78, "visible": False}
+        self.columns = [Select(title=name, **choose) for name in ("across", "up", "class")]
+        for select in self.columns:
+            select.on_change("value", lambda attr, old, new: self._choose_columns())
+        self.note = Div(text="", width=250, name="note")
+
+    def _make_playback(self) -> None:
+        self.scrubber = Slider(
+            title="step", start=0, end=1, value=1, step=1, name="scrubber",
+            sizing_mode="stretch_width",
+        )  # fmt: skip
+        self.scrubber.on_change("value", lambda attr, old, new: self._draw())
+        self.back = _button("|◀", lambda: self._go(0), 45, "restart")
+        self.before = _button("◀ step", lambda: self._go(self.scrubber.value - 1), 70, "back")
+        self.play = Toggle(label="▶ run", width=80, name="run")
+        self.play.on_change("active", self._on_play)
+        self.next = _button("step ▶", lambda: self._go(self.scrubber.value + 1), 70, "step")
+        self.last = _button("▶|", lambda: self._go(self.scrubber.end), 45, "end")
+        self.speed = Slider(title="steps a second", start=1, end=60, value=8, step=1, width=120)
+        self.speed.on_change("value_throttled", lambda attr, old, new: self._pace())
+        self.compare = Toggle(label="compare with a second algorithm", width=250, name="compare")
+        self.compare.on_change("active", self._on_compare)
+        self.dark = Toggle(label="dark", width=70, name="dark")
+        self.dark.on_change("active", self._on_dark)
+        self.dark.js_on_change("active", CustomJS(code=DARK))
+
+    def _make_insight(self) -> None:
+        self.rows = ColumnDataSource(data={name: [] for name in COLUMNS}, name="rows")
+        number = NumberFormatter(format="0.[0000]")
+        self.kkt = DataTable(
+            source=self.rows,
+            columns=[
+                TableColumn(field=name, title=title, width=width,
+                            formatter=StringFormatter() if name in WORDS else number)
+                for name, (title, width) in COLUMNS.items()
+            ],
+            index_position=None, height=320, sizing_mode="stretch_width", name="kkt",
+        )  # fmt: skip
+        link = (
+            "if (other.indices.join() != cb_obj.indices.join()) { other.indices = cb_obj.indices }"
+        )
+        for one, other in ((self.source, self.rows), (self.rows, self.source)):
+            one.selected.js_on_change(
+                "indices", CustomJS(args={"other": other.selected}, code=link)
+            )
+        self.task = Select(title="pair", options=[], visible=False, width=200)
+        self.task.on_change("value", lambda attr, old, new: self._fill_table())
+        self.code = PreText(
+            text="", name="code", sizing_mode="stretch_width",
+            styles={"overflow": "auto", "max-height": "300px", "font-size": "12px"},
+        )  # fmt: skip
+        self.link = TextInput(title="link", value="", name="link", sizing_mode="stretch_width")
+        self.link.js_on_change("value", CustomJS(args={"box": self.link}, code=LINK))
+        self.parcel = ColumnDataSource(data={"name": [], "kind": [], "content": []})
+        self.parcel.js_on_change("data", CustomJS(args={"parcel": self.parcel}, code=DOWNLOAD))
+        self.take = row(
+            _button("model ↓", self._send_model, 90),
+            _button("code ↓", self._send_code, 80),
+            _button("link", self._make_link, 60, "make-link"),
+        )
+        self.tabs = Tabs(
+            tabs=[
+                TabPanel(title="convergence", child=column(
+                    self.beside.objective, self.beside.errors, sizing_mode="stretch_width")),
+                TabPanel(title="weight space", child=column(
+                    self.beside.note, self.beside.weights, sizing_mode="stretch_width")),
+                TabPanel(title="points", child=column(
+                    self.task, self.kkt, sizing_mode="stretch_width")),
+                TabPanel(title="take away", child=column(
+                    self.take, self.link, self.code, sizing_mode="stretch_width")),
+            ],
+            sizing_mode="stretch_width",
+            # A grid column is as wide as what it holds unless it is told not to be.
+            stylesheets=[":host { grid-template-columns: minmax(0, 1fr) !important; }"],
+        )  # fmt: skip
+        # A table that was out of sight does not know what it missed.
+        self.tabs.on_change("active", lambda attr, old, new: self._fill_table())
+
+    def roots(self) -> list[Any]:
+        """Return what the template places, by name."""
+        data = column(
+            self.sample, self.pen, row(self.undo, self.clear, self.csv), self.upload,
+            row(*self.columns), self.note, name="data", width=260,
+        )  # fmt: skip
+        first, second = self.panels
+        controls = column(first.widgets, self.compare, second.widgets, name="controls", width=260)
+        playback = column(
+            row(self.back, self.before, self.play, self.next, self.last, self.speed),
+            self.scrubber, name="playback", sizing_mode="stretch_width",
+        )  # fmt: skip
+        scenes = row(
+            first.scene.figure, second.scene.figure, name="scenes", sizing_mode="stretch_both"
+        )
+        proofs = row(first.proof, second.proof, name="proofs", sizing_mode="stretch_width")
+        insight = column(self.tabs, name="insight", sizing_mode="stretch_width")
+        top = row(self.dark, name="top")
+        return [top, data, controls, scenes, playback, proofs, insight]
+
+    # Beginning and end ---------------------------------------------------------------------
+
+    def begin(self, document: Any) -> None:
+        """Take points and algorithms from the link, if there is one, and draw."""
+        self.panels[1].show(False)
+        request = document.session_context.request if document.session_context else None
+        given = (request.arguments if request else {}).get("lab", [])
+        if given:
+            try:
+                points, chosen = restored(given[0].decode("ascii", "replace"))
+            except ValueError as error:
+                self.say(str(error), bad=True)
+            else:
+                self.points = points
+                for panel, (key, values) in zip(self.panels, chosen, strict=False):
+                    panel.choose(key, values)
+                if len(chosen) > 1:
+                    self.compare.active = True
+        document.js_on_event(DocumentReady, CustomJS(args={"dark": self.dark}, code=PREFERS))
+        self._load(self.points, remember=False)
+
+    def close(self) -> None:
+        """Stop the threads and let go of what was recorded."""
+        self._stop()
+        for panel in self.panels:
+            panel.close()
+
+    def say(self, text: str, *, bad: bool = False) -> None:
+        """Show a note; what came from a person or a file is text, not markup."""
+        colour = " class='bad'" if bad else ""
+        self.note.text = f"<span{colour}>{html.escape(text)}</span>" if text else ""
+
+    # Data ----------------------------------------------------------------------------------
+
+    def _load(self, points: Points, *, remember: bool = True) -> None:
+        if remember:
+            self._remember()
+        self.points = points
+        self.say("")
+        self._show_points()
+        self._ask()
+
+    def _remember(self) -> None:
+        self.past = [*self.past[-UNDO + 1 :], self.points]
+
+    def _show_points(self) -> None:
+        self.quiet = True
+        self.source.data = {
+            "x": self.points.X[:, 0].tolist(),
+            "y": self.points.X[:, 1].tolist(),
+            "label": [str(code) for code in self.points.codes.tolist()],
+        }
+        self.source.selected.indices = []
+        self.pen.labels = list(self.points.names)
+        self.quiet = False
+        for panel in self.panels:
+            panel.scene.frame(self.points)
+        self._set_pen()
+
+    def _on_drawn(self, attr: str, old: Any, new: Any) -> None:
+        """Take over what was drawn, dragged or deleted in the browser."""
+        if self.quiet:
+            return
+        try:
+            codes = [int(label) for label in new["label"]]
+            X = np.column_stack([new["x"], new["y"]]) if codes else np.empty((0, 2))
+            points = checked(X, codes, self.points.names, self.points.axes)
+        except (ValueError, TypeError) as error:
+            self.say(str(error), bad=True)
+            self._show_points()
+            return
+        self._remember()
+        self.points = points
+        self.say(f"{len(points.X)} points")
+        self._ask()
+
+    def _set_pen(self) -> None:
+        for panel in self.panels:
+            panel.scene.pen.default_overrides = {"label": str(self.pen.active or 0)}
+
+    def _undo(self) -> None:
+        if self.past:
+            points = self.past.pop()
+            self._load(points, remember=False)
+
+    def _clear(self) -> None:
+        self._load(checked(np.empty((0, 2)), []))
+
+    def _on_upload(self, attr: str, old: Any, new: str) -> None:
+        try:
+            self.table = read_upload(base64.b64decode(new))
+        except ValueError as error:
+            self.table = None
+            self.say(str(error), bad=True)
+            return
+        header = self.table[0]
+        self.quiet = True
+        for select, value in zip(self.columns, (header[0], header[1], header[-1]), strict=True):
+            select.options, select.value, select.visible = list(header), value, True
+        self.quiet = False
+        self._choose_columns()
+
+    def _choose_columns(self) -> None:
+        if self.quiet or self.table is None:
+            return
+        try:
+            points = chosen_columns(self.table, *(select.value for select in self.columns))
+        except ValueError as error:
+            self.say(str(error), bad=True)
+            return
+        self._load(points)
+
+    # Fits and steps ------------------------------------------------------------------------
+
+    def changed(self) -> None:
+        """Fit anew after a control was moved."""
+        self._ask()
+
+    def _ask(self) -> None:
+        self._stop()
+        for panel in self._shown():
+            panel.ask(self.points)
+
+    def _shown(self) -> list[Panel]:
+        return self.panels if self.compare.active else self.panels[:1]
+
+    def arrived(self, panel: Panel) -> None:
+        """Draw what a worker has found out, if it is still about what is shown."""
+        longest = max((len(p.outcome.frames) for p in self._shown() if p.outcome), default=0)
+        self.quiet = True
+        self.scrubber.end = max(longest, 1)
+        self.scrubber.value = self.scrubber.end
+        self.quiet = False
+        self._draw()
+
+    def _draw(self) -> None:
+        if self.quiet:
+            return
+        k = int(self.scrubber.value)
+        for panel in self._shown():
+            panel.draw(k)
+        outcome = self.panels[0].outcome
+        if outcome is not None:
+            self.beside.draw(outcome, k)
+            self._fill_tasks(outcome)
+            self._fill_table()
+            self.code.text = code_of(self.points, *self.panels[0].chosen)
+
+    def _on_play(self, attr: str, old: Any, new: bool) -> None:
+        self.play.label = "⏸ pause" if new else "▶ run"
+        if not new:
+            self._stop()
+            return
+        if self.scrubber.value >= self.scrubber.end:
+            self.scrubber.value = 0
+        self._pace()
+
+    def _pace(self) -> None:
+        """Begin to step, or go on at another speed."""
+        if self.running is not None:
+            self.document.remove_periodic_callback(self.running)
+            self.running = None
+        if self.play.active:
+            pause = int(1000 / self.speed.value)
+            self.running = self.document.add_periodic_callback(self._tick, max(pause, 16))
+
+    def _tick(self) -> None:
+        if self.scrubber.value >= self.scrubber.end:
+            self._stop()
+        else:
+            self.scrubber.value += 1
+
+    def _stop(self) -> None:
+        self.play.active = False
+        self.play.label = "▶ run"
+        self._pace()
+
+    def _go(self, k: float) -> None:
+        self._stop()
+        self.scrubber.value = int(min(max(k, 0), self.scrubber.end))
+
+    def _on_compare(self, attr: str, old: Any, new: bool) -> None:
+        self.panels[1].show(new)
+        self._ask()
+
+    def _on_dark(self, attr: str, old: Any, new: bool) -> None:
+        self.look.set(dark=new)
+        for panel in self.panels:
+            panel.scene.dress()
+        self.beside.dress()
+        self._draw()
+
+    # The table ------------------------------------------------------------------------------
+
+    def _fill_tasks(self, outcome: Outcome) -> None:
+        pairs = _pairs(outcome)
+        if self.task.options != pairs:
+            self.quiet = True
+            self.task.options, self.task.value = pairs, pairs[0] if pairs else ""
+            self.task.visible = bool(pairs)
+            self.quiet = False
+
+    def _fill_table(self) -> None:
+        outcome, picture = self.panels[0].outcome, self.panels[0].picture
+        if self.quiet or outcome is None or picture is None:
+            return
+        names = outcome.request.points.labels.tolist()
+        n = len(names)
+        blank = [float("nan")] * n
+        data: dict[str, Any] = {
+            "row": list(range(1, n + 1)), "class": names, "alpha": blank, "margin": blank,
+            "slack": blank, "state": [""] * n,
+        }  # fmt: skip
+        at_end = self.scrubber.value >= len(outcome.frames)
+        table = _table(outcome, self.task.value) if at_end else None
+        if table is not None:
+            for name in ("alpha", "margin", "slack", "state"):
+                values = np.full(n, "" if name == "state" else np.nan, dtype=object)
+                values[table.index] = getattr(table, name)
+                data[name] = values.tolist()
+        else:
+            if picture.alpha is not None:
+                data["alpha"] = picture.alpha.tolist()
+            if picture.margins is not None:
+                data["margin"] = picture.margins.tolist()
+                data["state"] = ["wrong side" if m <= 0 else "" for m in picture.margins]
+                if picture.band:
+                    data["slack"] = np.maximum(1.0 - picture.margins, 0.0).tolist()
+        self.rows.data = data
+
+    # Take away ------------------------------------------------------------------------------
+
+    def _send(self, name: str, kind: str, content: bytes) -> None:
+        text = base64.b64encode(content).decode("ascii")
+        self.parcel.data = {"name": [name], "kind": [kind], "content": [text]}
+
+    def _send_csv(self) -> None:
+        self._send("points.csv", "text/csv", self.points.to_csv().encode("utf-8"))
+
+    def _send_code(self) -> None:
+        program = code_of(self.points, *self.panels[0].chosen)
+        self._send("model.py", "text/x-python", program.encode("utf-8"))
+
+    def _send_model(self) -> None:
+        outcome = self.panels[0].outcome
+        if outcome is None or outcome.model is None:
+            self.say("There is no model yet.", bad=True)
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.mm"
+            mm.save(outcome.model, path, about={"made by": "the lab"})
+            self._send("model.mm", "application/octet-stream", path.read_bytes())
+
+    def _make_link(self) -> None:
+        try:
+            self.link.value = link_of(self.points, [panel.chosen for panel in self._shown()])
+        except ValueError as error:
+            self.say(str(error), bad=True)
+
+
+COLUMNS = {
+    "row": ("point", 45), "class": ("class", 80), "alpha": ("α", 70), "margin": ("y·g", 70),
+    "slack": ("ξ", 60), "state": ("state", 100),
+}  # fmt: skip
+WORDS = ("row", "class", "state")
+
+
+def _table(outcome: Outcome, pair: str) -> Any:
+    """Return the KKT table of a support vector machine, None of another model."""
+    model, points = outcome.model, outcome.request.points
+    if not isinstance(model, (mm.SVC, mm.NuSVC, mm.LinearSVC)):
+        return None
+    pairs = _pairs(outcome)
+    task = pairs.index(pair) if pair in pairs else None
+    try:
+        return mm.diagnostics.support_table(model, points.X, points.labels, task=task)
+    except (ValueError, TypeError):  # classes that are told apart jointly, fits that were stopped
+        return None
+
+
+def _pairs(outcome: Outcome) -> list[str]:
+    """Return what the tasks of a machine of many classes are called."""
+    from ..summary import plane_names
+
+    if outcome.model is None or len(outcome.model.classes_) == 2:
+        return []
+    return plane_names(outcome.model)
+
+
+def _button(label: str, act: Any, width: int, name: str | None = None) -> Button:
+    button = Button(label=label, width=width, name=name or label)
+    button.on_click(lambda event: act())
+    return button
+
+
+DARK = "document.documentElement.dataset.theme = cb_obj.active ? 'dark' : 'light'"
+PREFERS = "if (window.matchMedia('(prefers-color-scheme: dark)').matches) { dark.active = true }"
+LINK = """
+if (box.value.startsWith('?lab=')) {
+  const whole = window.location.origin + window.location.pathname + box.value
+  window.history.replaceState(null, '', box.value)
+  box.value = whole
+  if (navigator.clipboard) { navigator.clipboard.writeText(whole).catch(() => {}) }
+}
+"""
+DOWNLOAD = """
+const [name, kind, content] = ['name', 'kind', 'content'].map((key) => parcel.data[key][0])
+if (content !== undefined) {
+  const bytes = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0))
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([bytes], {type: kind}))
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+}
+"""

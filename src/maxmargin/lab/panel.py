@@ -1,0 +1,169 @@
+"""One algorithm on the page: its controls, its picture, its proof."""
+
+from __future__ import annotations
+
+import html
+from functools import partial
+from typing import Any
+
+from bokeh.layouts import column
+from bokeh.models import Div, Select, Slider
+
+from ..summary import summarize
+from .algorithms import ALGORITHMS, Choice, Slide
+from .drawing import Picture, picture_of
+from .figures import SceneFigure
+from .fitting import Outcome, Request, Worker
+from .points import Points
+from .skin import dress
+
+
+class Panel:
+    """An algorithm with its settings, and what became of it.
+
+    ``lab`` is told when there is something new to draw.
+    """
+
+    def __init__(self, lab: Any, key: str, name: str) -> None:
+        self.lab = lab
+        self.name = name
+        self.outcome: Outcome | None = None
+        self.picture: Picture | None = None
+        self.quiet = False
+        self.values = ALGORITHMS[key].defaults()
+        options = [(k, algorithm.title) for k, algorithm in ALGORITHMS.items()]
+        self.select = Select(
+            title="algorithm", value=key, options=options, width=250, name=f"algorithm-{name}"
+        )
+        self.select.on_change("value", lambda attr, old, new: self._on_algorithm(new))
+        self.words = Div(width=250, name=f"words-{name}")
+        self.controls = column(width=250)
+        self.widgets = column(self.select, self.words, self.controls, width=260)
+        self.scene = SceneFigure(lab.look, lab.source, name)
+        self.proof = Div(text="", name=f"proof-{name}", sizing_mode="stretch_width")
+        self.worker = Worker(self._tell)
+        self._show_controls()
+
+    @property
+    def chosen(self) -> tuple[str, dict[str, Any]]:
+        """The algorithm and its settings."""
+        return self.select.value, dict(self.values)
+
+    def choose(self, key: str, values: dict[str, Any]) -> None:
+        """Take an algorithm and its settings from a link."""
+        self.quiet = True
+        self.select.value = key
+        self.quiet = False
+        self.values = values
+        self._show_controls()
+
+    def show(self, visible: bool) -> None:
+        """Show or hide all that belongs to it."""
+        for part in (self.widgets, self.scene.figure, self.proof):
+            part.visible = visible
+
+    def ask(self, points: Points) -> None:
+        """Fit to these points, off the event loop."""
+        self.worker.ask(Request(points, *self.chosen))
+
+    def close(self) -> None:
+        """Stop working."""
+        self.worker.close()
+        self.outcome = None
+
+    def _tell(self, outcome: Outcome) -> None:
+        """Called by the thread: hand over to the event loop."""
+        self.lab.document.add_next_tick_callback(partial(self._arrive, outcome))
+
+    def _arrive(self, outcome: Outcome) -> None:
+        if outcome.request.points is self.lab.points:
+            self.outcome = outcome
+            self.proof.text = proof_of(outcome)
+            self.lab.arrived(self)
+
+    def draw(self, k: int) -> None:
+        """Draw the k-th step, or the answer where there are no more."""
+        if self.outcome is not None:
+            self.picture = picture_of(
+                self.outcome, k if k < len(self.outcome.frames) else None, self.scene.window
+            )
+            self.scene.draw(self.picture, self.outcome, k)
+
+    # Controls ------------------------------------------------------------------------------
+
+    def _on_algorithm(self, key: str) -> None:
+        if self.quiet:
+            return
+        self.values = ALGORITHMS[key].defaults()
+        self._show_controls()
+        self.lab.changed()
+
+    def _show_controls(self) -> None:
+        algorithm = ALGORITHMS[self.select.value]
+        sentence, equation = map(html.escape, (algorithm.sentence, algorithm.equation))
+        self.words.text = f"<p>{sentence}</p><code>{equation}</code>"
+        self.by_name = {control.name: self._widget(control) for control in algorithm.controls}
+        self.controls.children = list(self.by_name.values())
+        dress(self.controls)
+        self._show_those_that_matter()
+
+    def _show_those_that_matter(self) -> None:
+        algorithm = ALGORITHMS[self.select.value]
+        for control in algorithm.controls:
+            self.by_name[control.name].visible = algorithm.matters(control, self.values)
+
+    def _widget(self, control: Choice | Slide) -> Any:
+        value: Any = self.values[control.name]
+        name = f"{control.name}-{self.name}"
+        if isinstance(control, Choice):
+            select = Select(
+                title=control.title,
+                value=value,
+                options=list(control.options),
+                width=120,
+                name=name,
+            )
+            select.on_change("value", lambda attr, old, new: self._set(control, new))
+            return select
+        slider = Slider(
+            title=_told(control, value), start=control.low, end=control.high, step=control.step,
+            value=value, show_value=False, width=240, name=name,
+        )  # fmt: skip
+        slider.on_change("value", lambda attr, old, new: self._slide(control, slider, new))
+        return slider
+
+    def _slide(self, control: Slide, slider: Slider, value: float) -> None:
+        slider.title = _told(control, value)
+        self._set(control, int(value) if control.step == 1 else value)
+
+    def _set(self, control: Choice | Slide, value: Any) -> None:
+        if control.accepts(value):
+            self.values[control.name] = value
+            self._show_those_that_matter()
+            self.lab.changed()
+
+
+def _told(control: Slide, value: float) -> str:
+    number = control.number(value)
+    text = "∞ (hard margin)" if number == float("inf") else f"{number:g}"
+    return f"{control.title} = {text}"
+
+
+def proof_of(outcome: Outcome) -> str:
+    """Return what is proved, in words; all of it escaped."""
+    if outcome.failure is not None:
+        return f"<p class='bad'>{html.escape(outcome.failure)}</p>"
+    found = summarize(outcome.model)
+    holds = "good" if found.holds else "open"
+    lines = [f"<p class='{holds}'>{html.escape(str(found.certificate))}</p>"]
+    facts = [f"{found.status}", f"{found.n_iter} steps", f"{1000 * outcome.seconds:.1f} ms"]
+    if found.margin is not None:
+        facts.append(f"margin {found.margin:.4g}")
+    if found.n_support is not None:
+        facts.append(f"{found.n_support} support vectors")
+    wrong = outcome.model.predict(outcome.request.points.X) != outcome.request.points.labels
+    facts.append(f"{int(wrong.sum())} of {len(wrong)} points wrong")
+    lines.append(f"<p class='facts'>{html.escape(' · '.join(facts))}</p>")
+    if outcome.verdict is not None:
+        lines.append(f"<p class='facts'>{html.escape(str(outcome.verdict))}</p>")
+    return "".join(lines)

@@ -1,0 +1,195 @@
+"""The points that a person has drawn, loaded or uploaded; never more than the page can show."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from .. import datasets
+from ..samples import Floats, Integers
+
+MOST_POINTS = 2000
+MOST_CLASSES = 4
+MOST_BYTES = 2_000_000
+MOST_LETTERS = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points in the plane and their classes.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, 2)
+    codes : ndarray of int of shape (n,)
+        0 to 3.
+    names : tuple of str
+        What the classes are called.
+    axes : tuple of str
+        What the coordinates are called.
+    """
+
+    X: Floats
+    codes: Integers
+    names: tuple[str, ...] = ("A", "B", "C", "D")
+    axes: tuple[str, str] = ("x₁", "x₂")
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes have points."""
+        return int(np.unique(self.codes).size)
+
+    @property
+    def labels(self) -> Any:
+        """The names of the classes of the points."""
+        return np.array(self.names)[self.codes]
+
+    def to_csv(self) -> str:
+        """Return the points as a table with a header."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([*self.axes, "class"])
+        writer.writerows([*map(repr, row), name] for row, name in zip(
+            self.X.tolist(), self.labels.tolist(), strict=True))  # fmt: skip
+        return out.getvalue()
+
+
+def checked(X: Any, codes: Any, names: Any = (), axes: Any = ("x₁", "x₂")) -> Points:
+    """Return points that the page can show, or say why not."""
+    rows = np.asarray(X, dtype=np.float64).reshape(-1, 2)
+    numbers = np.asarray(codes, dtype=np.int64).ravel()
+    if len(rows) != len(numbers):
+        raise ValueError(f"{len(rows)} points, {len(numbers)} classes: pass one class a point.")
+    if len(rows) > MOST_POINTS:
+        raise ValueError(f"{len(rows)} points: the lab shows at most {MOST_POINTS}.")
+    if not np.isfinite(rows).all() or (np.abs(rows) > 1e9).any():
+        raise ValueError("Some coordinates are not finite, or larger than 1e9.")
+    if numbers.size and not (numbers.min() >= 0 and numbers.max() < MOST_CLASSES):
+        raise ValueError(f"Classes are 0 to {MOST_CLASSES - 1}.")
+    given = [str(name)[:MOST_LETTERS] for name in names][:MOST_CLASSES]
+    named = (*given, *"ABCD"[len(given) :])
+    across, up = (str(axis)[:MOST_LETTERS] for axis in axes)
+    return Points(rows, numbers, named, (across, up))
+
+
+# Samples ---------------------------------------------------------------------------------------
+
+
+def _of(load: Callable[..., Any]) -> Points:
+    bunch = load()
+    return checked(bunch.data, (bunch.target > 0).astype(int), ("−1", "+1"))
+
+
+def _fruit(first: str, second: str) -> Points:
+    fruit = datasets.load_fruit()
+    kinds = fruit.target_names[fruit.target]
+    rows = np.isin(kinds, (first, second))
+    names, codes = np.unique(kinds[rows], return_inverse=True)
+    columns = [fruit.feature_names.index(name) for name in ("width_cm", "height_cm")]
+    return checked(fruit.data[rows][:, columns], codes, names, ("width_cm", "height_cm"))
+
+
+def _iris(first: int, second: int) -> Points:
+    from sklearn.datasets import load_iris
+
+    iris = load_iris()
+    rows = np.isin(iris.target, (first, second))
+    codes = (iris.target[rows] == second).astype(int)
+    names = iris.target_names[[first, second]]
+    return checked(iris.data[rows][:, 2:], codes, names, ("petal length", "petal width"))
+
+
+def _all_iris() -> Points:
+    from sklearn.datasets import load_iris
+
+    iris = load_iris()
+    return checked(
+        iris.data[:, 2:], iris.target, iris.target_names, ("petal length", "petal width")
+    )
+
+
+def _generated(name: str, n: int, **options: Any) -> Points:
+    from sklearn import datasets as generators
+
+    X, codes = getattr(generators, name)(n, random_state=7, **options)
+    return checked(X.round(3), codes)
+
+
+SAMPLES: dict[str, Callable[[], Points]] = {
+    "six points": partial(_of, datasets.load_six_points),
+    "AND": partial(_of, datasets.load_and),
+    "XOR": partial(_of, datasets.load_xor),
+    **{
+        f"fruit: {a}, {b}": partial(_fruit, a, b)
+        for a, b in combinations(("apple", "banana", "lemon", "orange", "pear"), 2)
+    },
+    "moons": partial(_generated, "make_moons", 120, noise=0.2),
+    "circles": partial(_generated, "make_circles", 120, noise=0.1, factor=0.5),
+    "blobs": partial(_generated, "make_blobs", 90, centers=3, cluster_std=1.5),
+    "four blobs": partial(_generated, "make_blobs", 120, centers=4, cluster_std=1.8),
+    "blobs, 200": partial(_generated, "make_blobs", 200, centers=2, cluster_std=2.5),
+    "blobs, 2,000": partial(_generated, "make_blobs", 2000, centers=2, cluster_std=2.5),
+    "iris: setosa, versicolor": partial(_iris, 0, 1),
+    "iris: setosa, virginica": partial(_iris, 0, 2),
+    "iris: versicolor, virginica": partial(_iris, 1, 2),
+    "iris, all": _all_iris,
+}
+
+
+# Uploads ---------------------------------------------------------------------------------------
+
+
+def read_upload(content: bytes) -> list[list[str]]:
+    """Return the cells of an uploaded CSV file, header first, or say what is wrong with it."""
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"The file has {len(content)} bytes: the lab takes {MOST_BYTES} at most.")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError("The file is no UTF-8 text.") from None
+    lines = text.splitlines()
+    if len(lines) < 3:
+        raise ValueError("The file has no header and two rows.")
+    separator = max(",;\t", key=lines[0].count)
+    rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if row]
+    header = [name.strip()[:MOST_LETTERS] for name in rows[0]]
+    for number, row in enumerate(rows[1:], 2):
+        if len(row) != len(header):
+            raise ValueError(f"Line {number} has {len(row)} fields, line 1 has {len(header)}.")
+    if len(header) < 3:
+        raise ValueError(f"The file has {len(header)} columns: two coordinates and a class make 3.")
+    if len(rows) - 1 > MOST_POINTS:
+        raise ValueError(f"The file has {len(rows) - 1} rows: the lab shows {MOST_POINTS} at most.")
+    return [header, *rows[1:]]
+
+
+def chosen_columns(table: list[list[str]], x: str, y: str, target: str) -> Points:
+    """Return the points of two columns of numbers and one of classes."""
+    header, *rows = table
+    places = []
+    for name in (x, y, target):
+        if name not in header:
+            raise ValueError(f"There is no column {name!r}.")
+        places.append(header.index(name))
+    if len(set(places)) < 3:
+        raise ValueError("Choose three different columns.")
+    X = np.empty((len(rows), 2))
+    for number, row in enumerate(rows):
+        for k in (0, 1):
+            try:
+                X[number, k] = float(row[places[k]])
+            except ValueError:
+                raise ValueError(
+                    f"Line {number + 2}: {row[places[k]]!r} in column {(x, y)[k]!r} is no number."
+                ) from None
+    names, codes = np.unique([row[places[2]] for row in rows], return_inverse=True)
+    if not 2 <= names.size <= MOST_CLASSES:
+        raise ValueError(f"Column {target!r} holds {names.size} classes: the lab takes 2 to 4.")
+    return checked(X, codes, names, (x, y))

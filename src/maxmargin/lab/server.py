@@ -1,0 +1,84 @@
+"""The server of the page: on this machine, for this machine's browser."""
+
+from __future__ import annotations
+
+import signal
+import webbrowser
+from typing import Any
+
+from .points import MOST_BYTES
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+def serve(port: int = 5017, host: str = "127.0.0.1", *, browser: bool = True) -> None:
+    """Serve the lab until Ctrl-C.
+
+    Parameters
+    ----------
+    port : int, default=5017
+        0 takes a free one.
+    host : str, default="127.0.0.1"
+        The address to listen at. Whoever can reach another one can use the lab, and the processor
+        of this machine: there are no passwords.
+    browser : bool, default=True
+        Whether to open a browser.
+    """
+    server = make_server(port, host)
+    address = address_of(server, host)
+    print(f"maxmargin lab: {address} (Ctrl-C ends it)", flush=True)
+    if host not in LOCAL:
+        print(
+            f"warning: everybody who reaches {host} can use it; there are no passwords.", flush=True
+        )
+    if browser:
+        server.io_loop.add_callback(webbrowser.open, address)
+    signal.signal(signal.SIGTERM, lambda *_: server.io_loop.add_callback_from_signal(_stop, server))
+    try:
+        server.io_loop.start()
+    except KeyboardInterrupt:
+        print("bye")
+    finally:
+        server.stop(wait=False)
+
+
+def make_server(port: int = 0, host: str = "127.0.0.1") -> Any:
+    """Return a server that has started, and answers pages of its own origin only."""
+    try:
+        from bokeh.application import Application
+        from bokeh.application.handlers import FunctionHandler
+        from bokeh.server.server import Server
+    except ImportError:
+        raise ImportError(
+            'The lab needs bokeh, which is not installed: pip install "maxmargin[lab]"'
+        ) from None
+    from .page import open_page
+
+    sockets_port = port
+    server = Server(
+        {"/": Application(FunctionHandler(open_page))},
+        port=sockets_port,
+        address=host,
+        allow_websocket_origin=_origins(host, port) if port else ["127.0.0.1:*", "localhost:*"],
+        # An uploaded file comes as base64, which is a third longer.
+        websocket_max_message_size=2 * MOST_BYTES,
+        unused_session_lifetime_milliseconds=10_000,
+        check_unused_sessions_milliseconds=3_000,
+        session_token_expiration=3600,
+    )
+    server.start()
+    return server
+
+
+def address_of(server: Any, host: str) -> str:
+    """Return what to type into a browser."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{server.port}/"
+
+
+def _origins(host: str, port: int) -> list[str]:
+    names = ("127.0.0.1", "localhost") if host in LOCAL else (host,)
+    return [f"{name}:{port}" for name in names]
+
+
+def _stop(server: Any) -> None:
+    server.io_loop.stop()

@@ -1,0 +1,80 @@
+"""What a person takes away: a link that restores everything, and the code of the model."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from .algorithms import ALGORITHMS
+from .points import Points, checked
+
+# Letters of a link that servers and browsers still carry, and what they may unpack to.
+MOST_LETTERS = 16_000
+MOST_UNPACKED = 400_000
+
+
+def link_of(points: Points, chosen: list[tuple[str, Mapping[str, Any]]]) -> str:
+    """Return points and algorithms with their settings as a parameter of the address."""
+    record = {
+        "points": points.X.round(6).tolist(),
+        "codes": points.codes.tolist(),
+        "names": list(points.names),
+        "axes": list(points.axes),
+        "algorithms": [[key, dict(values)] for key, values in chosen],
+    }
+    packed = zlib.compress(json.dumps(record, separators=(",", ":")).encode("utf-8"), 9)
+    text = base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
+    if len(text) > MOST_LETTERS:
+        raise ValueError("Too many points for a link: download them as CSV instead.")
+    return f"?lab={text}"
+
+
+def restored(text: str) -> tuple[Points, list[tuple[str, dict[str, Any]]]]:
+    """Return what a link holds; whatever is not ours is refused or replaced by a default."""
+    if len(text) > MOST_LETTERS:
+        raise ValueError("The link is too long.")
+    try:
+        packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        unpacker = zlib.decompressobj()
+        record = json.loads(unpacker.decompress(packed, MOST_UNPACKED).decode("utf-8"))
+        points = checked(record["points"], record["codes"], record["names"], record["axes"])
+        chosen = [
+            (key, ALGORITHMS[key].settled(values)) for key, values in record["algorithms"][:2]
+        ]
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, zlib.error) as error:
+        raise ValueError(f"The link cannot be read: {error}") from None
+    if not chosen:
+        raise ValueError("The link names no algorithm.")
+    return points, chosen
+
+
+def code_of(points: Points, key: str, values: Mapping[str, Any]) -> str:
+    """Return a program that makes the same model of the same points.
+
+    >>> import numpy as np
+    >>> program = code_of(Points(np.eye(2), np.array([0, 1])), "svc", ALGORITHMS["svc"].defaults())
+    >>> print(program.splitlines()[-2])
+    model = mm.SVC(C=1.0, loss='hinge', kernel='linear', ...
+    """
+    algorithm = ALGORITHMS[key]
+    options = ", ".join(
+        f"{name}={_written(value)}" for name, value in algorithm.parameters(values).items()
+    )
+    rows = ",\n    ".join(json.dumps(row) for row in points.X.tolist())
+    return (
+        "import numpy as np\n\nimport maxmargin as mm\n\n"
+        f"X = np.array([\n    {rows},\n])\n"
+        f"y = np.array({json.dumps(points.labels.tolist(), ensure_ascii=False)})\n"
+        f"model = mm.{algorithm.estimator}({options}).fit(X, y)\n"
+        "print(model.certificate_)\n"
+    )
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float) and value == float("inf"):
+        return 'float("inf")'
+    text = repr(value)
+    return f"mm.{text}" if text.startswith("Harmonic(") else text
