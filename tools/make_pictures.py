@@ -1,5 +1,9 @@
-"""Draw the pictures of the README: ``python tools/make_pictures.py [FOLDER]`` (docs by default)."""
+"""Draw the pictures of the README: ``python tools/make_pictures.py [FOLDER]`` (docs by default).
 
+That of the lab is a screenshot, for which playwright and Debian's chromium are needed.
+"""
+
+import subprocess
 import sys
 from pathlib import Path
 
@@ -28,6 +32,32 @@ def main() -> None:
     five = mm.SVC(kernel="linear", C=10).fit(X, y)
     mm.plots.boundary(five, X, y, ax=axes[2], feature_names=fruit.feature_names[1:], legend=False)
     figure.savefig(folder / "boundaries.png", dpi=110)
+    draw_lab(folder / "lab.png")
+
+
+def draw_lab(path: Path) -> None:
+    """Open the lab in a browser, compare two algorithms on two moons, and take a picture."""
+    from playwright.sync_api import sync_playwright
+
+    command = [sys.executable, "-m", "maxmargin", "lab", "--port", "0", "--no-browser"]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server,
+        sync_playwright() as p,
+    ):
+        assert server.stdout is not None
+        address = server.stdout.readline().split()[2]
+        browser = p.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1366, "height": 768})
+        page.goto(address)
+        page.get_by_label("samples").select_option(label="moons")
+        page.get_by_label("kernel").first.select_option(label="rbf")
+        page.get_by_role("button", name="compare with a second").click()
+        page.wait_for_timeout(1500)
+        page.get_by_label("algorithm").nth(1).select_option(label="Pocket")
+        page.wait_for_timeout(2500)
+        page.screenshot(path=path)
+        browser.close()
+        server.terminate()
 
 
 if __name__ == "__main__":

@@ -95,15 +95,16 @@ def picture_of(outcome: Outcome, k: int | None = None, window: Window | None = N
 
 def _draw_answer(picture: Picture, points: Points, model: Any) -> None:
     xs, ys, rows = lattice(picture.window)
-    codes = {label: k for k, label in enumerate(points.names)}
-    known = np.array([codes[label] for label in model.classes_.tolist()])
-    places = np.searchsorted(model.classes_, model.predict(rows))
-    picture.regions = known[places].reshape(len(ys), len(xs))
-    picture.wrong = model.predict(points.X) != points.labels
-    if len(model.classes_) == 2:
+    known = np.array([points.names.index(label) for label in model.classes_.tolist()])
+    if len(known) == 2:
         g, at = model.decision_function(rows), model.decision_function(points.X)
+        places, own = (g >= 0).astype(int), (at >= 0).astype(int)
         signs = np.where(points.labels == model.classes_[1], 1.0, -1.0)
         _draw_levels(picture, points, xs, ys, g, at, signs, isinstance(model, MACHINES))
+    else:
+        places, own = (np.searchsorted(model.classes_, model.predict(X)) for X in (rows, points.X))
+    picture.regions = known[places].reshape(len(ys), len(xs))
+    picture.wrong = known[own] != points.codes
     if hasattr(model, "support_"):
         picture.support = np.zeros(len(points.X), dtype=bool)
         picture.support[model.support_] = True
@@ -190,7 +191,7 @@ def _contours(xs: Floats, ys: Floats, g: Floats, level: float) -> list[Floats]:
 
 def _sizes(alpha: Floats) -> Floats:
     largest = alpha.max(initial=0.0)
-    return 9.0 + 11.0 * np.sqrt(alpha / largest) if largest > 0 else np.full(alpha.size, 9.0)
+    return 9.0 + 8.0 * np.sqrt(alpha / largest) if largest > 0 else np.full(alpha.size, 9.0)
 
 
 def _draw_verdict(picture: Picture, outcome: Outcome) -> None:

@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 from bokeh.models import (
-    ColumnDataSource, CrosshairTool, Div, PanTool, PointDrawTool, Range1d, ResetTool, SaveTool,
+    ColumnDataSource,
+    CrosshairTool,
+    Div,
+    PanTool,
+    PointDrawTool,
+    Range1d,
+    ResetTool,
+    SaveTool,
     WheelZoomTool,
 )  # fmt: skip
 from bokeh.plotting import figure
@@ -132,7 +139,7 @@ class SceneFigure:
         left, right, bottom, top = picture.window
         image = [] if picture.regions is None else [self._painted(picture.regions)]
         here = {"x": [left], "y": [bottom], "dw": [right - left], "dh": [top - bottom]}
-        self.image.data = {"image": image, **(here if image else dict.fromkeys(here, []))}
+        self.image.data = {"image": image} | (here if image else {key: [] for key in here})
         colours = [colour or self.look.ink for colour in picture.colours]
         _fill(self.planes, picture.planes, colours)
         _fill(self.band, picture.band, [self.look.ink] * len(picture.band))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -69,7 +68,6 @@ class Outcome:
     request: Request
     model: Any = None
     failure: str | None = None
-    warned: str | None = None
     seconds: float = 0.0
     verdict: mm.Separability | None = None
     frames: list[Frame] = field(default_factory=list)
@@ -88,12 +86,20 @@ class Worker:
     def __init__(self, tell: Callable[[Outcome], None]) -> None:
         self.tell = tell
         self.wanted = 0
+        self.judged: tuple[Points, mm.Separability | None] | None = None
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="maxmargin-lab")
 
     def ask(self, request: Request) -> None:
         """Fit this next; what is at work stops at its next step."""
         self.wanted += 1
         self.pool.submit(self._work, request, self.wanted)
+
+    def _verdict(self, points: Points) -> mm.Separability | None:
+        """Decide whether a plane exists at all; the same points are decided once."""
+        if self.judged is None or self.judged[0] is not points:
+            two = points.n_classes == 2
+            self.judged = points, mm.separability(points.X, points.labels) if two else None
+        return self.judged[1]
 
     def close(self) -> None:
         """Stop, and let go of the thread."""
@@ -108,7 +114,7 @@ class Worker:
         def is_over(step: Any = None) -> bool:
             return number != self.wanted or time.perf_counter() > end
 
-        outcome = answered(request, is_over)
+        outcome = answered(request, is_over, self._verdict(request.points))
         if number == self.wanted:
             self.tell(outcome)
         if outcome.model is None or is_over():
@@ -118,26 +124,24 @@ class Worker:
             self.tell(outcome)
 
 
-def answered(request: Request, is_over: Callable[[Any], bool]) -> Outcome:
-    """Fit, and decide whether a plane exists at all; what goes wrong is said, not raised."""
+def answered(
+    request: Request, is_over: Callable[[Any], bool], verdict: mm.Separability | None = None
+) -> Outcome:
+    """Fit; what goes wrong is said, not raised."""
     X, y = request.points.X, request.points.labels
     if request.points.n_classes < 2:
         return Outcome(request, failure="Draw points of two classes at least.")
     model = ALGORITHMS[request.algorithm].build(request.values, callback=is_over)
-    verdict = mm.separability(X, y) if request.points.n_classes == 2 else None
     started = time.perf_counter()
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model.fit(X, y)
+        model.fit(X, y)
     except mm.NotSeparableError as error:
         return Outcome(request, failure=f"No plane separates: {error}", verdict=verdict)
     except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
         return Outcome(request, failure=str(error), verdict=verdict)
     seconds = time.perf_counter() - started
     model.set_params(callback=None)
-    warned = str(caught[0].message) if caught else None
-    return Outcome(request, model, None, warned, seconds, verdict)
+    return Outcome(request, model, None, seconds, verdict)
 
 
 def recorded(request: Request, is_over: Callable[[Any], bool]) -> list[Frame]:
@@ -147,9 +151,7 @@ def recorded(request: Request, is_over: Callable[[Any], bool]) -> list[Frame]:
     most = min(MOST_STEPS // n_tasks, max(50, MOST_NUMBERS // len(request.points.X)))
     watcher = _Watcher(most, is_over)
     model = ALGORITHMS[request.algorithm].build(request.values, callback=watcher)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(request.points.X, request.points.labels)
+    model.fit(request.points.X, request.points.labels)
     return watcher.frames
 
 

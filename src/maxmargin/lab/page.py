@@ -13,8 +13,22 @@ import numpy as np
 from bokeh.events import DocumentReady
 from bokeh.layouts import column, row
 from bokeh.models import (
-    Button, ColumnDataSource, CustomJS, DataTable, Div, FileInput, NumberFormatter, PreText,
-    RadioButtonGroup, Select, Slider, StringFormatter, TableColumn, TabPanel, Tabs, TextInput,
+    Button,
+    ColumnDataSource,
+    CustomJS,
+    DataTable,
+    Div,
+    FileInput,
+    NumberFormatter,
+    PreText,
+    RadioButtonGroup,
+    Select,
+    Slider,
+    StringFormatter,
+    TableColumn,
+    TabPanel,
+    Tabs,
+    TextInput,
     Toggle,
 )  # fmt: skip
 
@@ -158,7 +172,9 @@ class Lab:
             stylesheets=[":host { grid-template-columns: minmax(0, 1fr) !important; }"],
         )  # fmt: skip
         # A table that was out of sight does not know what it missed.
-        self.tabs.on_change("active", lambda attr, old, new: self._fill_table())
+        redraw = "setTimeout(() => table.view.change.emit(), 60)"
+        again = CustomJS(args={"table": self.kkt}, code=redraw)
+        self.tabs.js_on_change("active", again)
 
     def roots(self) -> list[Any]:
         """Return what the template places, by name."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+import socket
+import warnings
 import webbrowser
 from typing import Any
 
 from .points import MOST_BYTES
 
-LOCAL = ("127.0.0.1", "localhost", "::1")
+LOCAL = ("127.0.0.1", "localhost")
 
 
 def serve(port: int = 5017, host: str = "127.0.0.1", *, browser: bool = True) -> None:
@@ -52,14 +54,18 @@ def make_server(port: int = 0, host: str = "127.0.0.1") -> Any:
         raise ImportError(
             'The lab needs bokeh, which is not installed: pip install "maxmargin[lab]"'
         ) from None
+    from sklearn.exceptions import ConvergenceWarning
+
     from .page import open_page
 
-    sockets_port = port
+    # The page says how every fit ended; filters around a fit would not hold among threads.
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    port = port or _free_port(host)
     server = Server(
         {"/": Application(FunctionHandler(open_page))},
-        port=sockets_port,
+        port=port,
         address=host,
-        allow_websocket_origin=_origins(host, port) if port else ["127.0.0.1:*", "localhost:*"],
+        allow_websocket_origin=_origins(host, port),
         # An uploaded file comes as base64, which is a third longer.
         websocket_max_message_size=2 * MOST_BYTES,
         unused_session_lifetime_milliseconds=10_000,
@@ -72,12 +78,26 @@ def make_server(port: int = 0, host: str = "127.0.0.1") -> Any:
 
 def address_of(server: Any, host: str) -> str:
     """Return what to type into a browser."""
-    return f"http://{f'[{host}]' if ':' in host else host}:{server.port}/"
+    return f"http://{host}:{server.port}/"
+
+
+def _free_port(host: str) -> int:
+    """Return a port that nobody listens at: pages of other ports are other origins."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
 
 
 def _origins(host: str, port: int) -> list[str]:
-    names = ("127.0.0.1", "localhost") if host in LOCAL else (host,)
-    return [f"{name}:{port}" for name in names]
+    """Return the addresses under which a browser may find the page."""
+    names = {host}
+    if host in LOCAL:
+        names = set(LOCAL)
+    elif host == "0.0.0.0":
+        own = socket.gethostname()
+        addresses = {str(info[4][0]) for info in socket.getaddrinfo(own, None, socket.AF_INET)}
+        names = {own, socket.getfqdn(), *LOCAL} | addresses
+    return sorted(f"{name}:{port}" for name in names)
 
 
 def _stop(server: Any) -> None:
