@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..plots.canvas import PALETTE
 from ..plots.path import solution_region
 from ..plots.separability import hull
 from ..samples import Floats
-from .fitting import Outcome, evaluated, state
+from .fitting import Outcome, evaluated, state, weights
 from .points import Points
 
 # Points of the lattice along each axis.
@@ -83,8 +84,8 @@ def picture_of(outcome: Outcome, k: int | None = None, window: Window | None = N
         # Whoever was to find a plane is shown why there is none.
         if not isinstance(model, (*MACHINES, mm.KernelPerceptron)):
             _draw_verdict(picture, outcome)
-        if len(model.classes_) > 2 and outcome.frames:
-            _draw_pairs(picture, outcome, len(outcome.frames) - 1)
+        if len(model.classes_) > 2:
+            _draw_many(picture, outcome)
     elif len(model.classes_) == 2 or len(outcome.frames[k].w) > 1:
         _draw_step(picture, outcome, k)
     else:
@@ -156,6 +157,32 @@ def _draw_pairs(picture: Picture, outcome: Outcome, k: int) -> None:
         picture.colours += [COLOURS[int(positive[0])] if positive.size else "#222222"] * len(lines)
 
 
+def _draw_many(picture: Picture, outcome: Outcome) -> None:
+    """Draw the lines of a model of many classes: its planes, or the last of its recorded curves.
+
+    Where classes are told apart jointly, or the recording was cut short, regions just meet.
+    """
+    model, (xs, ys, rows) = outcome.model, lattice(picture.window)
+    joint = model.multi_class in ("kesler", "crammer_singer")
+    coef = None if joint else getattr(model, "coef_", None)
+    if coef is None and not joint and outcome.complete:
+        _draw_pairs(picture, outcome, len(outcome.frames) - 1)
+        return
+    if coef is not None:
+        names = [outcome.request.points.names.index(label) for label in model.classes_.tolist()]
+        first = [i for i, _ in combinations(names, 2)] if model.multi_class == "ovo" else names
+        drawn = [
+            (code, rows @ w + b) for code, w, b in zip(first, coef, model.intercept_, strict=True)
+        ]
+    else:
+        codes = np.unique(picture.regions).tolist()
+        drawn = [(code, np.where(picture.regions == code, 1.0, -1.0).ravel()) for code in codes]
+    for code, g in drawn:
+        lines = _contours(xs, ys, g, 0.0)
+        picture.planes += lines
+        picture.colours += [COLOURS[code]] * len(lines)
+
+
 def _draw_levels(
     picture: Picture, points: Points, xs: Floats, ys: Floats, g: Floats, at: Floats, signs: Floats,
     banded: bool,
@@ -207,16 +234,17 @@ def _draw_verdict(picture: Picture, outcome: Outcome) -> None:
 def weight_space(outcome: Outcome, k: int) -> tuple[Floats, Floats] | None:
     """Return the way of w up to the k-th step, and the region of solutions at its b.
 
-    None of what has no weights in the plane: kernels, many classes.
+    None of what has no weights in the plane: kernels that are not linear, many classes.
     """
-    frames, points = outcome.frames[: k + 1], outcome.request.points
-    if not frames or len(frames[-1].w) != 1 or points.n_classes != 2:
+    frames, points = outcome.frames, outcome.request.points
+    linear = isinstance(getattr(outcome.model, "kernel_", mm.kernels.Linear()), mm.kernels.Linear)
+    if not frames or not linear or points.n_classes != 2:
         return None
-    way = np.array([np.zeros(2), *(frame.w[0] for frame in frames)])
+    every = np.vstack([np.zeros((1, 2)), *[weights(frame, points.X) for frame in frames]])
     signs = np.where(points.labels == outcome.model.classes_[1], 1.0, -1.0)
-    every = np.array([np.zeros(2), *(frame.w[0] for frame in outcome.frames)])
     low, high = every.min(axis=0), every.max(axis=0)
     room = 0.3 * np.maximum(high - low, 1e-3 + 0.1 * np.abs(every).max())
     window = np.column_stack([low - room, high + room])
-    region = solution_region(points.X, signs, float(frames[-1].b[0]), window)
-    return way, region
+    here = frames[min(k, len(frames) - 1)]
+    region = solution_region(points.X, signs, float(here.b[0]), window)
+    return every[: k + 2], region

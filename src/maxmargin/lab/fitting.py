@@ -72,6 +72,7 @@ class Outcome:
     verdict: mm.Separability | None = None
     frames: list[Frame] = field(default_factory=list)
     recorded: bool = False
+    complete: bool = False
 
 
 class Worker:
@@ -97,7 +98,7 @@ class Worker:
     def _verdict(self, points: Points) -> mm.Separability | None:
         """Decide whether a plane exists at all; the same points are decided once."""
         if self.judged is None or self.judged[0] is not points:
-            two = points.n_classes == 2
+            two = np.unique(points.labels).size == 2
             self.judged = points, mm.separability(points.X, points.labels) if two else None
         return self.judged[1]
 
@@ -119,7 +120,8 @@ class Worker:
             self.tell(outcome)
         if outcome.model is None or is_over():
             return
-        outcome = replace(outcome, frames=recorded(request, is_over), recorded=True)
+        frames, complete = recorded(request, is_over)
+        outcome = replace(outcome, frames=frames, recorded=True, complete=complete)
         if number == self.wanted:
             self.tell(outcome)
 
@@ -129,7 +131,7 @@ def answered(
 ) -> Outcome:
     """Fit; what goes wrong is said, not raised."""
     X, y = request.points.X, request.points.labels
-    if request.points.n_classes < 2:
+    if np.unique(y).size < 2:
         return Outcome(request, failure="Draw points of two classes at least.")
     model = ALGORITHMS[request.algorithm].build(request.values, callback=is_over)
     started = time.perf_counter()
@@ -144,15 +146,18 @@ def answered(
     return Outcome(request, model, None, seconds, verdict)
 
 
-def recorded(request: Request, is_over: Callable[[Any], bool]) -> list[Frame]:
-    """Fit again with somebody watching every step: the same way, for the seed is the same."""
+def recorded(request: Request, is_over: Callable[[Any], bool]) -> tuple[list[Frame], bool]:
+    """Fit again with somebody watching every step: the same way, for the seed is the same.
+
+    Return the steps, and whether they lead to the end of every task.
+    """
     n_tasks = 1 if request.points.n_classes == 2 else 6
     # Each step holds a number a point.
     most = min(MOST_STEPS // n_tasks, max(50, MOST_NUMBERS // len(request.points.X)))
     watcher = _Watcher(most, is_over)
     model = ALGORITHMS[request.algorithm].build(request.values, callback=watcher)
     model.fit(request.points.X, request.points.labels)
-    return watcher.frames
+    return watcher.frames, bool(watcher.frames) and not watcher.cut
 
 
 class _Watcher:
@@ -164,11 +169,21 @@ class _Watcher:
         self.most, self.is_over = most, is_over
         self.frames: list[Frame] = []
         self.counts: dict[int, int] = {}
+        self.cut = False
 
     def __call__(self, step: Any) -> bool:
         seen = self.counts[step.task] = self.counts.get(step.task, 0) + 1
         self.frames.append(Frame.of(step))
-        return seen >= self.most or self.is_over(step)
+        stop = seen >= self.most or self.is_over(step)
+        self.cut = self.cut or stop
+        return stop
+
+
+def weights(frame: Frame, X: Floats) -> Floats:
+    """Return w (n_vectors, 2) of a frame, from α of a linear kernel."""
+    if len(frame.w):
+        return frame.w
+    return np.atleast_2d((frame.alpha * frame.labels) @ X[frame.rows])
 
 
 def state(frames: list[Frame], k: int) -> dict[int, Frame]:

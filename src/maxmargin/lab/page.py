@@ -43,6 +43,7 @@ from .skin import dress
 
 # Points that may be taken back.
 UNDO = 50
+CHOOSE = "load a sample …"
 
 
 def open_page(document: Any) -> None:
@@ -87,8 +88,10 @@ class Lab:
     # Widgets -------------------------------------------------------------------------------
 
     def _make_data_widgets(self) -> None:
-        self.sample = Select(title="samples", value="six points", options=list(SAMPLES), width=250)
-        self.sample.on_change("value", lambda attr, old, new: self._load(SAMPLES[new]()))
+        self.sample = Select(
+            title="samples (six points)", value=CHOOSE, options=[CHOOSE, *SAMPLES], width=250
+        )
+        self.sample.on_change("value", lambda attr, old, new: self._load_sample(new))
         self.pen = RadioButtonGroup(labels=["A", "B", "C", "D"], active=0, width=250, name="pen")
         self.pen.on_change("active", lambda attr, old, new: self._set_pen())
         self.undo = _button("undo", self._undo, 70)
@@ -149,8 +152,9 @@ class Lab:
         )  # fmt: skip
         self.link = TextInput(title="link", value="", name="link", sizing_mode="stretch_width")
         self.link.js_on_change("value", CustomJS(args={"box": self.link}, code=LINK))
-        self.parcel = ColumnDataSource(data={"name": [], "kind": [], "content": []})
-        self.parcel.js_on_change("data", CustomJS(args={"parcel": self.parcel}, code=DOWNLOAD))
+        # A hidden line of text carries files to the page: name, kind and content.
+        self.parcel = TextInput(value="", visible=False, name="parcel")
+        self.parcel.js_on_change("value", CustomJS(args={"parcel": self.parcel}, code=DOWNLOAD))
         self.take = row(
             _button("model ↓", self._send_model, 90),
             _button("code ↓", self._send_code, 80),
@@ -165,7 +169,7 @@ class Lab:
                 TabPanel(title="points", child=column(
                     self.task, self.kkt, sizing_mode="stretch_width")),
                 TabPanel(title="take away", child=column(
-                    self.take, self.link, self.code, sizing_mode="stretch_width")),
+                    self.take, self.link, self.code, self.parcel, sizing_mode="stretch_width")),
             ],
             sizing_mode="stretch_width",
             # A grid column is as wide as what it holds unless it is told not to be.
@@ -203,11 +207,12 @@ class Lab:
         self.panels[1].show(False)
         request = document.session_context.request if document.session_context else None
         given = (request.arguments if request else {}).get("lab", [])
+        refused = ""
         if given:
             try:
                 points, chosen = restored(given[0].decode("ascii", "replace"))
             except ValueError as error:
-                self.say(str(error), bad=True)
+                refused = str(error)
             else:
                 self.points = points
                 for panel, (key, values) in zip(self.panels, chosen, strict=False):
@@ -216,6 +221,7 @@ class Lab:
                     self.compare.active = True
         document.js_on_event(DocumentReady, CustomJS(args={"dark": self.dark}, code=PREFERS))
         self._load(self.points, remember=False)
+        self.say(refused, bad=True)
 
     def close(self) -> None:
         """Stop the threads and let go of what was recorded."""
@@ -237,6 +243,13 @@ class Lab:
         self.say("")
         self._show_points()
         self._ask()
+
+    def _load_sample(self, name: str) -> None:
+        """Load a sample; the choice is then open again, for the same one as well."""
+        if name in SAMPLES:
+            self._load(SAMPLES[name]())
+            self.sample.title = f"samples ({name})"
+            self.sample.value = CHOOSE
 
     def _remember(self) -> None:
         self.past = [*self.past[-UNDO + 1 :], self.points]
@@ -285,6 +298,9 @@ class Lab:
         self._load(checked(np.empty((0, 2)), []))
 
     def _on_upload(self, attr: str, old: Any, new: str) -> None:
+        if not new:
+            return
+        self.upload.clear()  # the same file may come again
         try:
             self.table = read_upload(base64.b64decode(new))
         except ValueError as error:
@@ -430,7 +446,8 @@ class Lab:
 
     def _send(self, name: str, kind: str, content: bytes) -> None:
         text = base64.b64encode(content).decode("ascii")
-        self.parcel.data = {"name": [name], "kind": [kind], "content": [text]}
+        self.parcel.value = ""  # the same file may be wanted twice
+        self.parcel.value = "|".join((name, kind, text))
 
     def _send_csv(self) -> None:
         self._send("points.csv", "text/csv", self.points.to_csv().encode("utf-8"))
@@ -502,8 +519,8 @@ if (box.value.startsWith('?lab=')) {
 }
 """
 DOWNLOAD = """
-const [name, kind, content] = ['name', 'kind', 'content'].map((key) => parcel.data[key][0])
-if (content !== undefined) {
+const [name, kind, content] = parcel.value.split('|')
+if (content) {
   const bytes = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0))
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([bytes], {type: kind}))

@@ -73,10 +73,21 @@ def checked(X: Any, codes: Any, names: Any = (), axes: Any = ("x₁", "x₂")) -
         raise ValueError("Some coordinates are not finite, or larger than 1e9.")
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < MOST_CLASSES):
         raise ValueError(f"Classes are 0 to {MOST_CLASSES - 1}.")
-    given = [str(name)[:MOST_LETTERS] for name in names][:MOST_CLASSES]
-    named = (*given, *"ABCD"[len(given) :])
+    named = _different([str(name) for name in names][:MOST_CLASSES])
     across, up = (str(axis)[:MOST_LETTERS] for axis in axes)
     return Points(rows, numbers, named, (across, up))
+
+
+def _different(names: list[str]) -> tuple[str, ...]:
+    """Return a name for each of four classes, no two of them equal, none of them long."""
+    found: list[str] = []
+    for name in names:
+        short, number = name[:MOST_LETTERS], 2
+        while short in found:
+            short, number = f"{name[: MOST_LETTERS - 4]} {number}", number + 1
+        found.append(short)
+    spare = [letter for letter in "ABCDEFGH" if letter not in found]
+    return (*found, *spare[: MOST_CLASSES - len(found)])
 
 
 # Samples ---------------------------------------------------------------------------------------
@@ -84,7 +95,7 @@ def checked(X: Any, codes: Any, names: Any = (), axes: Any = ("x₁", "x₂")) -
 
 def _of(load: Callable[..., Any]) -> Points:
     bunch = load()
-    return checked(bunch.data, (bunch.target > 0).astype(int), ("−1", "+1"))
+    return checked(bunch.data, (bunch.target > 0).astype(int), ("-1", "1"))
 
 
 def _fruit(first: str, second: str) -> Points:
@@ -157,12 +168,23 @@ def read_upload(content: bytes) -> list[list[str]]:
     lines = text.splitlines()
     if len(lines) < 3:
         raise ValueError("The file has no header and two rows.")
-    separator = max(",;\t", key=lines[0].count)
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if row]
+    reader = csv.reader(io.StringIO(text), delimiter=max(",;\t", key=lines[0].count))
+    rows: list[list[str]] = []
+    try:
+        for row in reader:
+            if row and rows and len(row) != len(rows[0]):
+                raise ValueError(
+                    f"Line {reader.line_num} has {len(row)} fields, line 1 has {len(rows[0])}."
+                )
+            if row:
+                rows.append(row)
+    except csv.Error as error:
+        raise ValueError(f"Line {reader.line_num}: {error}.") from None
+    if not rows:
+        raise ValueError("The file is empty.")
     header = [name.strip()[:MOST_LETTERS] for name in rows[0]]
-    for number, row in enumerate(rows[1:], 2):
-        if len(row) != len(header):
-            raise ValueError(f"Line {number} has {len(row)} fields, line 1 has {len(header)}.")
+    if len(set(header)) < len(header):
+        raise ValueError("The first line names a column twice.")
     if len(header) < 3:
         raise ValueError(f"The file has {len(header)} columns: two coordinates and a class make 3.")
     if len(rows) - 1 > MOST_POINTS:

@@ -27,6 +27,7 @@ def serve(port: int = 5017, host: str = "127.0.0.1", *, browser: bool = True) ->
         Whether to open a browser.
     """
     server = make_server(port, host)
+    signal.signal(signal.SIGTERM, lambda *_: server.io_loop.add_callback_from_signal(_stop, server))
     address = address_of(server, host)
     print(f"maxmargin lab: {address} (Ctrl-C ends it)", flush=True)
     if host not in LOCAL:
@@ -35,7 +36,6 @@ def serve(port: int = 5017, host: str = "127.0.0.1", *, browser: bool = True) ->
         )
     if browser:
         server.io_loop.add_callback(webbrowser.open, address)
-    signal.signal(signal.SIGTERM, lambda *_: server.io_loop.add_callback_from_signal(_stop, server))
     try:
         server.io_loop.start()
     except KeyboardInterrupt:
@@ -66,8 +66,8 @@ def make_server(port: int = 0, host: str = "127.0.0.1") -> Any:
         port=port,
         address=host,
         allow_websocket_origin=_origins(host, port),
-        # An uploaded file comes as base64, which is a third longer.
-        websocket_max_message_size=2 * MOST_BYTES,
+        # A file that is too large is to be refused in words; one beyond this ends the connection.
+        websocket_max_message_size=32 * MOST_BYTES,
         unused_session_lifetime_milliseconds=10_000,
         check_unused_sessions_milliseconds=3_000,
         session_token_expiration=3600,

@@ -14,12 +14,15 @@ from .points import Points, checked
 # Letters of a link that servers and browsers still carry, and what they may unpack to.
 MOST_LETTERS = 16_000
 MOST_UNPACKED = 400_000
+BROKEN = (
+    ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, zlib.error
+)  # fmt: skip
 
 
 def link_of(points: Points, chosen: list[tuple[str, Mapping[str, Any]]]) -> str:
     """Return points and algorithms with their settings as a parameter of the address."""
     record = {
-        "points": points.X.round(6).tolist(),
+        "points": [[float(f"{v:.9g}") for v in row] for row in points.X.tolist()],
         "codes": points.codes.tolist(),
         "names": list(points.names),
         "axes": list(points.axes),
@@ -44,7 +47,9 @@ def restored(text: str) -> tuple[Points, list[tuple[str, dict[str, Any]]]]:
         chosen = [
             (key, ALGORITHMS[key].settled(values)) for key, values in record["algorithms"][:2]
         ]
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, zlib.error) as error:
+    except RecursionError:
+        raise ValueError("The link cannot be read: it is too deep.") from None
+    except BROKEN as error:
         raise ValueError(f"The link cannot be read: {error}") from None
     if not chosen:
         raise ValueError("The link names no algorithm.")
@@ -63,10 +68,10 @@ def code_of(points: Points, key: str, values: Mapping[str, Any]) -> str:
     options = ", ".join(
         f"{name}={_written(value)}" for name, value in algorithm.parameters(values).items()
     )
-    rows = ",\n    ".join(json.dumps(row) for row in points.X.tolist())
+    rows = "".join(f"    {json.dumps(row)},\n" for row in points.X.tolist())
     return (
         "import numpy as np\n\nimport maxmargin as mm\n\n"
-        f"X = np.array([\n    {rows},\n])\n"
+        f"X = np.array([\n{rows}])\n"
         f"y = np.array({json.dumps(points.labels.tolist(), ensure_ascii=False)})\n"
         f"model = mm.{algorithm.estimator}({options}).fit(X, y)\n"
         "print(model.certificate_)\n"

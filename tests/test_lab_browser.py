@@ -1,0 +1,1003 @@
+"""The lab in a real browser: what a person draws, watches, reads, takes away, and may not do."""
+
+import base64
+import http.client
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import maxmargin as mm
+
+pytest.importorskip("bokeh", reason="bokeh is not installed")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+if CHROMIUM is None:
+    pytest.skip("no Chromium or Chrome is installed", allow_module_level=True)
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--no-first-run",
+]  # fmt: skip
+MARKUP = "<img src=x onerror=alert(1)>"
+# Three points of each class, which a plane separates.
+SIX = (
+    [(-3.0, 3.0), (-2.0, 1.0), (-3.0, -2.0)],
+    [(2.0, 2.0), (3.0, 0.0), (1.0, -3.0)],
+)
+
+
+# The server --------------------------------------------------------------------------------
+
+
+def start_lab(log=subprocess.DEVNULL):
+    """Start a lab in a process of its own; return the process and its port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "maxmargin", "lab", "--port", port, "--no-browser"],
+        stdout=subprocess.PIPE, stderr=log, text=True,
+    )  # fmt: skip
+    ready, _, _ = select.select([process.stdout], [], [], 30)
+    line = process.stdout.readline() if ready else ""
+    found = re.search(r"http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)", line)
+    if found is None:
+        process.kill()
+        raise AssertionError(f"the lab did not start: {line!r}")
+    return process, int(found[1])
+
+
+def ended(process, how):
+    """Send a signal and return how the process ended."""
+    process.send_signal(how)
+    try:
+        return process.wait(timeout=30)
+    finally:
+        process.kill()
+        process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """What the server complains of."""
+    return tmp_path_factory.mktemp("lab") / "log"
+
+
+@pytest.fixture(scope="module")
+def server(log):
+    with log.open("w") as out:
+        process, port = start_lab(out)
+        yield process, port
+        ended(process, signal.SIGTERM)
+
+
+@pytest.fixture(scope="module")
+def address(server):
+    return f"http://127.0.0.1:{server[1]}/"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+# The page ----------------------------------------------------------------------------------
+
+
+class Page:
+    """A page of the lab: what a person does there, and what they see."""
+
+    def __init__(self, browser, address, width=1366, height=768, query=""):
+        self.context = browser.new_context(viewport={"width": width, "height": height})
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(5000)
+        self.errors = []
+        self.dialogs = []
+        self.foreign = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on(
+            "console",
+            lambda message: self.errors.append(message.text) if message.type == "error" else None,
+        )
+        self.page.on("dialog", self._on_dialog)
+        self.page.on(
+            "request",
+            lambda request: (
+                None if "127.0.0.1" in request.url or request.url.startswith(("data:", "blob:"))
+                else self.foreign.append(request.url)
+            ),
+        )  # fmt: skip
+        self.page.add_init_script(f"window.model = {NAMED}; window.drawn = 0")
+        self.page.goto(address + query)
+        self.page.wait_for_function("() => window.Bokeh && Bokeh.documents.length && model('rows')")
+        self.page.evaluate(
+            "() => model('rows').properties.data.change.connect(() => { window.drawn += 1 })"
+        )
+        self.page.wait_for_function(f"() => {IDLE}", timeout=10_000)
+
+    def begin_anew(self):
+        """Bring a page that was used back to six points and the support vector machine."""
+        self.errors.clear(), self.dialogs.clear(), self.foreign.clear()
+        for name in ("compare", "dark"):
+            if self.model(name, "active"):
+                label = {"compare": "compare with a second algorithm"}.get(name, name)
+                self.act(lambda label=label: self.button(label).click())
+        self.algorithm("Perceptron" if self.model("algorithm-A", "value") == "svc" else "Pocket")
+        self.algorithm("Support vector machine")
+        self.tab("convergence")
+        self.sample("AND" if self.page.get_by_label("samples").input_value() != "AND" else "XOR")
+        self.sample("six points")
+
+    def _on_dialog(self, dialog):
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    # What is there
+
+    def model(self, name, attribute):
+        return self.page.evaluate(f"(name) => model(name).{attribute}", name)
+
+    def data(self, name):
+        return self.page.evaluate(
+            "(name) => Object.fromEntries(Object.entries(model(name).data).map("
+            "([key, values]) => [key, Array.from(values)]))",
+            name,
+        )
+
+    def points(self):
+        data = self.data("points")
+        return np.column_stack([data["x"], data["y"]]), [int(label) for label in data["label"]]
+
+    def title(self, name="A"):
+        return self.model(f"scene-{name}", "title.text")
+
+    def proof(self, name="A"):
+        """Return the certificate, as the page shows it."""
+        model_id = self.model(f"proof-{name}", "id")
+        return self.page.evaluate(
+            "(id) => Bokeh.index.find_one_by_id(id).el.shadowRoot.textContent", model_id
+        )
+
+    def note(self):
+        model_id = self.model("note", "id")
+        return self.page.evaluate(
+            "(id) => [...Bokeh.index.find_one_by_id(id).el.shadowRoot"
+            ".querySelectorAll('.bk-clearfix')].map((e) => e.textContent).join('')",
+            model_id,
+        )
+
+    def table(self):
+        """Return the rows of the table of points, as the page shows them."""
+        rows = self.page.locator(".slick-row")
+        return [
+            [cell.strip() for cell in row.locator(".slick-cell").all_inner_texts()]
+            for row in rows.all()
+        ]
+
+    # What a person does
+
+    def act(self, do, timeout=15_000):
+        """Do something and wait for what the solvers say to it; return the seconds it took."""
+        before = self.page.evaluate("drawn")
+        started = time.perf_counter()
+        do()
+        self.page.wait_for_function(f"(n) => drawn > n && {IDLE}", arg=before, timeout=timeout)
+        return time.perf_counter() - started
+
+    def until(self, condition, arg=None, timeout=8000):
+        self.page.wait_for_function(condition, arg=arg, timeout=timeout)
+
+    def button(self, name):
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def press(self, name):
+        self.act(lambda: self.button(name).click())
+
+    def sample(self, name):
+        self.act(lambda: self.page.get_by_label("samples").select_option(label=name))
+
+    def algorithm(self, name, nth=0):
+        self.act(lambda: self.page.get_by_label("algorithm").nth(nth).select_option(label=name))
+
+    def choose(self, label, value, nth=0):
+        choice = self.page.get_by_label(label).nth(nth)
+        self.act(lambda: choice.select_option(label=value))
+
+    def tab(self, name):
+        self.page.get_by_text(name, exact=True).last.click()
+        self.page.wait_for_timeout(300)
+
+    def slide(self, name, *keys):
+        """Move a slider with the keyboard."""
+        self.page.evaluate(
+            "(id) => Bokeh.index.find_one_by_id(id).el.shadowRoot"
+            ".querySelector('.noUi-handle').focus()",
+            self.model(name, "id"),
+        )
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def place(self, x, y, name="A"):
+        """Return where a point of the plane is on the screen."""
+        return self.page.evaluate(
+            """([id, x, y]) => {
+              const view = Bokeh.index.find_one_by_id(id)
+              const box = view.el.getBoundingClientRect()
+              const frame = view.frame
+              return [box.x + frame.x_scale.compute(x), box.y + frame.y_scale.compute(y)]
+            }""",
+            [self.model(f"scene-{name}", "id"), float(x), float(y)],
+        )
+
+    def click(self, x, y, name="A"):
+        self.page.mouse.click(*self.place(x, y, name))
+        self.page.wait_for_timeout(460)
+
+    def draw_six(self):
+        """Clear, and draw three points of each of two classes."""
+        self.press("clear")
+        for name, points in zip("AB", SIX, strict=True):
+            self.page.get_by_role("button", name=name, exact=True).click()
+            self.page.wait_for_timeout(150)
+            for point in points:
+                self.click(*point)
+        self.until("() => model('points').data.x.length == 6")
+        self.until(f"() => {IDLE} && model('rows').data.row.length == 6")
+        self.page.wait_for_timeout(300)
+
+    def upload(self, content, name="points.csv"):
+        self.page.locator("input[type=file]").set_input_files(
+            {"name": name, "mimeType": "text/csv", "buffer": content}
+        )
+
+    def refused(self, content, words):
+        """Upload what is refused with words in the note."""
+        self.upload(content)
+        self.page.get_by_text(words).first.wait_for(timeout=4000)
+
+    def download(self, label, folder):
+        with self.page.expect_download() as info:
+            self.button(label).click()
+        path = Path(folder) / info.value.suggested_filename
+        info.value.save_as(path)
+        return path
+
+    def link(self):
+        self.tab("take away")
+        self.button("link").click()
+        self.until("() => model('link').value.startsWith('http')")
+        return self.model("link", "value")
+
+
+# Bokeh keeps widgets that were replaced: what has a name is what is on the page.
+NAMED = """(name) => {
+  const found = [...Bokeh.documents[0]._all_models.values()].filter((m) => m.name == name)
+  return found.find((m) => Bokeh.index.find_one_by_id(m.id) != null) ?? found[found.length - 1]
+}"""
+IDLE = "['the answer', 'no answer'].includes(model('scene-A').title.text)"
+
+
+@pytest.fixture
+def opened(browser, address, log):
+    """Open pages; in the end, neither they nor the server may have complained."""
+    pages = []
+    known = log.stat().st_size
+
+    def open_page(**options):
+        pages.append(Page(browser, address, **options))
+        return pages[-1]
+
+    yield open_page
+    for page in pages:
+        page.context.close()
+    for page in pages:
+        _assert_content(page)
+    assert "Traceback" not in log.read_text()[known:]
+
+
+@pytest.fixture(scope="module")
+def kept():
+    """The page that tests hand on to each other."""
+    pages = []
+    yield pages
+    for page in pages:
+        page.context.close()
+
+
+@pytest.fixture
+def lab(browser, address, log, kept, request):
+    """A page with six points, and no complaints in the end."""
+    known = log.stat().st_size
+    if kept:
+        page = kept.pop()
+        page.begin_anew()
+    else:
+        page = Page(browser, address)
+    yield page
+    if request.node.get_closest_marker("xfail") or page.errors or request.session.testsfailed:
+        page.context.close()
+    else:
+        kept.append(page)
+    _assert_content(page)
+    assert "Traceback" not in log.read_text()[known:]
+
+
+def _assert_content(page):
+    assert page.errors == []
+    assert page.dialogs == []
+    assert page.foreign == []
+
+
+def csv_of(rows, header="x,y,class"):
+    return "\n".join([header, *(",".join(map(str, row)) for row in rows)]).encode() + b"\n"
+
+
+GOOD = [(0, 0, 5, "no"), (1, 0, 6, "no"), (3, 3, 7, "yes"), (4, 3, 8, "yes")]
+
+
+def forged(**changes):
+    """Return a link that was made by hand."""
+    record = {
+        "points": [[0, 0], [1, 0], [3, 3], [4, 3]], "codes": [0, 0, 1, 1],
+        "names": ["A", "B", "C", "D"], "axes": ["x", "y"], "algorithms": [["svc", {}]],
+    }  # fmt: skip
+    return packed(json.dumps(record | changes).encode())
+
+
+def packed(content):
+    return "?lab=" + base64.urlsafe_b64encode(zlib.compress(content, 9)).decode().rstrip("=")
+
+
+# Drawing -----------------------------------------------------------------------------------
+
+
+def test_six_points_drawn_by_clicks_are_separated_and_proved(lab):
+    lab.draw_six()
+    X, codes = lab.points()
+    assert codes == [0, 0, 0, 1, 1, 1]
+    np.testing.assert_allclose(X, np.vstack(SIX), atol=0.05)
+
+    lab.algorithm("Perceptron")
+    assert "0 of 6 points wrong" in lab.proof()
+    assert lab.page.get_by_text("0 of 6 points wrong").is_visible()
+
+    lab.algorithm("Support vector machine")
+    lab.act(lambda: lab.slide("C-A", "End"))
+    assert lab.page.get_by_text("C = ∞ (hard margin)").is_visible()
+    X, codes = lab.points()
+    model = mm.SVC(C=np.inf, kernel="linear", random_state=0).fit(X, np.array(["A", "B"])[codes])
+    assert str(model.certificate_) in lab.proof()
+    assert lab.page.get_by_text(str(model.certificate_)).is_visible()
+    assert f"{len(model.support_)} support vectors" in lab.proof()
+
+
+def test_the_table_shows_what_the_machine_says_and_selects_points(lab):
+    lab.draw_six()
+    lab.tab("points")
+    lab.page.locator(".slick-row").nth(5).wait_for()
+    X, codes = lab.points()
+    y = np.array(["A", "B"])[codes]
+    model = mm.SVC(C=1.0, kernel="linear", random_state=0).fit(X, y)
+    table = mm.diagnostics.support_table(model, X, y)
+    shown = lab.table()
+    assert [row[0] for row in shown] == ["1", "2", "3", "4", "5", "6"]
+    assert [row[1] for row in shown] == y.tolist()
+    order = np.argsort(table.index)
+    for column, name in ((2, "alpha"), (3, "margin"), (4, "slack")):
+        np.testing.assert_allclose(
+            [float(row[column]) for row in shown], getattr(table, name)[order], atol=1e-3
+        )
+    assert [row[5] for row in shown] == np.asarray(table.state)[order].tolist()
+
+    lab.page.locator(".slick-row").nth(3).locator(".slick-cell").first.click()
+    lab.until("() => model('points').selected.indices.join() == '3'")
+    lab.click(*X[1])
+    lab.until("() => model('rows').selected.indices.join() == '1'")
+    lab.page.locator(".slick-row").nth(1).locator(".slick-cell.selected").first.wait_for()
+
+
+def test_points_are_dragged_deleted_and_taken_back(lab):
+    lab.press("clear")
+    lab.sample("AND")
+    before, codes = lab.points()
+    page = lab.page
+    page.mouse.move(*lab.place(*before[0]))
+    page.mouse.down()
+    page.mouse.move(*lab.place(0.2, 0.4), steps=4)
+    lab.act(page.mouse.up)
+    after, _ = lab.points()
+    np.testing.assert_allclose(after[0], (0.2, 0.4), atol=0.03)
+    np.testing.assert_array_equal(after[1:], before[1:])
+    lab.press("undo")
+    np.testing.assert_array_equal(lab.points()[0], before)
+
+    lab.click(*before[2])
+    lab.until("() => model('points').selected.indices.join() == '2'")
+    lab.act(lambda: page.keyboard.press("Backspace"))
+    np.testing.assert_array_equal(lab.points()[0], np.delete(before, 2, axis=0))
+    assert "3 points" in lab.note()
+    lab.press("undo")
+    assert lab.points()[1] == codes
+    lab.press("undo")  # of choosing the sample
+    assert lab.points()[1] == []
+
+
+def test_no_points_are_no_error(lab):
+    lab.press("clear")
+    assert "two classes" in lab.proof()
+    assert lab.title() == "no answer"
+    lab.click(1.0, 1.0)
+    lab.until("() => model('points').data.x.length == 1")
+    assert "two classes" in lab.proof()
+
+
+# Watching ----------------------------------------------------------------------------------
+
+
+def test_steps_are_run_paused_scrubbed_and_begun_anew(lab):
+    lab.sample("moons")
+    lab.algorithm("Perceptron")
+    end = lab.model("scrubber", "end")
+    assert end > 40
+    lab.button("|◀").click()
+    lab.until("() => model('scene-A').title.text.startsWith('step 1 of')")
+    picture = lab.page.locator(".bk-Figure").first
+    first = picture.screenshot()
+    lab.button("step ▶").click()
+    lab.until("() => model('scene-A').title.text.startsWith('step 2 of')")
+    lab.button("step ▶").click()
+    lab.until("() => model('scene-A').title.text.startsWith('step 3 of')")
+    lab.page.wait_for_timeout(150)
+    assert picture.screenshot() != first
+    lab.button("◀ step").click()
+    lab.until("() => model('scene-A').title.text.startsWith('step 2 of')")
+
+    lab.button("|◀").click()
+    lab.button("▶ run").click()
+    lab.until("() => model('run').label == '⏸ pause' && model('scrubber').value >= 3")
+    lab.button("⏸ pause").click()
+    lab.until("() => model('run').label == '▶ run'")
+    lab.page.wait_for_timeout(200)
+    stood = lab.model("scrubber", "value")
+    assert 3 <= stood < end
+    lab.page.wait_for_timeout(500)
+    assert lab.model("scrubber", "value") == stood
+
+    lab.slide("scrubber", "Home")
+    lab.until("() => model('scene-A').title.text.startsWith('step 1 of')")
+    lab.button("▶|").click()
+    lab.until("() => model('scene-A').title.text == 'the answer'")
+
+
+def test_a_run_ends_at_the_answer(lab):
+    end = lab.model("scrubber", "end")
+    lab.button("▶ run").click()
+    lab.until(
+        "(end) => model('scene-A').title.text == 'the answer' && !model('run').active"
+        " && model('scrubber').value == end && drawn > end",
+        arg=end, timeout=15_000,
+    )  # fmt: skip
+    assert lab.button("▶ run").is_visible()
+
+
+def test_two_algorithms_are_compared(lab):
+    figures = lab.page.locator(".bk-Figure")
+    visible = sum(figure.is_visible() for figure in figures.all())
+    alone = lab.page.locator(".bk-Figure").first.bounding_box()["width"]
+    lab.press("compare with a second algorithm")
+    lab.until("() => model('proof-B').text.includes('points wrong')")
+    assert sum(figure.is_visible() for figure in figures.all()) == visible + 1
+    assert lab.page.locator(".bk-Figure").first.bounding_box()["width"] < alone
+    assert lab.page.get_by_text("points wrong").count() == 2
+    before = lab.model("proof-B", "text")
+    lab.page.get_by_label("algorithm").nth(1).select_option(label="Least squares")
+    lab.until("(text) => model('proof-B').text != text", arg=before)
+    assert lab.proof("A") != lab.proof("B")
+    start, end = (lab.model("scene-B", f"x_range.{side}") for side in ("start", "end"))
+    low, high = (lab.model("scene-B", f"y_range.{side}") for side in ("start", "end"))
+    lab.click(start + 0.06 * (end - start), low + 0.5 * (high - low), "B")  # of both figures
+    lab.until("() => model('points').data.x.length == 7")
+    lab.until("() => model('proof-B').text.includes('of 7 points')")
+    assert "of 7 points" in lab.proof("A")
+    lab.press("compare with a second algorithm")
+    assert sum(figure.is_visible() for figure in figures.all()) == visible
+
+
+def test_dark_reaches_the_page_the_figures_and_the_widgets(lab):
+    ground = "() => getComputedStyle(document.body).backgroundColor"
+    light = lab.page.evaluate(ground)
+    lab.button("dark").click()
+    lab.until("() => model('scene-A').background_fill_color != '#ffffff'")
+    assert lab.page.evaluate(ground) != light
+    colour = "(e) => getComputedStyle(e).backgroundColor"
+    assert lab.button("undo").evaluate(colour) == lab.page.evaluate(ground)
+    lab.button("dark").click()
+    lab.until("() => model('scene-A').background_fill_color == '#ffffff'")
+    assert lab.page.evaluate(ground) == light
+
+
+@pytest.mark.slow
+def test_a_system_that_prefers_dark_gets_dark(browser, address):
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_function("() => document.documentElement.dataset.theme == 'dark'", timeout=8000)
+    context.close()
+
+
+def test_many_classes_by_all_their_ways(lab):
+    lab.sample("blobs")
+    X, codes = lab.points()
+    y = np.array(["A", "B", "C"])[codes]
+    for way in ("ovr", "ovo"):
+        lab.choose("many classes", way)
+        wrong = mm.SVC(kernel="linear", multi_class=way, random_state=0).fit(X, y).predict(X) != y
+        assert f"{wrong.sum()} of 90 points wrong" in lab.proof()
+    lab.tab("points")
+    lab.page.locator(".slick-row").first.wait_for()
+    assert lab.page.get_by_label("pair").is_visible()
+    lab.algorithm("Perceptron")
+    for way in ("kesler", "ovo", "ovr"):
+        if way != "ovr":
+            lab.choose("many classes", way)
+        assert "of 90 points wrong" in lab.proof()
+        lab.button("|◀").click()
+        lab.until("() => model('scene-A').title.text.startsWith('step 1 of')")
+        lab.button("▶|").click()
+        lab.until("() => model('scene-A').title.text == 'the answer'")
+
+
+def test_what_no_plane_separates_is_proved(lab):
+    lab.sample("XOR")
+    lab.act(lambda: lab.slide("C-A", "End"))
+    assert "No plane separates" in lab.proof()
+    lab.choose("kernel", "rbf")
+    assert "0 of 4 points wrong" in lab.proof()
+
+
+def test_a_slider_redraws_soon(lab):
+    lab.sample("blobs, 200")
+    lab.act(lambda: lab.slide("C-A", "ArrowLeft"))  # warm
+    before = lab.model("proof-A", "text")
+    started = time.perf_counter()
+    lab.slide("C-A", "ArrowLeft")
+    lab.page.wait_for_function(
+        "(text) => model('proof-A').text != text", arg=before, polling=10, timeout=5000
+    )
+    seconds = time.perf_counter() - started
+    print(f"\na slider of 200 points is redrawn after {1000 * seconds:.0f} ms")
+    assert seconds < 1.0
+
+
+@pytest.mark.slow
+def test_two_thousand_points_stay_usable(lab):
+    seconds = lab.act(lambda: lab.page.get_by_label("samples").select_option(label="blobs, 2,000"),
+                      timeout=25_000)  # fmt: skip
+    print(f"\n2,000 points with all steps: {seconds:.1f} s")
+    assert len(lab.points()[0]) == 2000
+    lab.sample("AND")  # and what came after is not kept waiting
+    assert len(lab.points()[0]) == 4
+
+
+# Uploads -----------------------------------------------------------------------------------
+
+
+def test_a_file_is_uploaded_and_its_columns_are_chosen(lab):
+    lab.act(lambda: lab.upload(csv_of(GOOD, "length,width,weight,ripe")))
+    X, codes = lab.points()
+    np.testing.assert_array_equal(X, [row[:2] for row in GOOD])
+    assert codes == [0, 0, 1, 1]
+    assert lab.model("scene-A", "below[0].axis_label") == "length"
+    lab.act(lambda: lab.page.get_by_label("up", exact=True).select_option(label="weight"))
+    np.testing.assert_array_equal(lab.points()[0], [(row[0], row[2]) for row in GOOD])
+    lab.page.get_by_role("button", name="yes", exact=True).click()
+    lab.page.get_by_label("up", exact=True).select_option(label="length")
+    lab.page.get_by_text("Choose three different columns.").wait_for()
+
+
+def test_bad_files_are_refused_with_a_message(lab):
+    before = lab.points()
+    lab.refused(b"x,y,class\n1,2,A\n3,B\n4,5,B\n", "Line 3 has 2 fields, line 1 has 3.")
+    lab.refused(b"x,y,class\n1,2,A\n3,four,B\n", "Line 3: 'four' in column 'y' is no number.")
+    lab.refused(b"x,class\n1,A\n2,B\n", "two coordinates and a class")
+    lab.refused(b"x,y,class\n1,nan,A\n2,3,B\n", "not finite")
+    lab.refused(csv_of([(k, k, k) for k in range(5)]), "5 classes")
+    lab.refused(csv_of([(k, k, k % 2) for k in range(2001)]), "2001 rows")
+    lab.refused(b"x,y,class\n" + b"1.000000,2.000000,A\n" * 110_000, "bytes: the lab takes")
+    lab.refused(b"\xff\xfe\x00\x01" * 10, "no UTF-8 text")
+    after = lab.points()
+    np.testing.assert_array_equal(after[0], before[0])
+    assert after[1] == before[1]
+
+
+def test_a_file_far_too_large_is_refused_too(lab):
+    lab.refused(b"x,y,class\n" + b"1.000000,2.000000,A\n" * 250_000, "bytes: the lab takes")
+
+
+def test_the_same_file_may_be_uploaded_again(lab):
+    lab.act(lambda: lab.upload(csv_of(GOOD, "a,b,c,d")))
+    lab.press("clear")
+    lab.act(lambda: lab.upload(csv_of(GOOD, "a,b,c,d")), timeout=2000)
+    assert len(lab.points()[0]) == 4
+
+
+def test_the_same_sample_may_be_loaded_again(lab):
+    lab.sample("XOR")
+    lab.press("clear")
+    lab.act(lambda: lab.page.get_by_label("samples").select_option(label="XOR"), timeout=2000)
+    assert len(lab.points()[0]) == 4
+
+
+def test_names_and_files_do_not_become_markup(lab):
+    header = f"{MARKUP},<b>y</b>,<script>alert(2)</script>"
+    rows = [(0, 0, MARKUP), (1, 0, MARKUP), (3, 3, "<svg onload=alert(3)>"), (4, 3, "\"'&")]
+    lab.act(lambda: lab.upload(csv_of(rows, header)))
+    lab.page.get_by_role("button", name=MARKUP, exact=True).wait_for()
+    for name in ("points", "take away"):
+        lab.tab(name)
+        if name == "points":
+            lab.page.locator(".slick-row").first.wait_for()
+            assert MARKUP in [row[1] for row in lab.table()]
+    lab.refused(csv_of([(0, MARKUP, "A"), (1, 2, "B")]), "is no number")
+    assert MARKUP in lab.note()
+    lab.page.wait_for_timeout(200)
+    assert lab.page.locator("img[src=x]").count() == 0
+    assert lab.page.locator("svg[onload]").count() == 0
+    assert lab.dialogs == []
+
+
+def test_names_and_files_do_not_become_formulas(lab):
+    """Bokeh typesets what stands between $$, which may be a link to a script."""
+    formula = r"$$\href{javascript:alert(1)}{x}$$"
+    lab.refused(csv_of([(0, formula, "A"), (1, 2, "B")]), "is no number")
+    lab.act(lambda: lab.upload(csv_of(GOOD, f"{formula},b,c,d")))
+    lab.page.wait_for_timeout(500)
+    assert lab.page.locator("mjx-container").count() == 0
+    assert lab.foreign == []
+    assert formula in lab.note() or not lab.note()
+
+
+# Taking away -------------------------------------------------------------------------------
+
+
+def test_points_model_and_code_are_taken_away(lab, tmp_path):
+    lab.sample("moons")
+    lab.choose("kernel", "rbf")
+    X, codes = lab.points()
+    y = np.array(["A", "B"])[codes]
+    expected = mm.SVC(kernel="rbf", gamma=1.0, random_state=0).fit(X, y).decision_function(X)
+
+    path = lab.download("CSV ↓", tmp_path)
+    assert path.name == "points.csv"
+    rows = [line.split(",") for line in path.read_text("utf-8").splitlines()]
+    assert rows[0][-1] == "class"
+    np.testing.assert_array_equal([list(map(float, row[:2])) for row in rows[1:]], X)
+    assert [row[2] for row in rows[1:]] == y.tolist()
+
+    lab.tab("take away")
+    model = mm.load(lab.download("model ↓", tmp_path))
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-3)
+
+    program = lab.download("code ↓", tmp_path)
+    text = program.read_text("utf-8")
+    assert text == lab.model("code", "text")
+    shown = lab.page.locator("pre").last.inner_text()
+    assert shown.strip() == text.strip()
+    space = {}
+    exec(compile(text, str(program), "exec"), space)
+    np.testing.assert_array_equal(space["model"].predict(X), model.predict(X))
+
+
+def test_a_link_restores_points_algorithms_and_settings(opened):
+    one = opened()
+    one.act(lambda: one.upload(csv_of(GOOD, "length,width,weight,ripe")))
+    one.choose("kernel", "poly")
+    one.act(lambda: one.slide("C-A", "ArrowRight", "ArrowRight"))
+    one.act(lambda: one.slide("degree-A", "ArrowRight"))
+    one.press("compare with a second algorithm")
+    one.algorithm("Ho–Kashyap", nth=1)
+    one.until("() => model('proof-B').text.includes('of 4 points')")
+    link = one.link()
+    assert one.page.url == link
+
+    other = opened(query="?" + link.split("?")[1])
+    np.testing.assert_array_equal(other.points()[0], one.points()[0])
+    assert other.points()[1] == one.points()[1]
+    for name in ("algorithm-A", "algorithm-B", "kernel-A", "degree-A", "C-A"):
+        assert other.model(name, "value") == one.model(name, "value")
+    assert other.model("degree-A", "value") == 3
+    assert other.model("pen", "labels") == one.model("pen", "labels")
+    assert other.model("scene-A", "below[0].axis_label") == "length"
+    other.until("() => model('proof-B').text.includes('of 4 points')")
+
+    def timeless(text):
+        return re.sub(r"[\d.]+ ms", "", text)
+
+    assert timeless(other.proof("A")) == timeless(one.proof("A"))
+    assert timeless(other.proof("B")) == timeless(one.proof("B"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param("?lab=%3Cscript%3Ealert(1)%3C/script%3E", id="garbage"),
+        pytest.param("?lab=" + "A" * 20_000, id="long"),
+        pytest.param(packed(b" " * 5_000_000), id="bomb"),
+        pytest.param(forged(algorithms=[["__import__", {}]]), id="unknown-algorithm"),
+        pytest.param(
+            forged(codes=[0, 0, 1, 10**30]),
+            id="huge-class",
+        ),
+        pytest.param(forged(points=[[0, 0], [1, 0], [3, 3], [4, 1e300]]), id="far-point"),
+        pytest.param(
+            packed(b"[" * 200_000),
+            id="deep",
+        ),
+    ],
+)
+def test_forged_links_are_refused(opened, query):
+    page = opened(query=query)
+    assert len(page.points()[0]) == 6
+    assert "points wrong" in page.proof()
+
+
+def test_a_refused_link_is_told(opened):
+    page = opened(query="?lab=garbage")
+    assert "The link" in page.note()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"names": [MARKUP, "<script>alert(2)</script>"], "axes": [MARKUP, "$$x^2$$"]},
+                     id="markup"),
+        pytest.param({"algorithms": [["svc", {"C": 1e99, "kernel": "os.system", "gamma": []}]]},
+                     id="settings"),
+        pytest.param({"names": ["A", "A"]}, id="same-names"),
+        pytest.param({"names": ["\ud800", "B"]}, id="surrogate"),
+    ],
+)  # fmt: skip
+def test_forged_links_are_harmless(opened, changes):
+    page = opened(query=forged(**changes))
+    assert len(page.points()[0]) in (4, 6)
+    page.tab("points")
+    page.page.wait_for_timeout(200)
+    assert page.page.locator("img[src=x]").count() == 0
+    assert page.title() == "the answer"
+    assert "points wrong" in page.proof()
+
+
+# Layout ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("width", "height"),
+    [
+        (1366, 768),
+        pytest.param(
+            1024,
+            768,
+        ),
+    ],
+)
+def test_nothing_is_cut_off(opened, width, height):
+    lab = opened(width=width, height=height)
+    page = lab.page
+    for tab in ("convergence", "weight space", "points", "take away"):
+        lab.tab(tab)
+        inner, outer = page.evaluate(
+            "() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+        )
+        assert inner <= outer, tab
+        for section in ("left", "middle", "right"):
+            inside, seen = page.evaluate(
+                "(name) => { const e = document.querySelector('.' + name);"
+                " return [e.scrollWidth, e.clientWidth] }",
+                section,
+            )
+            assert inside <= seen + 1, (tab, section)
+    for name in ("undo", "clear", "CSV ↓", "dark", "|◀", "◀ step", "▶ run", "step ▶", "▶|"):
+        box = lab.button(name).bounding_box()
+        assert lab.button(name).is_visible()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert box["y"] + box["height"] <= height, name
+    scene = page.locator(".bk-Figure").first.bounding_box()
+    assert scene["width"] >= 350
+    assert scene["height"] >= 280
+
+
+def test_both_figures_fit_a_tablet(opened):
+    lab = opened(width=1024, height=768)
+    lab.press("compare with a second algorithm")
+    page = lab.page
+    page.wait_for_timeout(300)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    inside, seen = page.evaluate(
+        "() => ['scrollWidth', 'clientWidth'].map((key) => document.querySelector('.middle')[key])"
+    )
+    assert inside <= seen + 1
+
+
+def test_the_keyboard_reaches_every_control(lab):
+    """Tab goes through buttons, choices, sliders and the names of tabs."""
+    reached = set()
+    for _ in range(45):
+        lab.page.keyboard.press("Tab")
+        reached.add(
+            lab.page.evaluate(
+                """() => {
+                  let e = document.activeElement
+                  while (e && e.shadowRoot && e.shadowRoot.activeElement)
+                    e = e.shadowRoot.activeElement
+                  return e ? (e.textContent || e.className || e.tagName).trim().slice(0, 40) : ''
+                }"""
+            )
+        )
+    text = " | ".join(reached)
+    for name in ("dark", "undo", "clear", "▶ run", "step ▶", "compare with a second"):
+        assert name in text
+
+
+# The server --------------------------------------------------------------------------------
+
+
+def test_two_pages_do_not_see_each_other(opened):
+    one, other = opened(), opened()
+    one.sample("moons")
+    one.algorithm("Perceptron")
+    assert len(one.points()[0]) == 120
+    other.page.wait_for_timeout(300)
+    assert len(other.points()[0]) == 6
+    assert other.model("algorithm-A", "value") == "svc"
+    other.sample("AND")
+    assert len(one.points()[0]) == 120
+    assert one.model("algorithm-A", "value") == "perceptron"
+
+
+def _threads(process):
+    return len(list(Path(f"/proc/{process.pid}/task").iterdir()))
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+@pytest.mark.slow
+def test_closing_a_page_frees_its_session(browser):
+    """Every page has a thread of its own, which ends with it."""
+    process, port = start_lab()
+    try:
+        address = f"http://127.0.0.1:{port}/"
+        first = Page(browser, address)
+        alone = _threads(process)
+        pages = [Page(browser, address) for _ in range(2)]
+        many = _threads(process)
+        assert many >= alone + 2
+        for page in pages:
+            page.context.close()
+        assert _wait(lambda: _threads(process) <= many - 2, 25), (alone, many, _threads(process))
+        first.sample("moons")  # and the page that is still open goes on
+        first.context.close()
+    finally:
+        ended(process, signal.SIGTERM)
+
+
+def _wait(condition, seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        if condition():
+            return True
+        time.sleep(0.3)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("origin", "code"),
+    [
+        ("http://evil.example", 403),
+        ("http://evil.example:{port}", 403),
+        ("https://127.0.0.1.evil.example:{port}", 403),
+        ("null", 403),
+    ],
+)
+def test_other_origins_are_refused(server, origin, code):
+    answer = _handshake(server[1], origin.format(port=server[1]))
+    assert answer == code
+
+
+def test_a_page_of_another_local_server_is_refused(server):
+    """A notebook or a shop on another port of this machine is another origin."""
+    assert _handshake(server[1], "http://127.0.0.1:1") == 403
+
+
+def _handshake(port, origin):
+    """Ask for a websocket as a page of an origin would; return the status."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection.request("GET", "/")
+    page = connection.getresponse().read().decode()
+    token = re.search(r'"token":"([^"]+)"', page)[1]
+    connection.request(
+        "GET", "/ws",
+        headers={
+            "Connection": "Upgrade", "Upgrade": "websocket", "Origin": origin,
+            "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+            "Sec-WebSocket-Protocol": f"bokeh, {token}",
+        },
+    )  # fmt: skip
+    status = connection.getresponse().status
+    connection.close()
+    return status
+
+
+def test_the_page_itself_may_connect(server):
+    assert _handshake(server[1], f"http://127.0.0.1:{server[1]}") == 101
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc")
+def test_it_listens_at_this_machine_only(server):
+    listening = []
+    for name in ("tcp", "tcp6"):
+        path = Path("/proc/net") / name
+        for line in path.read_text().splitlines()[1:] if path.exists() else ():
+            local, state = line.split()[1], line.split()[3]
+            if state == "0A" and int(local.split(":")[1], 16) == server[1]:
+                listening.append(local.split(":")[0])
+    assert listening == ["0100007F"]
+    for address in socket.gethostbyname_ex(socket.gethostname())[2]:
+        if not address.startswith("127."):
+            with pytest.raises(OSError, match=r"refused|timed out"):
+                socket.create_connection((address, server[1]), timeout=2)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_it(how):
+    process, _ = start_lab()
+    started = time.perf_counter()
+    assert ended(process, how) == 0
+    assert time.perf_counter() - started < 5
+
+
+@pytest.mark.slow
+def test_a_signal_ends_it_while_a_fit_is_at_work(browser):
+    process, port = start_lab()
+    page = Page(browser, f"http://127.0.0.1:{port}/")
+    page.page.get_by_label("samples").select_option(label="blobs, 2,000")
+    page.page.wait_for_timeout(500)
+    started = time.perf_counter()
+    assert ended(process, signal.SIGINT) == 0
+    page.context.close()
+    assert time.perf_counter() - started < 5
+
+
+def test_a_free_port_is_taken():
+    """And nothing is printed but the address."""
+    command = [sys.executable, "-m", "maxmargin", "lab", "--port", "0", "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        line = process.stdout.readline().decode()
+        process.terminate()
+        assert re.match(r"maxmargin lab: http://127\.0\.0\.1:[1-9]\d*/ ", line), line
+
+
+@pytest.mark.slow
+def test_a_port_in_use_is_told_in_one_line(server):
+    command = [sys.executable, "-m", "maxmargin", "lab", "--port", str(server[1]), "--no-browser"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, env=os.environ)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
