@@ -171,7 +171,7 @@ def test_help_is_quick(tmp_path):
 
 COMMANDS = [
     "demo", "fit", "compare", "predict", "evaluate", "inspect", "separable", "plot", "report",
-    "convert", "warmup",
+    "lab", "convert", "warmup",
 ]  # fmt: skip
 
 

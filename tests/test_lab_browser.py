@@ -380,7 +380,7 @@ def test_six_points_drawn_by_clicks_are_separated_and_proved(lab):
 
     lab.algorithm("Support vector machine")
     lab.act(lambda: lab.slide("C-A", "End"))
-    assert lab.page.get_by_text("C = ∞ (hard margin)").is_visible()
+    lab.page.get_by_text("C = ∞ (hard margin)").wait_for()
     X, codes = lab.points()
     model = mm.SVC(C=np.inf, kernel="linear", random_state=0).fit(X, np.array(["A", "B"])[codes])
     assert str(model.certificate_) in lab.proof()
@@ -486,6 +486,7 @@ def test_steps_are_run_paused_scrubbed_and_begun_anew(lab):
     lab.until("() => model('scene-A').title.text == 'the answer'")
 
 
+@pytest.mark.slow
 def test_a_run_ends_at_the_answer(lab):
     end = lab.model("scrubber", "end")
     lab.button("▶ run").click()
@@ -631,6 +632,7 @@ def test_a_file_far_too_large_is_refused_too(lab):
     lab.refused(b"x,y,class\n" + b"1.000000,2.000000,A\n" * 250_000, "bytes: the lab takes")
 
 
+@pytest.mark.slow
 def test_the_same_file_may_be_uploaded_again(lab):
     lab.act(lambda: lab.upload(csv_of(GOOD, "a,b,c,d")))
     lab.press("clear")
@@ -663,6 +665,7 @@ def test_names_and_files_do_not_become_markup(lab):
     assert lab.dialogs == []
 
 
+@pytest.mark.slow
 def test_names_and_files_do_not_become_formulas(lab):
     """Bokeh typesets what stands between $$, which may be a link to a script."""
     formula = r"$$\href{javascript:alert(1)}{x}$$"

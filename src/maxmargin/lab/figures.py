@@ -9,6 +9,7 @@ import numpy as np
 from bokeh.models import (
     ColumnDataSource,
     CrosshairTool,
+    DataRange1d,
     Div,
     PanTool,
     PointDrawTool,
@@ -185,7 +186,12 @@ class BesideFigures:
         legend.orientation, legend.label_text_font_size, legend.padding = "horizontal", "11px", 2
         self.objective.add_layout(legend, "above")
         self.entries = {item.label.value: item for item in legend.items}
-        self.errors = figure(title="errors", x_axis_label="step", **size)
+        self.errors = figure(
+            title="errors",
+            x_axis_label="step",
+            y_range=DataRange1d(start=0, min_interval=4),
+            **size,
+        )
         source = self.curves["errors"] = ColumnDataSource({"x": [], "y": []})
         self.errors.line("x", "y", source=source, line_width=2.5, color=COLOURS[3])
         self.marks = ColumnDataSource({"x": []})

@@ -159,7 +159,8 @@ def proof_of(outcome: Outcome) -> str:
     found = summarize(outcome.model)
     holds = "good" if found.holds else "open"
     lines = [f"<p class='{holds}'>{html.escape(str(found.certificate))}</p>"]
-    facts = [f"{found.status}", f"{found.n_iter} steps", f"{1000 * outcome.seconds:.1f} ms"]
+    title = ALGORITHMS[outcome.request.algorithm].title
+    facts = [title, f"{found.status}", f"{found.n_iter} steps", f"{1000 * outcome.seconds:.1f} ms"]
     if found.margin is not None:
         facts.append(f"margin {found.margin:.4g}")
     if found.n_support is not None:

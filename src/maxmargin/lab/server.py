@@ -28,15 +28,15 @@ def serve(port: int = 5017, host: str = "127.0.0.1", *, browser: bool = True) ->
     """
     server = make_server(port, host)
     signal.signal(signal.SIGTERM, lambda *_: server.io_loop.add_callback_from_signal(_stop, server))
-    address = address_of(server, host)
-    print(f"maxmargin lab: {address} (Ctrl-C ends it)", flush=True)
-    if host not in LOCAL:
-        print(
-            f"warning: everybody who reaches {host} can use it; there are no passwords.", flush=True
-        )
-    if browser:
-        server.io_loop.add_callback(webbrowser.open, address)
     try:
+        address = address_of(server, host)
+        print(f"maxmargin lab: {address} (Ctrl-C ends it)", flush=True)
+        if host not in LOCAL:
+            print(
+                f"warning: whoever reaches {host} can use it: there are no passwords.", flush=True
+            )
+        if browser:
+            server.io_loop.add_callback(webbrowser.open, address)
         server.io_loop.start()
     except KeyboardInterrupt:
         print("bye")
