@@ -431,7 +431,7 @@ def fruit_in(kind):
         np.savez(buffer, X=frame[:, :3].to_numpy(), fruit=frame["fruit"].to_numpy().astype(str))
         return buffer.getvalue(), []
     text = frame.write_csv().encode()
-    return {"csv.gz": gzip.compress(text), "csv.bz2": bz2.compress(text)}[kind], []
+    return {"csv.gz": gzip.compress(text, mtime=0), "csv.bz2": bz2.compress(text)}[kind], []
 
 
 @pytest.mark.parametrize(
@@ -471,7 +471,7 @@ def test_svmlight_packed(here):
     X = np.where(rng.random((80, 6)) < 0.5, rng.normal(size=(80, 6)).round(3), 0)
     y = np.where(X[:, 0] - X[:, 1] > 0, 1, -1)
     (here / "a.bz2").write_bytes(bz2.compress(svmlight(X, y)))
-    (here / "a.svm.gz").write_bytes(gzip.compress(svmlight(X, y)))
+    (here / "a.svm.gz").write_bytes(gzip.compress(svmlight(X, y), mtime=0))
     done = run("fit", "a.bz2", "--model", "linear-svc", "--out", "m.mm", "--json", cwd=here)
     record = json.loads(good(done))
     assert record["data"]["rows"] == 80
@@ -647,7 +647,7 @@ def test_files_that_look_odd_and_are_good(here):
 def test_other_bad_files(here):
     (here / "bad.svm").write_text("1 1:2\n-1 one:2\n")
     bad(run("fit", "bad.svm", cwd=here), "bad.svm: line 2: 'one:2'")
-    (here / "bad.csv.gz").write_bytes(gzip.compress(FRUIT.read_bytes())[:-300])
+    (here / "bad.csv.gz").write_bytes(gzip.compress(FRUIT.read_bytes(), mtime=0)[:-300])
     bad(call("fit", "bad.csv.gz", "--target", "fruit"), "bad.csv.gz: cannot be unpacked")
     (here / "bad.parquet").write_bytes(fruit_in("parquet")[0][:-30])
     bad(call("fit", "bad.parquet", "--target", "fruit"), "bad.parquet: is no usable Parquet file")
@@ -664,7 +664,7 @@ def test_other_bad_files(here):
 @pytest.mark.parametrize("name", ["damaged.csv.gz", "latin.csv"])
 def test_bad_files_without_a_traceback(here, name):
     long = "a,b,fruit\n" + "".join(f"{k},{k * k % 97},{'uv'[k % 2]}\n" for k in range(5000))
-    content = bytearray(gzip.compress(long.encode()))
+    content = bytearray(gzip.compress(long.encode(), mtime=0))
     content[len(content) // 2 : len(content) // 2 + 50] = b"\xff" * 50
     (here / "damaged.csv.gz").write_bytes(content)
     (here / "latin.csv").write_bytes("a,fruit\n1,Äpfel\n2,Birne\n".encode("latin-1"))

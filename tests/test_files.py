@@ -82,9 +82,9 @@ def refused(path, target="y", **options):
         ("t.csv", text(header=False), {"header": False, "target": "-1"}),
         ("t.tsv", text("\t"), {}),
         ("t.tab", text("\t"), {}),
-        ("t.csv.gz", gzip.compress(text().encode()), {}),
+        ("t.csv.gz", gzip.compress(text().encode(), mtime=0), {}),
         ("t.csv.bz2", bz2.compress(text().encode()), {}),
-        ("t.tsv.GZ", gzip.compress(text("\t").encode()), {}),
+        ("t.tsv.GZ", gzip.compress(text("\t").encode(), mtime=0), {}),
         ("t.parquet", parquet(pl.DataFrame(ROWS, schema=["a", "b", "y"], orient="row")), {}),
         ("t.pq", parquet(pl.DataFrame(ROWS, schema=["a", "b", "y"], orient="row")), {}),
         ("t.npz", packed_npz(X=X, y=Y), {}),
@@ -94,7 +94,7 @@ def refused(path, target="y", **options):
         ("t.data", text("\t"), {}),
         ("table", parquet(pl.DataFrame(ROWS, schema=["a", "b", "y"], orient="row")), {}),
         ("arrays", packed_npz(X=X, y=Y), {}),
-        ("t.gz", gzip.compress(text().encode()), {}),
+        ("t.gz", gzip.compress(text().encode(), mtime=0), {}),
         # A name that is no pattern:
         ("t[1]*.csv", text(), {}),
         ("two words, ünïcode.csv", text(), {}),
@@ -120,7 +120,7 @@ def test_svmlight_packed_or_not_and_by_its_beginning(put):
     lines = b"# by hand\n+1 1:0.5 3:2\n\n-1 2:1 # a comment\n"
     expected = [[0.5, 0, 2], [0, 1, 0]]
     for name, content in {
-        "t.svm": lines, "t.svmlight": lines, "t.libsvm": lines, "t.svm.gz": gzip.compress(lines),
+        "t.svm": lines, "t.svmlight": lines, "t.libsvm": lines, "t.svm.gz": gzip.compress(lines, mtime=0),
         "t.svm.bz2": bz2.compress(lines), "a9a": lines[10:], "a9a.t": lines[10:],
         "a9a.bz2": bz2.compress(lines[10:]),
     }.items():  # fmt: skip
@@ -484,13 +484,13 @@ LONG = "a,b,y\n" + "".join(f"{k},{k * k % 97},{'uv'[k % 2]}\n" for k in range(50
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("t.csv.gz", gzip.compress(LONG.encode())[:-500]),
+        ("t.csv.gz", gzip.compress(LONG.encode(), mtime=0)[:-500]),
         ("t.csv.gz", LONG.encode()),
-        ("t.csv.gz", gzip.compress(b"")),
+        ("t.csv.gz", gzip.compress(b"", mtime=0)),
         ("t.csv.bz2", bz2.compress(LONG.encode())[:-500]),
         ("t.csv.bz2", damaged(bz2.compress(LONG.encode()))),
         ("t.csv.bz2", LONG.encode()),
-        ("t.svm.gz", gzip.compress(b"1 1:2\n" * 5000)[:-20]),
+        ("t.svm.gz", gzip.compress(b"1 1:2\n" * 5000, mtime=0)[:-20]),
         ("t.svm.bz2", b"1 1:2\n"),
         ("t.parquet", parquet(pl.DataFrame({"a": range(5000)}))[:-20]),
         ("t.parquet", b"PAR1" + b"\xff" * 200 + b"PAR1"),
@@ -514,7 +514,7 @@ def test_damaged_files_are_named(put, name, content):
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.gz", "t.npz"])
 def test_damage_inside_the_packed_bytes(put, name):
-    content = damaged(gzip.compress(LONG.encode()))
+    content = damaged(gzip.compress(LONG.encode(), mtime=0))
     if name == "t.gz":
         content = content[:20] + b"\xff" * 100
     if name == "t.npz":
@@ -610,7 +610,7 @@ def test_batches_are_the_rows_of_read(tmp_path, small_pieces, kind):
     elif kind == "csv":
         frame.write_csv(path)
     else:
-        path.write_bytes(gzip.compress(frame.write_csv().encode()))
+        path.write_bytes(gzip.compress(frame.write_csv().encode(), mtime=0))
     whole = read(path, "y", drop=["extra"])
     parts = list(batches(path, ["b", "w", "a"], target="y", labelled=True))
     assert len(parts) > 1
@@ -662,7 +662,7 @@ def test_files_are_left_as_they_are_and_nothing_stays_behind(put, tmp_path, monk
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     for path in (
         put("t.csv", text()),
-        put("t.csv.gz", gzip.compress(text().encode())),
+        put("t.csv.gz", gzip.compress(text().encode(), mtime=0)),
         put("t.csv.bz2", bz2.compress(text().encode())),
         put("t.npz", packed_npz(X=X, y=Y)),
     ):
@@ -675,7 +675,7 @@ def test_files_are_left_as_they_are_and_nothing_stays_behind(put, tmp_path, monk
         assert path.read_bytes() == before
         assert path.stat().st_mtime_ns == when
         assert list(folder.iterdir()) == []
-    path = put("bad.csv.gz", gzip.compress(b"a,b,y\n1,2,u\n3,4,v,5\n"))
+    path = put("bad.csv.gz", gzip.compress(b"a,b,y\n1,2,u\n3,4,v,5\n", mtime=0))
     refused(path)
     with pytest.raises(DataFileError):
         list(batches(path))
