@@ -120,7 +120,8 @@ def test_svmlight_packed_or_not_and_by_its_beginning(put):
     lines = b"# by hand\n+1 1:0.5 3:2\n\n-1 2:1 # a comment\n"
     expected = [[0.5, 0, 2], [0, 1, 0]]
     for name, content in {
-        "t.svm": lines, "t.svmlight": lines, "t.libsvm": lines, "t.svm.gz": gzip.compress(lines, mtime=0),
+        "t.svm": lines, "t.svmlight": lines, "t.libsvm": lines,
+        "t.svm.gz": gzip.compress(lines, mtime=0),
         "t.svm.bz2": bz2.compress(lines), "a9a": lines[10:], "a9a.t": lines[10:],
         "a9a.bz2": bz2.compress(lines[10:]),
     }.items():  # fmt: skip
