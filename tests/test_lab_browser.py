@@ -193,7 +193,7 @@ class Page:
 
     # What a person does
 
-    def act(self, do, timeout=15_000):
+    def act(self, do, timeout=30_000):
         """Do something and wait for what the solvers say to it; return the seconds it took."""
         before = self.page.evaluate("drawn")
         started = time.perf_counter()
@@ -201,7 +201,7 @@ class Page:
         self.page.wait_for_function(f"(n) => drawn > n && {IDLE}", arg=before, timeout=timeout)
         return time.perf_counter() - started
 
-    def until(self, condition, arg=None, timeout=8000):
+    def until(self, condition, arg=None, timeout=30_000):
         self.page.wait_for_function(condition, arg=arg, timeout=timeout)
 
     def button(self, name):

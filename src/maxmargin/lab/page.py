@@ -332,6 +332,9 @@ class Lab:
 
     def _ask(self) -> None:
         self._stop()
+        self.quiet = True
+        self.scrubber.value = self.scrubber.end
+        self.quiet = False
         for panel in self._shown():
             panel.ask(self.points)
 
@@ -341,9 +344,11 @@ class Lab:
     def arrived(self, panel: Panel) -> None:
         """Draw what a worker has found out, if it is still about what is shown."""
         longest = max((len(p.outcome.frames) for p in self._shown() if p.outcome), default=0)
+        at_end = self.scrubber.value >= self.scrubber.end
         self.quiet = True
         self.scrubber.end = max(longest, 1)
-        self.scrubber.value = self.scrubber.end
+        if at_end or self.scrubber.value > self.scrubber.end:  # else somebody is looking at a step
+            self.scrubber.value = self.scrubber.end
         self.quiet = False
         self._draw()
 
