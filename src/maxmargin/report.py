@@ -19,6 +19,8 @@ from .summary import Summary, confusion, machine_of, planes, summarize
 
 # Weights that a person reads.
 WEIGHTS = 30
+# Names of features that figures are given.
+MANY = 100_000
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def render(
         weights=_weights(model, found),
         facts=_facts(found),
         training=_training(about or {}),
-        figures=list(_figures(model, X, y)),
+        figures=list(_figures(model, X, y, list(found.features[:MANY]))),
     )
 
 
@@ -125,12 +127,11 @@ def _weights(model: Any, found: Summary) -> list[tuple[str, list[float]]]:
     return [*((found.features[k], w[:, k].tolist()) for k in largest), ("b", b.tolist())]
 
 
-def _figures(model: Any, X: Any, y: Any) -> Iterator[Figure]:
+def _figures(model: Any, X: Any, y: Any, names: list[str]) -> Iterator[Figure]:
     """Yield the figures that can be drawn of this model on these rows."""
     clf, features = machine_of(model), X
     if isinstance(model, Pipeline):
         features = model[:-1].transform(X)
-    names = list(summarize(model).features[:100_000])
     wanted: list[tuple[str, str, Callable[[], Any]]] = [
         ("The boundary", "Regions, the plane or surface g = 0, the band |g| ≤ 1, support vectors.",
          lambda: plots.boundary(clf, features, y, feature_names=names)),
@@ -144,11 +145,8 @@ def _figures(model: Any, X: Any, y: Any) -> Iterator[Figure]:
     for title, caption, draw in wanted:
         try:
             yield Figure(title, caption, _drawn(draw()))
-        except (
-            ValueError,
-            TypeError,
-            AttributeError,
-        ) as error:  # what this model, or these rows, do not have
+        # What this model, or these rows, do not have.
+        except (ValueError, TypeError, AttributeError) as error:
             yield Figure(title, f"Not drawn: {error}", None)
 
 

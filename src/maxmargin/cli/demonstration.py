@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from . import console, options
-from .training import outcome, print_comparison
+from .tables import fit_features
+from .training import print_comparison, record_of
 
 
 @click.command()
@@ -83,30 +84,12 @@ def _verdict(X: Any, y: Any) -> Any:
 
 
 def _compared(X: Any, y: Any) -> Iterator[dict[str, Any]]:
-    """Yield what came of every algorithm."""
-    import time
-
+    """Yield what came of every algorithm; the table says what a warning would."""
     from ..estimators.registry import MACHINES, SEPARATING
-    from ..summary import summarize
 
     for name, make in (SEPARATING | MACHINES).items():
-        with console.collected_warnings():  # the table says what a warning would
-            started = time.perf_counter()
-            model = make().fit(X, y)
-            seconds = time.perf_counter() - started
-        found = summarize(model)
-        error = float((model.predict(X) != y).mean())
-        yield {
-            "algorithm": name,
-            "training_error": error,
-            "seconds": seconds,
-            "updates": int(model.n_updates_),
-            "gap": found.proof.get("relative_gap"),
-            "margin": found.margin,
-            "outcome": outcome(model, error),
-            "certificate": found.certificate,
-            "ended": found.status,
-        }
+        trained = fit_features(X, y, make())
+        yield record_of(name, trained) | {"updates": int(trained.model.n_updates_)}
 
 
 def _pictures(pairs: list[tuple[str, str]], folder: Path) -> Iterator[Path]:

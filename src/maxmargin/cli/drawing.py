@@ -10,10 +10,21 @@ from typing import Any
 import click
 
 from . import console, options
-from .tables import Reading, Rows, check_out, facts_of, labels_of, load_model, train
+from .tables import (
+    Reading,
+    Rows,
+    check_out,
+    facts_of,
+    is_libsvm,
+    labels_of,
+    load_model,
+    train,
+)  # fmt: skip
 
 OF_MODELS = ("boundary", "margins", "support", "convergence")
 OF_DATA = ("separability", "gram", "path", "animation")
+TWO_FEATURES = ("boundary", *OF_DATA)
+PREPARING = ("drop", "words", "no_scale", "impute", "float32")
 
 
 @click.command()
@@ -54,23 +65,40 @@ def plot(
           --kind animation --out perceptron.gif
     """
     given_model = {key: given.pop(key) for key in options.MODELLING}
-    reading = Reading(target, **given)
-    if is_model(source):
-        if name is not None:
-            raise click.UsageError(f"--model is for data; {source} is a model already.")
-        kind = kind or "boundary"
-        if pair is not None and kind != "support":
-            raise click.UsageError(f"--pair is for support and for data, not for {kind}.")
+    reading, of_model = Reading(target, **given), is_model(source)
+    kind = kind or ("boundary" if of_model or name else "separability")
+    _refuse_what_changes_nothing(kind, source, of_model)
+    if of_model:
         subject = _saved(source, data, reading, kind)
+    elif data is not None:
+        raise click.UsageError(f"{source} is data, not a model: name one of the two files.")
     else:
-        if data is not None:
-            raise click.UsageError(f"{source} is data, not a model: name one of the two files.")
-        kind = kind or ("boundary" if name else "separability")
         subject = _of_data(source, reading, kind, pair, features, name, given_model, settings, seed)
     out = out or f"{kind}.{'gif' if kind == 'animation' else 'png'}"
     check_out(out, source, *([data] if data else []))
     _draw(kind, subject, features, pair, out, dpi, given_model["kernel"])
     click.echo(f"{kind}: {out}")
+
+
+def _refuse_what_changes_nothing(kind: str, source: str, of_model: bool) -> None:
+    """Refuse options that this figure would ignore."""
+    fitting = (*options.MODELLING, "name", "settings")
+    if of_model:
+        _refuse((*fitting, *PREPARING, "seed"), f"is for data; {source} is a model already.")
+        _refuse(() if kind == "support" else ("pair",), f"is for support and data, not for {kind}.")
+    elif kind in ("separability", "gram"):
+        unused = [key for key in fitting if (kind, key) != ("gram", "kernel")]
+        _refuse(unused, f"is for figures of a model, not for {kind}.")
+    _refuse(() if kind in TWO_FEATURES else ("features",), f"is not for {kind}.")
+
+
+def _refuse(names: Sequence[str], why: str) -> None:
+    """Refuse those of these options that stand on the command line."""
+    context = click.get_current_context()
+    for param in context.command.params:
+        source = context.get_parameter_source(param.name or "")
+        if param.name in names and source is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{param.opts[-1]} {why}")
 
 
 @dataclass(frozen=True)
@@ -90,7 +118,7 @@ def is_model(path: str) -> bool:
     with Path(path).open("rb") as file:
         start = file.read(9)
     ours = start[8:9] == b"{" and int.from_bytes(start[:8], "little") < Path(path).stat().st_size
-    return start.startswith(b"svm_type") or ours
+    return ours or is_libsvm(path)
 
 
 def _saved(source: str, data: str | None, reading: Reading, kind: str) -> Subject:
@@ -179,7 +207,7 @@ def _of_data(
             trained = train(reading, fresh, model, bar)
         for message in trained.warnings:
             console.note(f"warning: {message}")
-        return features_of(trained.pipeline, table.X, table.y)
+        return features_of(trained.model, table.X, table.y)
     encoder = reading.encoder()
     X = encoder.fit_transform(table.X)
     names = [str(n) for n in encoder.get_feature_names_out(table.names)]

@@ -26,6 +26,9 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except KeyboardInterrupt:
+            click.echo("Aborted!", err=True)
+            ctx.exit(130)
         except BrokenPipeError:  # the reader of our output has seen enough
             sys.stderr.close()
             ctx.exit(1)

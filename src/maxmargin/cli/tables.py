@@ -73,10 +73,10 @@ def check_out(out: str | None, *inputs: str) -> None:
         return
     path = Path(out)
     if not path.absolute().parent.is_dir():
-        raise click.UsageError(f"--out {out}: there is no such folder.")
+        raise click.UsageError(f"{out}: there is no such folder to write to.")
     for name in inputs:
         if name != "-" and path.exists() and Path(name).exists() and path.samefile(name):
-            raise click.UsageError(f"--out {out} would replace {name}: choose another name.")
+            raise click.UsageError(f"{out} would replace {name}: choose another name.")
 
 
 def split(table: Any, test: float, seed: int) -> tuple[Any, Any]:
@@ -95,7 +95,7 @@ def split(table: Any, test: float, seed: int) -> tuple[Any, Any]:
     learn, hold = train_test_split(
         rows, test_size=test, random_state=seed, stratify=y if possible else None
     )
-    if np.unique(y[learn]).size < counts.size and np.unique(y[learn]).size < 2:
+    if np.unique(y[learn]).size < 2:
         raise click.ClickException(f"{table.source}: too few rows to hold {test:g} of them back.")
     X = table.X
     if isinstance(X, np.ndarray):
@@ -110,9 +110,9 @@ def split(table: Any, test: float, seed: int) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class Trained:
-    """A pipeline fitted to a table, and how it went."""
+    """A fitted classifier, or the pipeline that ends in it, and how the fit went."""
 
-    pipeline: Any
+    model: Any
     seconds: float
     training_error: float
     warnings: list[str]
@@ -120,11 +120,10 @@ class Trained:
 
 def train(reading: Reading, table: Any, model: Any, bar: Progress | None = None) -> Trained:
     """Prepare the columns, in place where that can be, and fit; the table is used up."""
-
     encoder = reading.encoder(copy=False)
     X = encoder.fit_transform(table.X)
     trained = fit_features(X, table.y, model, bar)
-    return replace(trained, pipeline=joined(encoder, trained.pipeline, table.names))
+    return replace(trained, model=joined(encoder, trained.model, table.names))
 
 
 def fit_features(X: Any, y: Any, model: Any, bar: Progress | None = None) -> Trained:

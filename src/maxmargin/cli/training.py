@@ -62,11 +62,11 @@ def fit(
     record["data"]["classes"] = _described(table)["classes"]  # of the rows that were learnt from
     record |= {"training_rows": len(table.y)} | _outcome(trained)
     if held is not None:
-        record["test"] = _tested(trained.pipeline, held)
+        record["test"] = _tested(trained.model, held)
     if out is not None:
         from .. import persistence
 
-        persistence.save(trained.pipeline, out, about=_about(record))
+        persistence.save(trained.model, out, about=_about(record))
         record["saved"] = out
     console.print_json(record) if as_json else _print_fit(record)
     for message in trained.warnings:
@@ -120,13 +120,13 @@ def _cross_validated(
 def _outcome(trained: Trained) -> dict[str, Any]:
     from ..summary import summarize
 
-    found = summarize(trained.pipeline)
+    found = summarize(trained.model)
     return {
         "model": found.name,
         "parameters": found.parameters,
         "kernel": found.kernel,
         "features": len(found.features),
-        "words": words_of(trained.pipeline),
+        "words": words_of(trained.model),
         "training_error": trained.training_error,
         "margin": found.margin,
         "support_vectors": found.n_support,
@@ -249,8 +249,6 @@ def _compared(
 ) -> dict[str, Any]:
     import numpy as np
 
-    from ..summary import summarize
-
     model = options.make_model(name, {}, (), seed)
     if "time_limit" in model.get_params():
         model.set_params(time_limit=time_limit)
@@ -261,16 +259,24 @@ def _compared(
         trained = fit_features(X, y, model)
     except (ValueError, TypeError, MemoryError) as error:
         return {"algorithm": name, "outcome": "cannot", "reason": str(error)}
-    found = summarize(trained.pipeline)
+    return record_of(name, trained) | {
+        "test_error": float(np.mean(model.predict(X_test) != y_test))
+    }
+
+
+def record_of(name: str, trained: Trained) -> dict[str, Any]:
+    """Return what came of an algorithm, as a line of a comparison."""
+    from ..summary import summarize
+
+    found = summarize(trained.model)
     return {
         "algorithm": name,
         "training_error": trained.training_error,
-        "test_error": float(np.mean(model.predict(X_test) != y_test)),
         "seconds": trained.seconds,
         "gap": found.proof.get("relative_gap"),
         "margin": found.margin,
         "support_vectors": found.n_support,
-        "outcome": outcome(model, trained.training_error),
+        "outcome": outcome(trained.model, trained.training_error),
         "certificate": found.certificate,
         "ended": found.status,
     }

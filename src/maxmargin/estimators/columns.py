@@ -269,8 +269,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         )
 
     def _room(self, rows: _Rows) -> NDArray[Any]:
-        dtype = getattr(rows.X, "dtype", None)
-        kept = np.float32 if dtype == np.float32 else np.float64
+        kept = np.float32 if rows.is_single(self.categories_) else np.float64
         return np.empty((rows.shape[0], self.n_features_out_), dtype=kept)
 
     def _expand(self, rows: _Rows, block: slice, unseen: Counter[int] | None = None) -> Floats:
@@ -328,6 +327,13 @@ class _Rows:
     def name(self, k: int) -> str:
         """Return what to call a column."""
         return f"column {k}" if self.names is None else f"column {self.names[k]!r}"
+
+    def is_single(self, categories: list[Any]) -> bool:
+        """Whether all numbers are float32."""
+        if not _is_frame(self.X):
+            return bool(self.X.dtype == np.float32)
+        numbers = [self.X.columns[k] for k, words in enumerate(categories) if words is None]
+        return bool(numbers) and all(np.asarray(self.X[c][:1]).dtype == np.float32 for c in numbers)
 
     def blocks(self, width: int) -> Iterator[slice]:
         """Yield slices of rows."""

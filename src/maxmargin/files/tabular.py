@@ -65,7 +65,7 @@ def read_tabular(
     words = [*text.words([f for f in features if f not in named]), *(named & set(features))]
     words.sort(key=features.index)
     if words:
-        X, y = _as_frame(text, features, words, label)
+        X, y = _as_frame(text, features, words, label, dtype)
     else:
         X, y = _as_array(text, features, label, dtype)
     if not len(X):
@@ -95,7 +95,10 @@ def tabular_batches(
             f"{source}: lacks {', '.join(map(repr, lacking))} of the columns that the model was "
             f"fitted on; it has {', '.join(text.names)}."
         )
-    words = text.words(wanted) if words is None else list(words)
+    if words is None:
+        words = text.words(wanted)
+    else:
+        text.check_numbers([name for name in wanted if name not in words])
     empty = True
     for frame in text.pieces(wanted, words, label):
         empty = False
@@ -229,8 +232,9 @@ class _Text:
                     f"{self.source}: column {column!r} holds dates: drop it, or turn it into "
                     "numbers."
                 )
-            if values > numbers > values / 2:
-                raise self.not_a_number(column)
+            wrong = self.not_a_number(column) if values > numbers > values / 2 else None
+            if wrong is not None:
+                raise wrong
             if commas > values / 2:
                 raise DataFileError(
                     f"{self.source}: column {column!r} holds numbers with commas: write them with "
@@ -240,7 +244,18 @@ class _Text:
                 words.append(column)
         return words
 
-    def rows(self, columns: list[str], words: list[str], label: str | None) -> pl.LazyFrame:
+    def check_numbers(self, columns: list[str]) -> None:
+        """Refuse words where a model wants numbers; a column without any value is just missing."""
+        for column in self.words(columns):
+            if self.kind == "parquet":
+                raise DataFileError(
+                    f"{self.source}: column {column!r} holds words, the model wants numbers."
+                )
+            wrong = self.not_a_number(column)
+            if wrong is not None:
+                raise wrong
+
+    def rows(self, columns: list[str], words: Sequence[str], label: str | None) -> pl.LazyFrame:
         """Return the wanted columns, numbers as float64; blank lines are left out."""
         pl = polars()
         wanted = [*columns, *([label] if label is not None else [])]
@@ -268,7 +283,7 @@ class _Text:
         )
 
     def pieces(
-        self, columns: list[str], words: list[str], label: str | None
+        self, columns: list[str], words: Sequence[str], label: str | None
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows, some at a time."""
         size = max(1000, PIECE // len(self.schema))
@@ -313,7 +328,7 @@ class _Text:
                 wrong = self.not_a_number(column)
             except pl.exceptions.PolarsError:
                 continue
-            if "is not a number" in str(wrong):
+            if wrong is not None:
                 return wrong
         return DataFileError(f"{self.source}: cannot be read: {_first(error)}")
 
@@ -327,8 +342,8 @@ class _Text:
                     return DataFileError(f"{self.source}: line {number} is no UTF-8 text.")
         return None
 
-    def not_a_number(self, column: str) -> DataFileError:
-        """Return the error that names the first text in a column of numbers."""
+    def not_a_number(self, column: str) -> DataFileError | None:
+        """Return the error that names the first text in a column of numbers, if there is any."""
         pl = polars()
         texts = dict.fromkeys(self.schema, pl.String)
         bad = self.scan(schema_overrides=texts, row_index_name="\0line").filter(
@@ -336,7 +351,7 @@ class _Text:
         )
         frame = bad.select("\0line", column).head(1).collect()
         if not len(frame):
-            return DataFileError(f"{self.source}: column {column!r} cannot be read.")
+            return None
         line, value = self._line_of(int(frame[0, 0])), frame[0, 1]
         return DataFileError(
             f"{self.source}: line {line}: {value!r} is not a number, as others in column "
@@ -442,11 +457,15 @@ def _as_array(
 
 
 def _as_frame(
-    text: _Text, features: list[str], words: list[str], label: str | None
+    text: _Text, features: list[str], words: list[str], label: str | None, dtype: Any
 ) -> tuple[Any, list[Any]]:
     """Read a frame whose words are kept once each."""
     pl = polars()
-    rows = text.rows(features, words, label).with_columns(pl.col(words).cast(pl.Categorical))
+    numbers = [c for c in features if c not in words]
+    kind = pl.Float32 if dtype == "float32" else pl.Float64
+    rows = text.rows(features, words, label).with_columns(
+        pl.col(words).cast(pl.Categorical), pl.col(numbers).cast(kind)
+    )
     try:
         frame = rows.collect(engine="streaming")
     except Exception as error:

@@ -206,12 +206,15 @@ def chosen_columns(table: list[list[str]], x: str, y: str, target: str) -> Point
     for number, row in enumerate(rows):
         for k in (0, 1):
             try:
-                X[number, k] = float(row[places[k]])
+                X[number, k] = float(row[places[k]].replace("_", "no number"))  # 1_0 is Python's
             except ValueError:
                 raise ValueError(
                     f"Line {number + 2}: {row[places[k]]!r} in column {(x, y)[k]!r} is no number."
                 ) from None
-    names, codes = np.unique([row[places[2]] for row in rows], return_inverse=True)
+    labels = [row[places[2]].strip() for row in rows]
+    if "" in labels:
+        raise ValueError(f"Line {labels.index('') + 2} lacks its class in column {target!r}.")
+    names, codes = np.unique(labels, return_inverse=True)
     if not 2 <= names.size <= MOST_CLASSES:
         raise ValueError(f"Column {target!r} holds {names.size} classes: the lab takes 2 to 4.")
     return checked(X, codes, names, (x, y))
