@@ -124,13 +124,13 @@ class Page:
                 else self.foreign.append(request.url)
             ),
         )  # fmt: skip
-        self.page.add_init_script(f"window.model = {NAMED}; window.drawn = 0")
+        self.page.add_init_script(f"window.model = {NAMED}; window.drawn = 0; {ROUNDTRIP}")
         self.page.goto(address + query)
         self.page.wait_for_function("() => window.Bokeh && Bokeh.documents.length && model('rows')")
         self.page.evaluate(
             "() => model('rows').properties.data.change.connect(() => { window.drawn += 1 })"
         )
-        self.page.wait_for_function(f"() => {IDLE}", timeout=10_000)
+        self.settle()
 
     def begin_anew(self):
         """Bring a page that was used back to six points and the support vector machine."""
@@ -193,13 +193,19 @@ class Page:
 
     # What a person does
 
+    def settle(self, timeout=30_000):
+        """Wait until the server has heard of everything, and the page of all that came of it."""
+        self.page.evaluate("roundtrip()")
+        self.page.wait_for_function(IDLE, timeout=timeout)
+        self.page.evaluate("roundtrip()")
+
     def act(self, do, timeout=30_000):
-        """Do something and wait for what the solvers say to it; return the seconds it took."""
+        """Do something and wait for what the solvers say to it."""
+        self.settle()
         before = self.page.evaluate("drawn")
-        started = time.perf_counter()
         do()
-        self.page.wait_for_function(f"(n) => drawn > n && {IDLE}", arg=before, timeout=timeout)
-        return time.perf_counter() - started
+        self.page.wait_for_function("(n) => drawn > n", arg=before, timeout=timeout)
+        self.settle(timeout)
 
     def until(self, condition, arg=None, timeout=30_000):
         self.page.wait_for_function(condition, arg=arg, timeout=timeout)
@@ -248,19 +254,17 @@ class Page:
 
     def click(self, x, y, name="A"):
         self.page.mouse.click(*self.place(x, y, name))
-        self.page.wait_for_timeout(460)
+        self.page.wait_for_timeout(460)  # another click would be the second of a double one
 
     def draw_six(self):
         """Clear, and draw three points of each of two classes."""
         self.press("clear")
         for name, points in zip("AB", SIX, strict=True):
-            self.page.get_by_role("button", name=name, exact=True).click()
-            self.page.wait_for_timeout(800)  # the server has to hear of it, and the pen of that
+            self.button(name).click()
             for point in points:
                 self.click(*point)
         self.until("() => model('points').data.x.length == 6")
-        self.until(f"() => {IDLE} && model('rows').data.row.length == 6")
-        self.page.wait_for_timeout(300)
+        self.settle()
 
     def upload(self, content, name="points.csv"):
         self.page.locator("input[type=file]").set_input_files(
@@ -291,7 +295,30 @@ NAMED = """(name) => {
   const found = [...Bokeh.documents[0]._all_models.values()].filter((m) => m.name == name)
   return found.find((m) => Bokeh.index.find_one_by_id(m.id) != null) ?? found[found.length - 1]
 }"""
-IDLE = "['the answer', 'no answer'].includes(model('scene-A').title.text)"
+# No panel waits for its answer, or for the steps to it.
+IDLE = """() => ['A', 'B'].every((name) => !model('scene-' + name).visible || (
+  !model('proof-' + name).css_classes.includes('stale')
+  && !model('scene-' + name).title.text.includes('being recorded')))"""
+# Bokeh's server works on messages in their order: its reply comes after all that came of the
+# ones before.
+ROUNDTRIP = """
+const Socket = window.WebSocket
+window.WebSocket = class extends Socket {
+  constructor(...given) { super(...given); window.socket = this }
+}
+window.roundtrip = () => new Promise((resolve) => {
+  const msgid = 'test-' + Math.random()
+  const hear = ({data}) => {
+    if (typeof data == 'string' && data.includes(msgid)) {
+      socket.removeEventListener('message', hear)
+      requestAnimationFrame(() => requestAnimationFrame(resolve))  // drawn, too
+    }
+  }
+  socket.addEventListener('message', hear)
+  for (const part of [{msgid, msgtype: 'SERVER-INFO-REQ'}, {}, {}]) {
+    socket.send(JSON.stringify(part))
+  }
+})"""
 
 
 @pytest.fixture
@@ -465,7 +492,7 @@ def test_steps_are_run_paused_scrubbed_and_begun_anew(lab):
     lab.until("() => model('scene-A').title.text.startsWith('step 2 of')")
     lab.button("step ▶").click()
     lab.until("() => model('scene-A').title.text.startsWith('step 3 of')")
-    lab.page.wait_for_timeout(150)
+    lab.settle()
     assert picture.screenshot() != first
     lab.button("◀ step").click()
     lab.until("() => model('scene-A').title.text.startsWith('step 2 of')")
@@ -475,7 +502,7 @@ def test_steps_are_run_paused_scrubbed_and_begun_anew(lab):
     lab.until("() => model('run').label == '⏸ pause' && model('scrubber').value >= 3")
     lab.button("⏸ pause").click()
     lab.until("() => model('run').label == '▶ run'")
-    lab.page.wait_for_timeout(200)
+    lab.settle()
     stood = lab.model("scrubber", "value")
     assert 3 <= stood < end
     lab.page.wait_for_timeout(500)
@@ -504,20 +531,19 @@ def test_two_algorithms_are_compared(lab):
     visible = sum(figure.is_visible() for figure in figures.all())
     alone = lab.page.locator(".bk-Figure").first.bounding_box()["width"]
     lab.press("compare with a second algorithm")
-    lab.until("() => model('proof-B').text.includes('points wrong')")
     assert sum(figure.is_visible() for figure in figures.all()) == visible + 1
     assert lab.page.locator(".bk-Figure").first.bounding_box()["width"] < alone
     assert lab.page.get_by_text("points wrong").count() == 2
-    before = lab.model("proof-B", "text")
-    lab.page.get_by_label("algorithm").nth(1).select_option(label="Least squares")
-    lab.until("(text) => model('proof-B').text != text", arg=before)
+    lab.algorithm("Least squares", nth=1)
+    assert "Least squares" in lab.proof("B")
     assert lab.proof("A") != lab.proof("B")
     start, end = (lab.model("scene-B", f"x_range.{side}") for side in ("start", "end"))
     low, high = (lab.model("scene-B", f"y_range.{side}") for side in ("start", "end"))
     lab.click(start + 0.06 * (end - start), low + 0.5 * (high - low), "B")  # of both figures
     lab.until("() => model('points').data.x.length == 7")
-    lab.until("() => model('proof-B').text.includes('of 7 points')")
+    lab.settle()
     assert "of 7 points" in lab.proof("A")
+    assert "of 7 points" in lab.proof("B")
     lab.press("compare with a second algorithm")
     assert sum(figure.is_visible() for figure in figures.all()) == visible
 
@@ -575,25 +601,9 @@ def test_what_no_plane_separates_is_proved(lab):
     assert "0 of 4 points wrong" in lab.proof()
 
 
-def test_a_slider_redraws_soon(lab):
-    lab.sample("blobs, 200")
-    lab.act(lambda: lab.slide("C-A", "ArrowLeft"))  # warm
-    before = lab.model("proof-A", "text")
-    started = time.perf_counter()
-    lab.slide("C-A", "ArrowLeft")
-    lab.page.wait_for_function(
-        "(text) => model('proof-A').text != text", arg=before, polling=10, timeout=5000
-    )
-    seconds = time.perf_counter() - started
-    print(f"\na slider of 200 points is redrawn after {1000 * seconds:.0f} ms")
-    assert seconds < 1.0
-
-
 @pytest.mark.slow
 def test_two_thousand_points_stay_usable(lab):
-    seconds = lab.act(lambda: lab.page.get_by_label("samples").select_option(label="blobs, 2,000"),
-                      timeout=25_000)  # fmt: skip
-    print(f"\n2,000 points with all steps: {seconds:.1f} s")
+    lab.sample("blobs, 2,000")
     assert len(lab.points()[0]) == 2000
     lab.sample("AND")  # and what came after is not kept waiting
     assert len(lab.points()[0]) == 4
@@ -720,7 +730,6 @@ def test_a_link_restores_points_algorithms_and_settings(opened):
     one.act(lambda: one.slide("degree-A", "ArrowRight"))
     one.press("compare with a second algorithm")
     one.algorithm("Ho–Kashyap", nth=1)
-    one.until("() => model('proof-B').text.includes('of 4 points')")
     link = one.link()
     assert one.page.url == link
 
@@ -732,7 +741,6 @@ def test_a_link_restores_points_algorithms_and_settings(opened):
     assert other.model("degree-A", "value") == 3
     assert other.model("pen", "labels") == one.model("pen", "labels")
     assert other.model("scene-A", "below[0].axis_label") == "length"
-    other.until("() => model('proof-B').text.includes('of 4 points')")
 
     def timeless(text):
         return re.sub(r"[\d.]+ ms", "", text)
@@ -877,7 +885,7 @@ def test_two_pages_do_not_see_each_other(opened):
     one.sample("moons")
     one.algorithm("Perceptron")
     assert len(one.points()[0]) == 120
-    other.page.wait_for_timeout(300)
+    other.settle()
     assert len(other.points()[0]) == 6
     assert other.model("algorithm-A", "value") == "svc"
     other.sample("AND")
@@ -1015,3 +1023,4 @@ def test_a_port_in_use_is_told_in_one_line(server):
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert len(done.stderr.splitlines()) == 1
+    assert f"Port {server[1]} is in use" in done.stderr

@@ -123,9 +123,9 @@ class Worker:
         outcome = answered(request, is_over, self._verdict(request.points))
         if number == self.wanted:
             self.tell(outcome)
-        if outcome.model is None or is_over():
+        if outcome.model is None:
             return
-        frames, complete = recorded(request, is_over)
+        frames, complete = ([], False) if is_over() else recorded(request, is_over)
         outcome = replace(outcome, frames=frames, recorded=True, complete=complete)
         if number == self.wanted:
             self.tell(outcome)

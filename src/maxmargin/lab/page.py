@@ -93,7 +93,8 @@ class Lab:
         )
         self.sample.on_change("value", lambda attr, old, new: self._load_sample(new))
         self.pen = RadioButtonGroup(labels=["A", "B", "C", "D"], active=0, width=250, name="pen")
-        self.pen.on_change("active", lambda attr, old, new: self._set_pen())
+        pens = [panel.scene.pen for panel in self.panels]
+        self.pen.js_on_change("active", CustomJS(args={"pens": pens}, code=PEN))
         self.undo = _button("undo", self._undo, 70)
         self.clear = _button("clear", self._clear, 70)
         self.csv = _button("CSV ↓", self._send_csv, 70)
@@ -266,7 +267,6 @@ class Lab:
         self.quiet = False
         for panel in self.panels:
             panel.scene.frame(self.points)
-        self._set_pen()
 
     def _on_drawn(self, attr: str, old: Any, new: Any) -> None:
         """Take over what was drawn, dragged or deleted in the browser."""
@@ -284,10 +284,6 @@ class Lab:
         self.points = points
         self.say(f"{len(points.X)} points")
         self._ask()
-
-    def _set_pen(self) -> None:
-        for panel in self.panels:
-            panel.scene.pen.default_overrides = {"label": str(self.pen.active or 0)}
 
     def _undo(self) -> None:
         if self.past:
@@ -513,6 +509,8 @@ def _button(label: str, act: Any, width: int, name: str | None = None) -> Button
     return button
 
 
+# In the page: the next click may come before the server would have answered.
+PEN = "for (const pen of pens) { pen.default_overrides = {label: String(cb_obj.active)} }"
 DARK = "document.documentElement.dataset.theme = cb_obj.active ? 'dark' : 'light'"
 PREFERS = "if (window.matchMedia('(prefers-color-scheme: dark)').matches) { dark.active = true }"
 LINK = """

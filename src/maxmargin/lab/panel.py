@@ -27,6 +27,7 @@ class Panel:
     def __init__(self, lab: Any, key: str, name: str) -> None:
         self.lab = lab
         self.name = name
+        self.request: Request | None = None
         self.outcome: Outcome | None = None
         self.picture: Picture | None = None
         self.quiet = False
@@ -64,7 +65,9 @@ class Panel:
 
     def ask(self, points: Points) -> None:
         """Fit to these points, off the event loop."""
-        self.worker.ask(Request(points, *self.chosen))
+        self.request = Request(points, *self.chosen)
+        self.proof.css_classes = ["stale"]
+        self.worker.ask(self.request)
 
     def close(self) -> None:
         """Stop working."""
@@ -76,13 +79,15 @@ class Panel:
         self.lab.document.add_next_tick_callback(partial(self._arrive, outcome))
 
     def _arrive(self, outcome: Outcome) -> None:
+        if outcome.request is not self.request:  # something else was asked for since
+            return
         known = self.outcome is not None and self.outcome.request is outcome.request
         if known and not outcome.recorded:  # the answer, after its own steps
             return
-        if outcome.request.points is self.lab.points:
-            self.outcome = outcome
-            self.proof.text = proof_of(outcome)
-            self.lab.arrived(self)
+        self.outcome = outcome
+        self.proof.text = proof_of(outcome)
+        self.proof.css_classes = []
+        self.lab.arrived(self)
 
     def draw(self, k: int) -> None:
         """Draw the k-th step, or the answer where there are no more."""

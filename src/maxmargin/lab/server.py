@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 import signal
 import socket
 import warnings
@@ -60,7 +62,10 @@ def make_server(port: int = 0, host: str = "127.0.0.1") -> Any:
 
     # The page says how every fit ended; filters around a fit would not hold among threads.
     warnings.simplefilter("ignore", ConvergenceWarning)
+    # A tab that was closed before it was told everything is no news.
+    logging.getLogger("bokeh.server.views.ws").setLevel(logging.ERROR)
     port = port or _free_port(host)
+    _check_free(host, port)
     server = Server(
         {"/": Application(FunctionHandler(open_page))},
         port=port,
@@ -86,6 +91,18 @@ def _free_port(host: str) -> int:
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
+
+
+def _check_free(host: str, port: int) -> None:
+    """Refuse a port at which somebody listens, in words that help."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise OSError(f"Port {port} is in use: choose another, or 0 for any.") from None
+            raise
 
 
 def _origins(host: str, port: int) -> list[str]:
