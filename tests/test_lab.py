@@ -398,6 +398,78 @@ def test_an_answer_to_what_was_asked_before_is_not_shown(lab):
     assert panel.proof.css_classes == []
 
 
+def test_points_are_added_moved_and_deleted_without_a_mouse(lab):
+    before, editor = lab.points, lab.editor
+    lab._load(before, remember=False)
+    editor._add()
+    assert "both coordinates" in lab.note.text
+    editor._delete()
+    assert "Select a point first" in lab.note.text
+    editor.number.value = 7
+    assert "6 points" in lab.note.text
+    lab.pen.active, editor.x.value, editor.y.value = 2, 9.0, 90.0
+    editor._add()
+    assert lab.points.X[6].tolist() == [9.0, 90.0]
+    assert lab.points.codes[6] == 2
+    assert lab.panels[1].scene.window[3] > 90  # it is in sight
+    assert lab.source.selected.indices == [6]
+    editor.x.value, editor.y.value = -1.0, 1.5
+    editor._move()
+    assert lab.points.X[6].tolist() == [-1.0, 1.5]
+    lab.source.selected.indices = [2]
+    assert (editor.number.value, editor.x.value, editor.y.value) == (3, *before.X[2])
+    lab.source.selected.indices = [6, 0]
+    editor._delete()
+    np.testing.assert_array_equal(lab.points.X, before.X[1:])
+    np.testing.assert_array_equal(lab.points.codes, before.codes[1:])
+    assert lab.source.selected.indices == []
+    for _ in range(3):
+        lab._undo()
+    np.testing.assert_array_equal(lab.points.X, before.X)
+
+
+def test_errors_are_those_of_whole_passes(lab):
+    """A step of a single sample counts that sample only."""
+    points = SAMPLES["AND"]()
+    lab._load(points)
+    lab.panels[0].choose("perceptron", ALGORITHMS["perceptron"].defaults())
+    lab.changed()
+    outcome = replace(fitted("perceptron", points), request=lab.panels[0].request)
+    lab.panels[0]._arrive(outcome)
+    passes = [k for k, frame in enumerate(outcome.frames) if frame.sample is None]
+    assert 0 < len(passes) < len(outcome.frames)
+    for name in ("errors", "criterion"):
+        assert lab.beside.curves[name].data["x"] == [k + 1 for k in passes]
+    expected = [outcome.frames[k].errors for k in passes]
+    assert lab.beside.curves["errors"].data["y"] == expected
+    assert expected[-1] == 0
+    lab._go(0)
+    sample = outcome.frames[0].sample
+    assert lab.panels[0].scene.figure.title.text.endswith(f"pass 1, for point {sample + 1}")
+
+
+def test_either_of_two_algorithms_can_be_looked_at(lab):
+    assert not lab.subject.visible
+    lab.compare.active = True
+    assert lab.subject.visible
+    for panel in lab.panels:
+        panel._arrive(replace(fitted(panel.select.value, lab.points), request=panel.request))
+    assert lab.subject.labels == ["Support vector machine", "Perceptron"]
+    assert "SVC(" in lab.code.text
+    assert np.isfinite(lab.rows.data["alpha"]).all()
+    lab.subject.active = 1
+    assert "Perceptron(" in lab.code.text
+    assert np.isnan(lab.rows.data["alpha"]).all()
+    lab._send_code()
+    assert lab.parcel.value.startswith("model.py")
+    lab._send_model()
+    content = base64.b64decode(lab.parcel.value.split("|")[2])
+    assert b"Perceptron" in content
+    lab.compare.active = False
+    lab._draw()
+    assert "SVC(" in lab.code.text
+
+
 def test_what_is_sent_to_a_person_reaches_the_page(lab):
     assert lab.parcel.document is lab.document
 

@@ -466,6 +466,29 @@ def test_points_are_dragged_deleted_and_taken_back(lab):
     assert lab.points()[1] == []
 
 
+def test_points_are_put_and_deleted_by_the_keyboard(lab):
+    lab.tab("points")
+    keyboard = lab.page.keyboard
+    lab.page.get_by_label("x", exact=True).focus()
+    keyboard.type("2.5")
+    keyboard.press("Tab")
+    keyboard.type("-4")
+    keyboard.press("Tab")
+    lab.act(lambda: keyboard.press("Enter"))  # add
+    X, codes = lab.points()
+    assert X[6].tolist() == [2.5, -4.0]
+    assert codes[6] == 0
+    lab.page.get_by_label("point", exact=True).focus()
+    keyboard.press("Control+A")
+    keyboard.type("2")
+    keyboard.press("Tab")
+    lab.until("() => model('rows').selected.indices.join() == '1'")
+    lab.settle()
+    lab.button("delete").focus()
+    lab.act(lambda: keyboard.press("Enter"))
+    np.testing.assert_array_equal(lab.points()[0], np.delete(X, 1, axis=0))
+
+
 @pytest.mark.slow
 def test_no_points_are_no_error(lab):
     lab.press("clear")

@@ -227,8 +227,7 @@ class BesideFigures:
 
     def _draw_curves(self, outcome: Outcome, k: int) -> None:
         frames = outcome.frames
-        steps = np.unique(np.linspace(0, max(len(frames) - 1, 0), CURVE).astype(int))
-        steps = steps if frames else steps[:0]
+        steps = _some([k for k, frame in enumerate(frames) if frame.sample is None])
         sides = {
             name: np.array([getattr(frames[s], name) for s in steps], dtype=float)
             for name in ("primal", "dual", "objective", "errors")
@@ -247,6 +246,12 @@ class BesideFigures:
             }  # fmt: skip
         self.marks.data = {"x": [min(k + 1, len(frames))] if frames else []}
         self.objective.title.text = "primal and dual close in" if machine else "criterion"
+
+
+def _some(passes: list[int]) -> Any:
+    """Return the steps that a curve goes through: ends of passes, where all samples are counted."""
+    chosen = np.linspace(0, len(passes) - 1, min(CURVE, len(passes))).astype(int)
+    return np.array(passes, dtype=int)[chosen]
 
 
 def _lines(plot: Any, kind: str, **style: Any) -> ColumnDataSource:
@@ -286,4 +291,7 @@ def _title(outcome: Outcome, k: int) -> str:
     if k >= len(outcome.frames):
         return "the answer" if outcome.recorded else "the answer (steps are being recorded)"
     frame = outcome.frames[k]
-    return f"step {k + 1} of {len(outcome.frames)}: pass {frame.iteration}, {frame.errors} errors"
+    begin = f"step {k + 1} of {len(outcome.frames)}: pass {frame.iteration}"
+    if frame.sample is not None:
+        return f"{begin}, for point {frame.sample + 1}"
+    return f"{begin}, {frame.errors} errors"

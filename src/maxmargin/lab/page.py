@@ -13,7 +13,6 @@ import numpy as np
 from bokeh.events import DocumentReady
 from bokeh.layouts import column, row
 from bokeh.models import (
-    Button,
     ColumnDataSource,
     CustomJS,
     DataTable,
@@ -34,12 +33,15 @@ from bokeh.models import (
 
 import maxmargin as mm
 
+from .algorithms import ALGORITHMS
+from .drawing import joined, window_of
+from .editing import PointEditor
 from .figures import BesideFigures, Look
 from .fitting import Outcome
 from .panel import Panel
 from .points import SAMPLES, Points, checked, chosen_columns, read_upload
 from .sharing import code_of, link_of, restored
-from .skin import dress
+from .skin import button, dress
 
 # Points that may be taken back.
 UNDO = 50
@@ -95,9 +97,9 @@ class Lab:
         self.pen = RadioButtonGroup(labels=["A", "B", "C", "D"], active=0, width=250, name="pen")
         pens = [panel.scene.pen for panel in self.panels]
         self.pen.js_on_change("active", CustomJS(args={"pens": pens}, code=PEN))
-        self.undo = _button("undo", self._undo, 70)
-        self.clear = _button("clear", self._clear, 70)
-        self.csv = _button("CSV ↓", self._send_csv, 70)
+        self.undo = button("undo", self._undo, 70)
+        self.clear = button("clear", self._clear, 70)
+        self.csv = button("CSV ↓", self._send_csv, 70)
         self.upload = FileInput(accept=".csv,.tsv,.txt", title="upload a CSV file", width=250)
         self.upload.on_change("value", self._on_upload)
         choose = {"options": [], "width": 78, "visible": False}
@@ -112,12 +114,12 @@ class Lab:
             sizing_mode="stretch_width",
         )  # fmt: skip
         self.scrubber.on_change("value", lambda attr, old, new: self._draw())
-        self.back = _button("|◀", lambda: self._go(0), 45, "restart")
-        self.before = _button("◀ step", lambda: self._go(self.scrubber.value - 1), 70, "back")
+        self.back = button("|◀", lambda: self._go(0), 45, "restart")
+        self.before = button("◀ step", lambda: self._go(self.scrubber.value - 1), 70, "back")
         self.play = Toggle(label="▶ run", width=80, name="run")
         self.play.on_change("active", self._on_play)
-        self.next = _button("step ▶", lambda: self._go(self.scrubber.value + 1), 70, "step")
-        self.last = _button("▶|", lambda: self._go(self.scrubber.end), 45, "end")
+        self.next = button("step ▶", lambda: self._go(self.scrubber.value + 1), 70, "step")
+        self.last = button("▶|", lambda: self._go(self.scrubber.end), 45, "end")
         self.speed = Slider(title="steps a second", start=1, end=60, value=8, step=1, width=120)
         self.speed.on_change("value_throttled", lambda attr, old, new: self._pace())
         self.compare = Toggle(label="compare with a second algorithm", width=250, name="compare")
@@ -145,6 +147,9 @@ class Lab:
             one.selected.js_on_change(
                 "indices", CustomJS(args={"other": other.selected}, code=link)
             )
+        self.editor = PointEditor(self)
+        self.subject = RadioButtonGroup(labels=["A", "B"], active=0, visible=False, name="subject")
+        self.subject.on_change("active", lambda attr, old, new: self._draw())
         self.task = Select(title="pair", options=[], visible=False, width=200)
         self.task.on_change("value", lambda attr, old, new: self._fill_table())
         self.code = PreText(
@@ -157,9 +162,9 @@ class Lab:
         self.parcel = TextInput(value="", visible=False, name="parcel")
         self.parcel.js_on_change("value", CustomJS(args={"parcel": self.parcel}, code=DOWNLOAD))
         self.take = row(
-            _button("model ↓", self._send_model, 90),
-            _button("code ↓", self._send_code, 80),
-            _button("link", self._make_link, 60, "make-link"),
+            button("model ↓", self._send_model, 90),
+            button("code ↓", self._send_code, 80),
+            button("link", self._make_link, 60, "make-link"),
         )
         self.tabs = Tabs(
             tabs=[
@@ -168,7 +173,7 @@ class Lab:
                 TabPanel(title="weight space", child=column(
                     self.beside.note, self.beside.weights, sizing_mode="stretch_width")),
                 TabPanel(title="points", child=column(
-                    self.task, self.kkt, sizing_mode="stretch_width")),
+                    self.task, self.kkt, self.editor.widgets, sizing_mode="stretch_width")),
                 TabPanel(title="take away", child=column(
                     self.take, self.link, self.code, self.parcel, sizing_mode="stretch_width")),
             ],
@@ -197,7 +202,7 @@ class Lab:
             first.scene.figure, second.scene.figure, name="scenes", sizing_mode="stretch_both"
         )
         proofs = row(first.proof, second.proof, name="proofs", sizing_mode="stretch_width")
-        insight = column(self.tabs, name="insight", sizing_mode="stretch_width")
+        insight = column(self.subject, self.tabs, name="insight", sizing_mode="stretch_width")
         top = row(self.dark, name="top")
         return [top, data, controls, scenes, playback, proofs, insight]
 
@@ -285,6 +290,13 @@ class Lab:
         self.say(f"{len(points.X)} points")
         self._ask()
 
+    def follow(self) -> None:
+        """Show more of the plane where a point was put out of sight."""
+        window = self.panels[0].scene.window
+        if joined(window, window_of(self.points)) != window:
+            for panel in self.panels:
+                panel.scene.frame(self.points)
+
     def _undo(self) -> None:
         if self.past:
             points = self.past.pop()
@@ -337,6 +349,10 @@ class Lab:
     def _shown(self) -> list[Panel]:
         return self.panels if self.compare.active else self.panels[:1]
 
+    def _looked_at(self) -> Panel:
+        """The algorithm that curves, weights, table, code and downloads are of."""
+        return self.panels[self.subject.active or 0] if self.compare.active else self.panels[0]
+
     def arrived(self, panel: Panel) -> None:
         """Draw what a worker has found out, if it is still about what is shown."""
         longest = max((len(p.outcome.frames) for p in self._shown() if p.outcome), default=0)
@@ -354,12 +370,13 @@ class Lab:
         k = int(self.scrubber.value)
         for panel in self._shown():
             panel.draw(k)
-        outcome = self.panels[0].outcome
+        self.subject.labels = [ALGORITHMS[panel.chosen[0]].title for panel in self.panels]
+        outcome = self._looked_at().outcome
         if outcome is not None:
             self.beside.draw(outcome, k)
             self._fill_tasks(outcome)
             self._fill_table()
-            self.code.text = code_of(self.points, *self.panels[0].chosen)
+            self.code.text = code_of(self.points, *self._looked_at().chosen)
 
     def _on_play(self, attr: str, old: Any, new: bool) -> None:
         self.play.label = "⏸ pause" if new else "▶ run"
@@ -396,6 +413,7 @@ class Lab:
 
     def _on_compare(self, attr: str, old: Any, new: bool) -> None:
         self.panels[1].show(new)
+        self.subject.visible = new
         self._ask()
 
     def _on_dark(self, attr: str, old: Any, new: bool) -> None:
@@ -416,7 +434,7 @@ class Lab:
             self.quiet = False
 
     def _fill_table(self) -> None:
-        outcome, picture = self.panels[0].outcome, self.panels[0].picture
+        outcome, picture = self._looked_at().outcome, self._looked_at().picture
         if self.quiet or outcome is None or picture is None:
             return
         names = outcome.request.points.labels.tolist()
@@ -454,11 +472,11 @@ class Lab:
         self._send("points.csv", "text/csv", self.points.to_csv().encode("utf-8"))
 
     def _send_code(self) -> None:
-        program = code_of(self.points, *self.panels[0].chosen)
+        program = code_of(self.points, *self._looked_at().chosen)
         self._send("model.py", "text/x-python", program.encode("utf-8"))
 
     def _send_model(self) -> None:
-        outcome = self.panels[0].outcome
+        outcome = self._looked_at().outcome
         if outcome is None or outcome.model is None:
             self.say("There is no model yet.", bad=True)
             return
@@ -501,12 +519,6 @@ def _pairs(outcome: Outcome) -> list[str]:
     if outcome.model is None or len(outcome.model.classes_) == 2:
         return []
     return plane_names(outcome.model)
-
-
-def _button(label: str, act: Any, width: int, name: str | None = None) -> Button:
-    button = Button(label=label, width=width, name=name or label)
-    button.on_click(lambda event: act())
-    return button
 
 
 # In the page: the next click may come before the server would have answered.

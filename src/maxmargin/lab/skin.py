@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from bokeh.models import InlineStyleSheet, UIElement
+from bokeh.models import Button, InlineStyleSheet, UIElement
 
 SKIN = """
 :host, label, .bk-input-group, .bk-slider-title, .bk-clearfix { color: var(--ink); }
@@ -35,6 +36,13 @@ p { margin: 2px 0; } .facts { color: var(--faint); font-size: 12px; }
 :host(.stale) { opacity: 0.4; transition: opacity 0.2s 0.3s; }
 code { font-size: 12px; color: var(--faint); white-space: pre-wrap; }
 """
+
+
+def button(label: str, act: Callable[[], None], width: int, name: str | None = None) -> Button:
+    """Return a button that does something."""
+    made = Button(label=label, width=width, name=name or label)
+    made.on_click(lambda event: act())
+    return made
 
 
 def dress(*roots: Any) -> None:
