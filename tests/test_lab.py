@@ -455,23 +455,23 @@ def test_either_of_two_algorithms_can_be_looked_at(lab):
     for panel in lab.panels:
         panel._arrive(replace(fitted(panel.select.value, lab.points), request=panel.request))
     assert lab.subject.labels == ["Support vector machine", "Perceptron"]
-    assert "SVC(" in lab.code.text
-    assert np.isfinite(lab.rows.data["alpha"]).all()
+    assert "SVC(" in lab.taking.code.text
+    assert np.isfinite(lab.table.rows.data["alpha"]).all()
     lab.subject.active = 1
-    assert "Perceptron(" in lab.code.text
-    assert np.isnan(lab.rows.data["alpha"]).all()
-    lab._send_code()
-    assert lab.parcel.value.startswith("model.py")
-    lab._send_model()
-    content = base64.b64decode(lab.parcel.value.split("|")[2])
+    assert "Perceptron(" in lab.taking.code.text
+    assert np.isnan(lab.table.rows.data["alpha"]).all()
+    lab.taking.send_code()
+    assert lab.taking.parcel.value.startswith("model.py")
+    lab.taking.send_model()
+    content = base64.b64decode(lab.taking.parcel.value.split("|")[2])
     assert b"Perceptron" in content
     lab.compare.active = False
     lab._draw()
-    assert "SVC(" in lab.code.text
+    assert "SVC(" in lab.taking.code.text
 
 
 def test_what_is_sent_to_a_person_reaches_the_page(lab):
-    assert lab.parcel.document is lab.document
+    assert lab.taking.parcel.document is lab.document
 
 
 def test_a_click_too_many_is_refused(lab):

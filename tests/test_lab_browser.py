@@ -470,6 +470,7 @@ def test_points_are_put_and_deleted_by_the_keyboard(lab):
     lab.tab("points")
     keyboard = lab.page.keyboard
     lab.page.get_by_label("x", exact=True).focus()
+    keyboard.press("Control+A")
     keyboard.type("2.5")
     keyboard.press("Tab")
     keyboard.type("-4")

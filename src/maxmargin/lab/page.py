@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-import tempfile
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,33 +13,26 @@ from bokeh.layouts import column, row
 from bokeh.models import (
     ColumnDataSource,
     CustomJS,
-    DataTable,
     Div,
     FileInput,
-    NumberFormatter,
-    PreText,
     RadioButtonGroup,
     Select,
     Slider,
-    StringFormatter,
-    TableColumn,
     TabPanel,
     Tabs,
-    TextInput,
     Toggle,
 )  # fmt: skip
-
-import maxmargin as mm
 
 from .algorithms import ALGORITHMS
 from .drawing import joined, window_of
 from .editing import PointEditor
 from .figures import BesideFigures, Look
-from .fitting import Outcome
 from .panel import Panel
 from .points import SAMPLES, Points, checked, chosen_columns, read_upload
-from .sharing import code_of, link_of, restored
+from .sharing import restored
 from .skin import button, dress
+from .table import PointTable
+from .taking import TakeAway
 
 # Points that may be taken back.
 UNDO = 50
@@ -76,7 +67,7 @@ class Lab:
         self.look = Look()
         self.points = SAMPLES["six points"]()
         self.past: list[Points] = []
-        self.table: list[list[str]] | None = None
+        self.uploaded: list[list[str]] | None = None
         self.quiet = False  # while we change widgets ourselves
         self.running: Any = None
         self.source = ColumnDataSource(data={"x": [], "y": [], "label": []}, name="points")
@@ -99,7 +90,7 @@ class Lab:
         self.pen.js_on_change("active", CustomJS(args={"pens": pens}, code=PEN))
         self.undo = button("undo", self._undo, 70)
         self.clear = button("clear", self._clear, 70)
-        self.csv = button("CSV ↓", self._send_csv, 70)
+        self.csv = button("CSV ↓", lambda: self.taking.send_csv(), 70)
         self.upload = FileInput(accept=".csv,.tsv,.txt", title="upload a CSV file", width=250)
         self.upload.on_change("value", self._on_upload)
         choose = {"options": [], "width": 78, "visible": False}
@@ -129,43 +120,11 @@ class Lab:
         self.dark.js_on_change("active", CustomJS(code=DARK))
 
     def _make_insight(self) -> None:
-        self.rows = ColumnDataSource(data={name: [] for name in COLUMNS}, name="rows")
-        number = NumberFormatter(format="0.[0000]")
-        self.kkt = DataTable(
-            source=self.rows,
-            columns=[
-                TableColumn(field=name, title=title, width=width,
-                            formatter=StringFormatter() if name in WORDS else number)
-                for name, (title, width) in COLUMNS.items()
-            ],
-            index_position=None, height=320, sizing_mode="stretch_width", name="kkt",
-        )  # fmt: skip
-        link = (
-            "if (other.indices.join() != cb_obj.indices.join()) { other.indices = cb_obj.indices }"
-        )
-        for one, other in ((self.source, self.rows), (self.rows, self.source)):
-            one.selected.js_on_change(
-                "indices", CustomJS(args={"other": other.selected}, code=link)
-            )
+        self.table = PointTable(self.source)
         self.editor = PointEditor(self)
         self.subject = RadioButtonGroup(labels=["A", "B"], active=0, visible=False, name="subject")
         self.subject.on_change("active", lambda attr, old, new: self._draw())
-        self.task = Select(title="pair", options=[], visible=False, width=200)
-        self.task.on_change("value", lambda attr, old, new: self._fill_table())
-        self.code = PreText(
-            text="", name="code", sizing_mode="stretch_width",
-            styles={"overflow": "auto", "max-height": "300px", "font-size": "12px"},
-        )  # fmt: skip
-        self.link = TextInput(title="link", value="", name="link", sizing_mode="stretch_width")
-        self.link.js_on_change("value", CustomJS(args={"box": self.link}, code=LINK))
-        # A hidden line of text carries files to the page: name, kind and content.
-        self.parcel = TextInput(value="", visible=False, name="parcel")
-        self.parcel.js_on_change("value", CustomJS(args={"parcel": self.parcel}, code=DOWNLOAD))
-        self.take = row(
-            button("model ↓", self._send_model, 90),
-            button("code ↓", self._send_code, 80),
-            button("link", self._make_link, 60, "make-link"),
-        )
+        self.taking = TakeAway(self)
         self.tabs = Tabs(
             tabs=[
                 TabPanel(title="convergence", child=column(
@@ -173,9 +132,9 @@ class Lab:
                 TabPanel(title="weight space", child=column(
                     self.beside.note, self.beside.weights, sizing_mode="stretch_width")),
                 TabPanel(title="points", child=column(
-                    self.task, self.kkt, self.editor.widgets, sizing_mode="stretch_width")),
-                TabPanel(title="take away", child=column(
-                    self.take, self.link, self.code, self.parcel, sizing_mode="stretch_width")),
+                    self.table.task, self.table.grid, self.editor.widgets,
+                    sizing_mode="stretch_width")),
+                TabPanel(title="take away", child=self.taking.widgets),
             ],
             sizing_mode="stretch_width",
             # A grid column is as wide as what it holds unless it is told not to be.
@@ -183,7 +142,7 @@ class Lab:
         )  # fmt: skip
         # A table that was out of sight does not know what it missed.
         redraw = "setTimeout(() => table.view.change.emit(), 60)"
-        again = CustomJS(args={"table": self.kkt}, code=redraw)
+        again = CustomJS(args={"table": self.table.grid}, code=redraw)
         self.tabs.js_on_change("active", again)
 
     def roots(self) -> list[Any]:
@@ -310,12 +269,12 @@ class Lab:
             return
         self.upload.clear()  # the same file may come again
         try:
-            self.table = read_upload(base64.b64decode(new))
+            self.uploaded = read_upload(base64.b64decode(new))
         except ValueError as error:
-            self.table = None
+            self.uploaded = None
             self.say(str(error), bad=True)
             return
-        header = self.table[0]
+        header = self.uploaded[0]
         self.quiet = True
         for select, value in zip(self.columns, (header[0], header[1], header[-1]), strict=True):
             select.options, select.value, select.visible = list(header), value, True
@@ -323,10 +282,10 @@ class Lab:
         self._choose_columns()
 
     def _choose_columns(self) -> None:
-        if self.quiet or self.table is None:
+        if self.quiet or self.uploaded is None:
             return
         try:
-            points = chosen_columns(self.table, *(select.value for select in self.columns))
+            points = chosen_columns(self.uploaded, *(select.value for select in self.columns))
         except ValueError as error:
             self.say(str(error), bad=True)
             return
@@ -343,19 +302,20 @@ class Lab:
         self.quiet = True
         self.scrubber.value = self.scrubber.end
         self.quiet = False
-        for panel in self._shown():
+        for panel in self.shown():
             panel.ask(self.points)
 
-    def _shown(self) -> list[Panel]:
+    def shown(self) -> list[Panel]:
+        """The algorithms on the page."""
         return self.panels if self.compare.active else self.panels[:1]
 
-    def _looked_at(self) -> Panel:
+    def looked_at(self) -> Panel:
         """The algorithm that curves, weights, table, code and downloads are of."""
         return self.panels[self.subject.active or 0] if self.compare.active else self.panels[0]
 
     def arrived(self, panel: Panel) -> None:
         """Draw what a worker has found out, if it is still about what is shown."""
-        longest = max((len(p.outcome.frames) for p in self._shown() if p.outcome), default=0)
+        longest = max((len(p.outcome.frames) for p in self.shown() if p.outcome), default=0)
         at_end = self.scrubber.value >= self.scrubber.end
         self.quiet = True
         self.scrubber.end = max(longest, 1)
@@ -368,15 +328,14 @@ class Lab:
         if self.quiet:
             return
         k = int(self.scrubber.value)
-        for panel in self._shown():
+        for panel in self.shown():
             panel.draw(k)
         self.subject.labels = [ALGORITHMS[panel.chosen[0]].title for panel in self.panels]
-        outcome = self._looked_at().outcome
-        if outcome is not None:
+        outcome, picture = self.looked_at().outcome, self.looked_at().picture
+        if outcome is not None and picture is not None:
             self.beside.draw(outcome, k)
-            self._fill_tasks(outcome)
-            self._fill_table()
-            self.code.text = code_of(self.points, *self._looked_at().chosen)
+            self.table.draw(outcome, picture, at_end=k >= len(outcome.frames))
+            self.taking.draw()
 
     def _on_play(self, attr: str, old: Any, new: bool) -> None:
         self.play.label = "⏸ pause" if new else "▶ run"
@@ -423,124 +382,8 @@ class Lab:
         self.beside.dress()
         self._draw()
 
-    # The table ------------------------------------------------------------------------------
-
-    def _fill_tasks(self, outcome: Outcome) -> None:
-        pairs = _pairs(outcome)
-        if self.task.options != pairs:
-            self.quiet = True
-            self.task.options, self.task.value = pairs, pairs[0] if pairs else ""
-            self.task.visible = bool(pairs)
-            self.quiet = False
-
-    def _fill_table(self) -> None:
-        outcome, picture = self._looked_at().outcome, self._looked_at().picture
-        if self.quiet or outcome is None or picture is None:
-            return
-        names = outcome.request.points.labels.tolist()
-        n = len(names)
-        blank = [float("nan")] * n
-        data: dict[str, Any] = {
-            "row": list(range(1, n + 1)), "class": names, "alpha": blank, "margin": blank,
-            "slack": blank, "state": [""] * n,
-        }  # fmt: skip
-        at_end = self.scrubber.value >= len(outcome.frames)
-        table = _table(outcome, self.task.value) if at_end else None
-        if table is not None:
-            for name in ("alpha", "margin", "slack", "state"):
-                values = np.full(n, "" if name == "state" else np.nan, dtype=object)
-                values[table.index] = getattr(table, name)
-                data[name] = values.tolist()
-        else:
-            if picture.alpha is not None:
-                data["alpha"] = picture.alpha.tolist()
-            if picture.margins is not None:
-                data["margin"] = picture.margins.tolist()
-                data["state"] = ["wrong side" if m <= 0 else "" for m in picture.margins]
-                if picture.band:
-                    data["slack"] = np.maximum(1.0 - picture.margins, 0.0).tolist()
-        self.rows.data = data
-
-    # Take away ------------------------------------------------------------------------------
-
-    def _send(self, name: str, kind: str, content: bytes) -> None:
-        text = base64.b64encode(content).decode("ascii")
-        self.parcel.value = ""  # the same file may be wanted twice
-        self.parcel.value = "|".join((name, kind, text))
-
-    def _send_csv(self) -> None:
-        self._send("points.csv", "text/csv", self.points.to_csv().encode("utf-8"))
-
-    def _send_code(self) -> None:
-        program = code_of(self.points, *self._looked_at().chosen)
-        self._send("model.py", "text/x-python", program.encode("utf-8"))
-
-    def _send_model(self) -> None:
-        outcome = self._looked_at().outcome
-        if outcome is None or outcome.model is None:
-            self.say("There is no model yet.", bad=True)
-            return
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.mm"
-            mm.save(outcome.model, path, about={"made by": "the lab"})
-            self._send("model.mm", "application/octet-stream", path.read_bytes())
-
-    def _make_link(self) -> None:
-        try:
-            self.link.value = link_of(self.points, [panel.chosen for panel in self._shown()])
-        except ValueError as error:
-            self.say(str(error), bad=True)
-
-
-COLUMNS = {
-    "row": ("point", 45), "class": ("class", 80), "alpha": ("α", 70), "margin": ("y·g", 70),
-    "slack": ("ξ", 60), "state": ("state", 100),
-}  # fmt: skip
-WORDS = ("row", "class", "state")
-
-
-def _table(outcome: Outcome, pair: str) -> Any:
-    """Return the KKT table of a support vector machine, None of another model."""
-    model, points = outcome.model, outcome.request.points
-    if not isinstance(model, (mm.SVC, mm.NuSVC, mm.LinearSVC)):
-        return None
-    pairs = _pairs(outcome)
-    task = pairs.index(pair) if pair in pairs else None
-    try:
-        return mm.diagnostics.support_table(model, points.X, points.labels, task=task)
-    except (ValueError, TypeError):  # classes that are told apart jointly, fits that were stopped
-        return None
-
-
-def _pairs(outcome: Outcome) -> list[str]:
-    """Return what the tasks of a machine of many classes are called."""
-    from ..summary import plane_names
-
-    if outcome.model is None or len(outcome.model.classes_) == 2:
-        return []
-    return plane_names(outcome.model)
-
 
 # In the page: the next click may come before the server would have answered.
 PEN = "for (const pen of pens) { pen.default_overrides = {label: String(cb_obj.active)} }"
 DARK = "document.documentElement.dataset.theme = cb_obj.active ? 'dark' : 'light'"
 PREFERS = "if (window.matchMedia('(prefers-color-scheme: dark)').matches) { dark.active = true }"
-LINK = """
-if (box.value.startsWith('?lab=')) {
-  const whole = window.location.origin + window.location.pathname + box.value
-  window.history.replaceState(null, '', box.value)
-  box.value = whole
-  if (navigator.clipboard) { navigator.clipboard.writeText(whole).catch(() => {}) }
-}
-"""
-DOWNLOAD = """
-const [name, kind, content] = parcel.value.split('|')
-if (content) {
-  const bytes = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0))
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([bytes], {type: kind}))
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
-}
-"""

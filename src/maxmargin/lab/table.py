@@ -1,0 +1,120 @@
+"""The table of points: α, margin, slack and KKT state of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from bokeh.models import (
+    ColumnDataSource,
+    CustomJS,
+    DataTable,
+    NumberFormatter,
+    Select,
+    StringFormatter,
+    TableColumn,
+)  # fmt: skip
+
+import maxmargin as mm
+
+from ..summary import plane_names
+from .drawing import Picture
+from .fitting import Outcome
+
+COLUMNS = {
+    "row": ("point", 45), "class": ("class", 80), "alpha": ("α", 70), "margin": ("y·g", 70),
+    "slack": ("ξ", 60), "state": ("state", 100),
+}  # fmt: skip
+WORDS = ("row", "class", "state")
+
+
+class PointTable:
+    """A row for each of the ``points``, selected together with it."""
+
+    def __init__(self, points: ColumnDataSource) -> None:
+        self.shown: tuple[Outcome, Picture, bool] | None = None
+        self.rows = ColumnDataSource(data={name: [] for name in COLUMNS}, name="rows")
+        number = NumberFormatter(format="0.[0000]")
+        self.grid = DataTable(
+            source=self.rows,
+            columns=[
+                TableColumn(field=name, title=title, width=width,
+                            formatter=StringFormatter() if name in WORDS else number)
+                for name, (title, width) in COLUMNS.items()
+            ],
+            index_position=None, height=320, sizing_mode="stretch_width", name="kkt",
+        )  # fmt: skip
+        for one, other in ((points, self.rows), (self.rows, points)):
+            link = CustomJS(args={"other": other.selected}, code=SELECT)
+            one.selected.js_on_change("indices", link)
+        self.task = Select(title="pair", options=[], visible=False, width=200)
+        self.task.on_change("value", lambda attr, old, new: self._fill())
+
+    def draw(self, outcome: Outcome, picture: Picture, *, at_end: bool) -> None:
+        """Show the points of a picture; in the end, what the model's own table says."""
+        self.shown = None  # the choice of a pair is ours
+        pairs = _pairs(outcome)
+        if self.task.options != pairs:
+            self.task.options, self.task.value = pairs, pairs[0] if pairs else ""
+            self.task.visible = bool(pairs)
+        self.shown = outcome, picture, at_end
+        self._fill()
+
+    def _fill(self) -> None:
+        if self.shown is None:
+            return
+        outcome, picture, at_end = self.shown
+        names = outcome.request.points.labels.tolist()
+        table = _table(outcome, self.task.value) if at_end else None
+        columns = _of_picture(picture) if table is None else _of_table(table, len(names))
+        blank = [float("nan")] * len(names)
+        self.rows.data = {
+            "row": list(range(1, len(names) + 1)), "class": names, "alpha": blank, "margin": blank,
+            "slack": blank, "state": [""] * len(names),
+        } | columns  # fmt: skip
+
+
+def _of_table(table: Any, n: int) -> dict[str, Any]:
+    """Return the columns of a table that may be on some of the points."""
+    columns = {}
+    for name in ("alpha", "margin", "slack", "state"):
+        values = np.full(n, "" if name == "state" else np.nan, dtype=object)
+        values[table.index] = getattr(table, name)
+        columns[name] = values.tolist()
+    return columns
+
+
+def _of_picture(picture: Picture) -> dict[str, Any]:
+    """Return the columns that a picture of a step knows."""
+    columns: dict[str, Any] = {}
+    if picture.alpha is not None:
+        columns["alpha"] = picture.alpha.tolist()
+    if picture.margins is not None:
+        columns["margin"] = picture.margins.tolist()
+        columns["state"] = ["wrong side" if m <= 0 else "" for m in picture.margins]
+        if picture.band:
+            columns["slack"] = np.maximum(1.0 - picture.margins, 0.0).tolist()
+    return columns
+
+
+def _table(outcome: Outcome, pair: str) -> Any:
+    """Return the KKT table of a support vector machine, None of another model."""
+    model, points = outcome.model, outcome.request.points
+    if not isinstance(model, (mm.SVC, mm.NuSVC, mm.LinearSVC)):
+        return None
+    pairs = _pairs(outcome)
+    task = pairs.index(pair) if pair in pairs else None
+    try:
+        return mm.diagnostics.support_table(model, points.X, points.labels, task=task)
+    except (ValueError, TypeError):  # classes that are told apart jointly, fits that were stopped
+        return None
+
+
+def _pairs(outcome: Outcome) -> list[str]:
+    """Return what the tasks of a machine of many classes are called."""
+    if outcome.model is None or len(outcome.model.classes_) == 2:
+        return []
+    return plane_names(outcome.model)
+
+
+SELECT = "if (other.indices.join() != cb_obj.indices.join()) { other.indices = cb_obj.indices }"
