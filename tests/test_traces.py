@@ -128,7 +128,7 @@ def test_dual_solvers(method, name):
 def test_primal_is_known_where_all_samples_are_looked_at(nu, options, monkeypatch):
     monkeypatch.setattr(decomposition, "MANY", 100)
     monkeypatch.setattr(decomposition, "FEW", 0.8)
-    X, y = dual.blobs(900, 3, 0, noise=0.2)
+    X, y = dual.blobs(400, 3, 0, noise=0.2)
     problem = MarginProblem.hinge(RBF(gamma=0.5), X, y, 10.0)
     if nu:
         problem = MarginProblem.nu(RBF(gamma=0.5), X, y, 0.1)
@@ -140,6 +140,10 @@ def test_primal_is_known_where_all_samples_are_looked_at(nu, options, monkeypatc
     assert (np.diff(trace.dual) >= -ROUNDING * np.abs(trace.dual).max()).all()
     assert known(trace.primal).any()
     assert known(trace.primal).all() != options.get("shrinking", True)
+    scores = problem.y * (problem.kernel(X) @ (problem.y * solution.alpha) + solution.b)
+    # All samples are counted, also those that the last steps did not look at.
+    assert abs(trace.errors[-1] - (scores <= 0).sum()) <= 2
+    assert trace.errors[len(trace) // 2 :].min() > 0.8 * (scores <= 0).sum()
 
 
 def test_active_set_knows_the_primal_of_whole_chunks_only():

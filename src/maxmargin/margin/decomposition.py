@@ -20,6 +20,7 @@ from threading import Event
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..certificate.margin import margin_unit, primal_value
 from ..lanes import aligned, square
@@ -159,6 +160,7 @@ class _Descent:
         self.working_set = _WorkingSet(options.working_set, problem, self.groups)
         self.parent: _Descent | None = None
         self.rows: Any = None
+        self.errors_held = 0
         self.tightened = 1.0
         self.steps = 0
         self.best, self.least, self.idle = np.inf, np.inf, 0
@@ -198,8 +200,9 @@ class _Descent:
         """Report a round; return whether a callback wants to stop."""
         # Among some of the samples the scores of all others, and so P, are not known.
         primal = self.gap() - self.value if self.parent is None else np.nan
+        errors = self.errors_held + int(self.wrong().sum())
         return self.progress.iteration(
-            self.value, self.errors(), self.violation, lambda: self.solution(None),
+            self.value, errors, self.violation, lambda: self.solution(None),
             primal=primal, dual=-self.value,
         )  # fmt: skip
 
@@ -260,6 +263,8 @@ class _Descent:
         part = copy(self)
         # Of all samples, also where this is itself among some of them.
         part.parent, part.rows = self, rows if self.rows is None else self.rows[rows]
+        wrong = self.wrong()
+        part.errors_held = self.errors_held + int(wrong.sum()) - int(wrong[rows].sum())
         part.problem = replace(
             self.problem,
             y=self.problem.y[rows],
@@ -396,11 +401,11 @@ class _Descent:
         self.turn_to(exact)
         return None
 
-    def errors(self) -> int:
-        """Return how many of the samples looked at are on the wrong side."""
+    def wrong(self) -> NDArray[np.bool_]:
+        """Return which of the samples looked at are on the wrong side."""
         y = self.problem.y
         excess = y * (self.f + self.problem.ridge * self.beta - self.bias())
-        return int(np.count_nonzero(excess >= self.problem.linear))
+        return np.asarray(excess >= self.problem.linear)
 
     def bias(self) -> float:
         """Return b: the mean of f over the free, as far as that serves all others to tol."""
