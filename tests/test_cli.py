@@ -26,6 +26,7 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 from sklearn.metrics import confusion_matrix
+from sklearn.pipeline import Pipeline
 
 import maxmargin as mm
 from maxmargin.cli import main, options
@@ -360,9 +361,16 @@ def test_wrong_parameters(here):
     bad(call(*fit, "--cv", 5, "--test", 0.2), "choose one", code=2)
     bad(call(*fit, "--out", "nowhere/m.mm"), "no such folder", code=2)
     bad(call(*fit, "--out", "."), "directory", code=2)
-    bad(call(*fit, "--C", -1), "'C' parameter", "-1.0")
-    bad(call(*fit, "--gamma", "wide"), "'gamma' parameter", "'wide'")
-    bad(call(*fit, "--model", "nusvc", "--nu", 2), "'nu' parameter")
+    bad(call(*fit, "--C", -1), "'C' parameter", "-1.0", code=2)
+    bad(call(*fit, "--gamma", "wide"), "'gamma' parameter", "'wide'", code=2)
+    bad(call(*fit, "--model", "nusvc", "--nu", 2), "'nu' parameter", code=2)
+    bad(call(*fit, "--C", 3, "--set", "C=5"), "C is given twice", code=2)
+    bad(call(*fit, "--kernel", "linear", "--gamma", 5), "--gamma is of kernel rbf", code=2)
+    bad(call(*fit, "--degree", 2), "--degree is of kernel poly, not rbf", code=2)
+    bad(call(*fit, "--words", "fruit"), "--words fruit", code=2)
+    bad(call(*fit, "--words", "mass_g", "--drop", "mass_g"), "--words mass_g", code=2)
+    bad(call(*fit, "--out", "-"), "standard output", code=2)
+    assert not Path("-").exists()
 
 
 def test_strict(here):
@@ -908,10 +916,11 @@ def test_inspect(models):
     text = good(run("inspect", "two.mm", cwd=models))
     model = mm.load("two.mm")
     for words in ("two.mm", "SVC", "C=inf", "apple, lemon", "mass_g, width_cm, height_cm",
-                  "lemon against apple", "two.csv: 60 of 60 rows", "target fruit",
-                  f"by maxmargin {mm.__version__}", str(model[-1].certificate_),
+                  "lemon against apple", "two.csv: 60 of 60 rows",
+                  f"maxmargin {mm.__version__}", str(model[-1].certificate_),
                   *(f"{v:.6g}" for v in model[-1].coef_[0])):  # fmt: skip
         assert words in text
+    assert re.search(r"target +fruit\n", text)
     record = json.loads(good(call("inspect", "two.mm", "--json")))
     assert_allclose(record["w"], model[-1].coef_)
     assert_allclose(record["b"], model[-1].intercept_)
@@ -1082,7 +1091,7 @@ def test_plots_that_cannot_be(models):
     bad(call("plot", *TWO, "--kind", "path"), "--features A B", code=2)
     bad(call("plot", "fruit.csv", "--target", "fruit", "--pair", "apple", "stone"), "pear", code=2)
     bad(call("plot", "fruit.mm", "fruit.csv", "--features", "mass_g", "colour"), "'colour'")
-    bad(call("plot", "fruit.mm", "fruit.csv", "--out", "a.xyz"), "xyz")
+    bad(call("plot", "fruit.mm", "fruit.csv", "--out", "a.xyz"), "no ending of a picture", code=2)
     bad(call("plot", "nowhere.mm", "fruit.csv"), "nowhere.mm", code=2)
     assert not list(models.glob("*.png"))
 
@@ -1182,11 +1191,11 @@ def signs(here):
 def test_libsvm_there_and_back(here, signs):
     good(call("fit", "d.svm", "--no-scale", "--gamma", 0.01, "--C", 5, "--out", "d.mm"))
     done = run("convert", "d.mm", "--to", "libsvm", cwd=here)
-    assert "d.libsvm" in good(done)
-    assert (here / "d.libsvm").read_text().startswith("svm_type c_svc\n")
-    good(call("convert", "d.libsvm", "--to", "maxmargin", "--out", "again.mm"))
+    assert "d.model" in good(done)
+    assert (here / "d.model").read_text().startswith("svm_type c_svc\n")
+    good(call("convert", "d.model", "--to", "maxmargin", "--out", "again.mm"))
     expected = scores_of("d.mm", "d.csv")
-    for name in ("d.libsvm", "again.mm"):
+    for name in ("d.model", "again.mm"):
         found = scores_of(name, "d.csv")
         assert found[0] == expected[0]
         assert_allclose(found[1], expected[1], rtol=1e-9)
@@ -1200,7 +1209,7 @@ def test_libsvm_there_and_back(here, signs):
 def test_models_of_libsvm_on_the_data_of_libsvm(here, signs, command):
     good(call("fit", "d.svm", "--no-scale", "--gamma", 0.01, "--C", 5, "--out", "d.mm"))
     good(call("convert", "d.mm", "--to", "libsvm"))
-    good(call(command, "d.libsvm", "d.svm"))
+    good(call(command, "d.model", "d.svm"))
 
 
 @pytest.mark.parametrize("name", ["perceptron", "linear-svc", "kernel-perceptron", "svc"])
@@ -1281,7 +1290,10 @@ def test_conversions_that_cannot_be(models):
     good(call("fit", "fruit.csv", "--target", "fruit", "--model", "kernel-perceptron", "--out",
               "k.mm"))  # fmt: skip
     bad(run("convert", "k.mm", "--to", "libsvm", cwd=models), "LIBSVM", "KernelPerceptron")
-    assert not (models / "k.libsvm").exists()
+    assert not (models / "k.model").exists()
+    (models / "k.json").write_text("mine")
+    bad(call("convert", "k.mm", "--to", "json"), "k.json is there already", code=2)
+    assert (models / "k.json").read_text() == "mine"
     bad(call("convert", "fruit.mm", "--to", "maxmargin"), "would replace fruit.mm", code=2)
     bad(call("convert", "fruit.mm", "--to", "maxmargin", "--out", "./fruit.mm"), code=2)
     bad(call("convert", "fruit.csv", "--to", "json"), "fruit.csv")
@@ -1465,3 +1477,126 @@ def test_float32_goes_with_words(here):
     (here / "d.csv").write_text(f"a,w,y\n{rows}")
     good(call("fit", "d.csv", "--target", "y", "--float32", "--out", "m.mm"))
     assert mm.load("m.mm")[-1].support_vectors_.dtype == np.float32
+
+
+def test_more_options_that_change_nothing(models):
+    model = ("plot", "fruit.mm", "--kind", "convergence")
+    bad(call(*model, "--target", "fruit"), "--target is for data", code=2)
+    bad(call(*model, "--no-header"), "--no-header is for data", code=2)
+    data = ("plot", "fruit.csv", "--target", "fruit")
+    bad(call(*data, "--kind", "gram", "--seed", 3), "--seed is for figures", code=2)
+    bad(call(*data, "--kind", "animation", "--dpi", 50), "--dpi is not for", code=2)
+
+
+def test_nothing_is_trained_for_a_picture_that_cannot_be(here):
+    done = call("compare", "fruit.csv", "--target", "fruit", "--picture", "out.xyz")
+    bad(done, "out.xyz: no ending of a picture", code=2)
+    for limit in (0, -1):
+        done = call("compare", "fruit.csv", "--target", "fruit", "--time-limit", limit)
+        bad(done, "--time-limit", code=2)
+
+
+def test_negative_numbers_of_weights(models):
+    bad(call("inspect", "fruit.mm", "--weights", -1), "--weights", code=2)
+
+
+# Labels ------------------------------------------------------------------------------------------
+
+
+def test_labels_are_the_same_by_value(here):
+    X, y = mm.datasets.load_six_points(return_X_y=True)
+    rows = "".join(f"{a},{b},{int(label)}\n" for (a, b), label in zip(X, y, strict=True))
+    (here / "six.csv").write_text("a,b,y\n" + rows)
+    mm.save(mm.SVC(kernel="linear", C=10).fit(X, y.astype(float)), "float.mm")
+    record = json.loads(good(call("evaluate", "float.mm", "six.csv", "--target", "y", "--json")))
+    assert record["errors"] == 0
+    assert record["unknown_classes"] == []
+    truths = y > 0
+    mm.save(mm.SVC(kernel="linear", C=10).fit(X, truths), "bool.mm")
+    frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": truths})
+    frame.write_parquet(here / "six.parquet")
+    frame.write_csv(here / "truths.csv")
+    for name in ("six.parquet", "truths.csv"):
+        record = json.loads(good(call("evaluate", "bool.mm", name, "--target", "y", "--json")))
+        assert record["errors"] == 0, name
+
+
+def test_labels_between_classes_are_no_classes(here):
+    X, y = mm.datasets.load_six_points(return_X_y=True)
+    mm.save(mm.SVC(kernel="linear", C=10).fit(X, (y > 0).astype(int)), "m.mm")
+    rows = "".join(f"{a},{b},{(v > 0) + 0.7}\n" for (a, b), v in zip(X, y, strict=True))
+    (here / "between.csv").write_text("a,b,y\n" + rows)
+    record = json.loads(good(call("evaluate", "m.mm", "between.csv", "--target", "y", "--json")))
+    assert record["errors"] == 6
+    assert record["unknown_classes"] == ["0.7", "1.7"]
+
+
+# What a model file says of its training --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"data": {"source": "a", "target": "y", "classes": [0, 1], "rows": 3, "columns": 2}},
+        {"data": {"source": "a", "target": "y", "classes": {"u": 1}, "rows": 3, "columns": 2}},
+        {"data": "words", "date": None},
+    ],
+)
+def test_facts_that_others_wrote(here, about):
+    X, y = mm.datasets.load_six_points(return_X_y=True)
+    model = mm.SVC(kernel="linear", C=10).fit(X, y)
+    mm.save(model, "m.mm", about=about)
+    assert "data" in good(call("inspect", "m.mm"))
+    rows = "".join(f"{a},{b},{label}\n" for (a, b), label in zip(X, y, strict=True))
+    (here / "six.csv").write_text("a,b,y\n" + rows)
+    good(call("report", "m.mm", "six.csv", "--target", "y"))
+
+
+def test_a_step_that_does_nothing(here):
+    X, y = mm.datasets.load_six_points(return_X_y=True)
+    model = Pipeline([("same", "passthrough"), ("model", mm.SVC(kernel="linear", C=10))])
+    mm.save(model.fit(X, y), "m.mm")
+    np.savez(here / "six.npz", X=X)
+    labels = [row["label"] for row in table(good(call("predict", "m.mm", "six.npz")))]
+    assert labels == [str(label) for label in y]
+
+
+# Features counted from 0 -------------------------------------------------------------------------
+
+
+def test_features_counted_from_zero(here):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 1] > 0, 1, -1)
+
+    def text(columns):
+        lines = [
+            f"{label} " + " ".join(f"{k}:{row[k]:.6f}" for k in columns)
+            for row, label in zip(X, y, strict=True)
+        ]
+        return "\n".join(lines) + "\n"
+
+    (here / "zero.svm").write_text(text([0, 1, 2]))
+    (here / "new.svm").write_text(text([1, 2]))  # feature 0 happens to be absent
+    good(call("fit", "zero.svm", "--model", "linear-svc", "--C", 100, "--out", "zero.mm"))
+    good(call("convert", "zero.mm", "--to", "maxmargin", "--out", "again.mm"))
+    wrong = [
+        json.loads(good(call("evaluate", name, "new.svm", "--json")))["errors"]
+        for name in ("zero.mm", "again.mm")
+    ]
+    assert wrong[0] == wrong[1] < 5
+    assert mm.persistence.about("again.mm") == mm.persistence.about("zero.mm")
+    done = call("convert", "zero.mm", "--to", "libsvm")
+    assert "counted from 1" in done.err
+    given = ("evaluate", "zero.model", "new.svm", "--json")
+    assert json.loads(good(call(*given, "--first-index", 0)))["errors"] == wrong[0]
+    assert json.loads(good(call(*given)))["errors"] > 5
+
+
+# Where answers go ------------------------------------------------------------------------------
+
+
+def test_answers_go_to_a_device(models):
+    done = run("predict", "fruit.mm", "fruit.csv", "--out", "/dev/stdout", cwd=models)
+    assert good(done).startswith("label,")
+    assert "150 rows labelled" in done.out

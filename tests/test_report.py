@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import maxmargin as mm
 from maxmargin import report
 from maxmargin.estimators.registry import MODELS
-from maxmargin.summary import summarize
+from maxmargin.summary import as_drawn, summarize
 
 EVIL = "<script>alert(1)</script>"
 NAMES = ["a&b", "<i>c</i>", "\"quoted\" 'too'"]
@@ -220,3 +220,47 @@ def test_write_replaces_the_whole_file(tmp_path):
     report.write("ü – neu", path)
     assert path.read_text(encoding="utf-8") == "ü – neu"
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+
+
+def axes_of(model, X, y, monkeypatch):
+    """Return what is written along the axes of the first figure, and its limits."""
+    shown = []
+    drawn = report._drawn
+
+    def watched(display):
+        ax = display.figure_.axes[0]
+        shown.append((ax.get_xlabel(), ax.get_ylabel(), ax.get_xlim()))
+        return drawn(display)
+
+    monkeypatch.setattr(report, "_drawn", watched)
+    return report.render(model, X, y), shown[0]
+
+
+def test_two_columns_are_drawn_in_their_own_units(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"mass": rng.normal(3000, 900, 60), "width": rng.normal(0, 1e-3, 60)})
+    y = np.where(X["mass"] > 3000, "heavy", "light")
+    model = make_pipeline(mm.ColumnEncoder(), mm.SVC(kernel="linear")).fit(X, y)
+    _, (across, up, (left, right)) = axes_of(model, X, y, monkeypatch)
+    assert (across, up) == ("mass", "width")
+    assert left < X["mass"].min() < X["mass"].max() < right
+
+
+def test_features_that_were_scaled_say_so(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 3)) * [1e3, 1, 1e-3], columns=["mass", "width", "age"])
+    y = np.where(X["mass"] > 0, "heavy", "light")
+    model = make_pipeline(mm.ColumnEncoder(), mm.SVC(kernel="linear")).fit(X, y)
+    page, _ = axes_of(model, X, y, monkeypatch)
+    assert "x after ColumnEncoder" in page
+    drawn = as_drawn(model, X)
+    assert list(drawn.labels) == ["mass (scaled)", "width (scaled)", "age (scaled)"]
+    assert list(drawn.names) == ["mass", "width", "age"]
+
+
+def test_a_perceptron_has_no_support_vectors_to_draw():
+    X, y = mm.datasets.load_six_points(return_X_y=True)
+    page = report.render(mm.Perceptron().fit(X, y), X, y)
+    assert "<h2>Margins</h2>" in page
+    assert "<h2>Support vectors</h2>" not in page
+    assert "Not drawn" not in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -15,7 +16,8 @@ from sklearn.pipeline import Pipeline
 
 from . import __version__, plots
 from .persistence.writing import write_bytes
-from .summary import Summary, confusion, machine_of, planes, summarize
+from .plots.model import MACHINES
+from .summary import Summary, as_drawn, confusion, machine_of, planes, summarize, training_facts
 
 # Weights that a person reads.
 WEIGHTS = 30
@@ -72,8 +74,9 @@ def render(
         ),
         weights=_weights(model, found),
         facts=_facts(found),
-        training=_training(about or {}),
-        figures=list(_figures(model, X, y, list(found.features[:MANY]))),
+        training=training_facts(about or {}),
+        prepared=_prepared(model),
+        figures=list(_figures(model, X, y)),
     )
 
 
@@ -97,26 +100,6 @@ def _facts(found: Summary) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts if value is not None]
 
 
-def _training(about: dict[str, Any]) -> list[tuple[str, str]]:
-    data = about.get("data")
-    if not isinstance(data, dict) or not {"source", "rows", "columns", "classes"} <= set(data):
-        return [(str(name), str(value)) for name, value in about.items()]
-    facts = [
-        ("file", str(data["source"])),
-        ("rows", str(about.get("training_rows", data["rows"]))),
-        ("columns", str(data["columns"])),
-        ("classes", ", ".join(f"{c} ({n})" for c, n in data["classes"].items())),
-        ("date", str(about.get("date", ""))),
-        ("training error", f"{100 * about['training_error']:.2f} %"),
-    ]
-    if "test" in about:
-        test = about["test"]
-        facts.append(("test error", f"{100 * test['error']:.2f} % of {test['rows']} rows"))
-    if "cv" in about:
-        facts.append(("cross-validation", f"{100 * about['cv']['error']:.2f} %"))
-    return facts
-
-
 def _weights(model: Any, found: Summary) -> list[tuple[str, list[float]]]:
     """Return the largest weights of a linear model, a number a plane, and its biases at the end."""
     linear = planes(model)
@@ -127,21 +110,30 @@ def _weights(model: Any, found: Summary) -> list[tuple[str, list[float]]]:
     return [*((found.features[k], w[:, k].tolist()) for k in largest), ("b", b.tolist())]
 
 
-def _figures(model: Any, X: Any, y: Any, names: list[str]) -> Iterator[Figure]:
+def _prepared(model: Any) -> str:
+    """Return what makes the features of the classifier out of the columns."""
+    steps = model[:-1] if isinstance(model, Pipeline) else ()
+    return ", ".join(type(step).__name__ for step in steps)
+
+
+def _figures(model: Any, X: Any, y: Any) -> Iterator[Figure]:
     """Yield the figures that can be drawn of this model on these rows."""
-    clf, features = machine_of(model), X
-    if isinstance(model, Pipeline):
-        features = model[:-1].transform(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about rows whose names went into the figure
+        drawn = as_drawn(model, X)
+    clf, rows, names = drawn.model, drawn.X, list(drawn.labels[:MANY])
     wanted: list[tuple[str, str, Callable[[], Any]]] = [
         ("The boundary", "Regions, the plane or surface g = 0, the band |g| ≤ 1, support vectors.",
-         lambda: plots.boundary(clf, features, y, feature_names=names)),
+         lambda: plots.boundary(clf, rows, y, feature_names=names)),
         ("Margins", "How far the rows are on their side: y·g, errors below 0, slack below 1.",
-         lambda: plots.margins(clf, features, y)),
+         lambda: plots.margins(clf, rows, y)),
         ("Convergence", "What the algorithm had reached after each step.",
-         lambda: plots.convergence(clf)),
+         lambda: plots.convergence(machine_of(model))),
         ("Support vectors", "α against y·g: the conditions of optimality, row by row.",
-         lambda: plots.support(clf, features, y, task=0)),
+         lambda: plots.support(clf, rows, y, task=0)),
     ]  # fmt: skip
+    if not isinstance(machine_of(model), MACHINES):
+        wanted.pop()  # the others have no α to show
     for title, caption, draw in wanted:
         try:
             yield Figure(title, caption, _drawn(draw()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .diagnostics import margin_report
 from .multiclass import OneVsOne
+from .persistence.files import OURS
 from .samples import Floats
 
 # Support vectors up to which ‖w‖ is summed up over all pairs of them.
@@ -131,6 +132,41 @@ def feature_names(model: Any) -> Sequence[str]:
     return [str(name) for name in names]
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A model and rows as figures show them, with names of features and what axes call them."""
+
+    model: Any
+    X: Any
+    names: Sequence[str]
+    labels: Sequence[str]
+
+
+def as_drawn(model: Any, X: Any) -> Drawn:
+    """Return what figures show of a model on some rows.
+
+    Two columns of numbers are drawn in their own units, through the whole pipeline; otherwise
+    figures are in the features of the classifier itself, and axes say which are scaled.
+    """
+    names = feature_names(model)
+    if not isinstance(model, Pipeline) or len(model) == 1:
+        return Drawn(machine_of(model), X, names, names)
+    if X.shape[1] == 2 and not sparse.issparse(X):
+        rows = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+        if rows.dtype.kind in "fiub":
+            names = [str(name) for name in getattr(model, "feature_names_in_", Numbered(2))]
+            return Drawn(model, rows, names, names)
+    return Drawn(machine_of(model), model[:-1].transform(X), names, _labels(model, names))
+
+
+def _labels(model: Pipeline, names: Sequence[str]) -> Sequence[str]:
+    scale = getattr(model[-2], "scale_", None)
+    if scale is None or isinstance(names, Numbered):
+        return names
+    pairs = zip(names, scale, strict=True)
+    return [f"{name} (scaled)" if factor != 1 else name for name, factor in pairs]
+
+
 class Numbered(Sequence[str]):
     """x0, x1, … for features without names, of which there may be millions: made when asked for.
 
@@ -205,6 +241,42 @@ def _same(a: Any, b: Any) -> bool:
         return type(a) is type(b) and bool(np.all(a == b))
     except (TypeError, ValueError):
         return False
+
+
+def training_facts(about: Mapping[str, Any]) -> dict[str, str]:
+    """Return in words what a model file says of its training, whoever wrote it."""
+    try:
+        return _facts_of_fit(about)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return {str(name): str(fact) for name, fact in about.items() if name not in OURS}
+
+
+def _facts_of_fit(about: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the command line writes."""
+    data = about["data"]
+    rows, classes = about.get("training_rows", data["rows"]), data["classes"].items()
+    facts = {
+        "trained on": f"{data['source']}: {rows} of {data['rows']} rows, {data['columns']} columns",
+        "target": str(data["target"] or "in front"),
+        "rows of classes": _some([f"{label} ({count})" for label, count in classes]),
+        "training error": f"{100 * about['training_error']:.2f} %",
+    }
+    if "test" in about:
+        test = about["test"]
+        facts["test error"] = f"{100 * test['error']:.2f} % of {test['rows']} rows"
+    if "cv" in about:
+        facts["cross-validation"] = f"{100 * about['cv']['error']:.2f} %"
+    if "seconds" in about:
+        facts["time"] = f"{about['seconds']:.3g} s"
+    if "date" in about:
+        facts["date"] = str(about["date"])
+    if "maxmargin_version" in about:
+        facts["written by"] = f"maxmargin {about['maxmargin_version']}"
+    return facts
+
+
+def _some(words: list[str]) -> str:
+    return ", ".join(words[:12]) + (", …" if len(words) > 12 else "")
 
 
 def confusion(classes: Any, pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from . import console, options
-from .tables import check_out, load_model
+from .tables import check_out, facts_of, load_model, own_facts, training_of
 
-SUFFIXES = {"libsvm": ".libsvm", "onnx": ".onnx", "json": ".json", "maxmargin": ".mm"}
+# LIBSVM's models end in .model; .libsvm is what its data are often called.
+SUFFIXES = {"libsvm": ".model", "onnx": ".onnx", "json": ".json", "maxmargin": ".mm"}
 
 
 @click.command()
@@ -25,7 +28,7 @@ def convert(model_file: str, to: str, out: str | None) -> None:
     \b
     Examples:
       maxmargin convert fruit.mm --to onnx
-      maxmargin convert heart.mm --to libsvm --out heart.model
+      maxmargin convert heart.mm --to libsvm
       maxmargin convert heart.model --to maxmargin --out heart.mm
     """
     from .. import persistence
@@ -34,14 +37,19 @@ def convert(model_file: str, to: str, out: str | None) -> None:
     model = load_model(model_file)
     path = out or str(Path(model_file).with_suffix(SUFFIXES[to]))
     check_out(path, model_file)
-    write = {
+    if out is None and Path(path).exists():
+        raise click.UsageError(f"{path} is there already: name a file by --out.")
+    about = facts_of(model_file)
+    writers: dict[str, Callable[[Any, str], None]] = {
         "libsvm": persistence.save_libsvm,
         "onnx": persistence.save_onnx,
         "json": persistence.save_json,
-        "maxmargin": persistence.save,
-    }[to]
+        "maxmargin": partial(persistence.save, about=own_facts(about)),
+    }
     with console.collected_warnings() as warned:
-        write(model, path)
+        writers[to](model, path)
+    if to == "libsvm" and training_of(about).get("first_index") == 0:
+        warned.append("features are counted from 1 here, from 0 in the data it was fitted to.")
     for message in warned:
         console.note(f"warning: {message}")
     click.echo(f"{type(machine_of(model)).__name__} written as {to}: {path}")

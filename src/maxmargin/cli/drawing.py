@@ -24,6 +24,7 @@ from .tables import (
 OF_MODELS = ("boundary", "margins", "support", "convergence")
 OF_DATA = ("separability", "gram", "path", "animation")
 TWO_FEATURES = ("boundary", *OF_DATA)
+READING = ("format", "separator", "no_header", "first_index")
 PREPARING = ("drop", "words", "no_scale", "impute", "float32")
 
 
@@ -33,7 +34,7 @@ PREPARING = ("drop", "words", "no_scale", "impute", "float32")
 @click.option("--kind", type=click.Choice([*OF_MODELS, *OF_DATA]),
               help="By default boundary of a model, separability of data.")  # fmt: skip
 @click.option("--out", type=click.Path(dir_okay=False),
-              help="PNG, SVG, PDF; GIF, HTML of an animation. By default KIND.png.")  # fmt: skip
+              help="PNG, SVG, PDF; an animation: GIF, HTML. By default KIND.png/gif.")  # fmt: skip
 @click.option("--features", nargs=2, metavar="A B", help="The two features of a boundary.")
 @click.option("--pair", nargs=2, metavar="A B", help="Only these two of the classes.")
 @click.option("--model", "name", type=click.Choice(options.MODEL_NAMES),
@@ -68,14 +69,15 @@ def plot(
     reading, of_model = Reading(target, **given), is_model(source)
     kind = kind or ("boundary" if of_model or name else "separability")
     _refuse_what_changes_nothing(kind, source, of_model)
+    out = out or f"{kind}.{'gif' if kind == 'animation' else 'png'}"
+    endings = options.FILMS if kind == "animation" else options.PICTURES
+    check_out(out, source, *([data] if data else []), endings=endings)
     if of_model:
         subject = _saved(source, data, reading, kind)
     elif data is not None:
         raise click.UsageError(f"{source} is data, not a model: name one of the two files.")
     else:
         subject = _of_data(source, reading, kind, pair, features, name, given_model, settings, seed)
-    out = out or f"{kind}.{'gif' if kind == 'animation' else 'png'}"
-    check_out(out, source, *([data] if data else []))
     _draw(kind, subject, features, pair, out, dpi, given_model["kernel"])
     click.echo(f"{kind}: {out}")
 
@@ -88,8 +90,11 @@ def _refuse_what_changes_nothing(kind: str, source: str, of_model: bool) -> None
         _refuse(() if kind == "support" else ("pair",), f"is for support and data, not for {kind}.")
     elif kind in ("separability", "gram"):
         unused = [key for key in fitting if (kind, key) != ("gram", "kernel")]
-        _refuse(unused, f"is for figures of a model, not for {kind}.")
+        _refuse([*unused, "seed"], f"is for figures of a model, not for {kind}.")
     _refuse(() if kind in TWO_FEATURES else ("features",), f"is not for {kind}.")
+    _refuse(("dpi",) if kind == "animation" else (), f"is not for {kind}.")
+    if of_model and kind == "convergence":
+        _refuse(("target", *READING), f"is for data, of which {kind} draws none.")
 
 
 def _refuse(names: Sequence[str], why: str) -> None:
@@ -109,6 +114,7 @@ class Subject:
     y: Any
     names: Sequence[str]
     model: Any = None
+    labels: Sequence[str] | None = None
 
 
 def is_model(path: str) -> bool:
@@ -163,22 +169,12 @@ def _listed(labels: Any) -> str:
 
 
 def features_of(model: Any, X: Any, y: Any) -> Subject:
-    """Return the rows as they look to a figure.
+    """Return the rows as they look to a figure."""
+    from ..summary import as_drawn
 
-    Two columns of numbers are drawn in their own units, through the whole pipeline; of more the
-    figure is made in the features of the classifier itself.
-    """
-    from ..summary import feature_names, machine_of
-
-    encoder = getattr(model, "named_steps", {}).get("columns")
-    if encoder is None:
-        return Subject(X, y, feature_names(model), model)
     with console.collected_warnings():
-        if encoder.n_features_out_ == 2 and all(c is None for c in encoder.categories_):
-            rows = X.to_numpy() if hasattr(X, "to_numpy") else X
-            names = getattr(encoder, "feature_names_in_", ["x0", "x1"])
-            return Subject(rows, y, [str(n) for n in names], model)
-        return Subject(encoder.transform(X), y, feature_names(model), machine_of(model))
+        drawn = as_drawn(model, X)
+    return Subject(drawn.X, y, drawn.names, drawn.model, drawn.labels)
 
 
 def _of_data(
@@ -241,9 +237,10 @@ def _draw(
         with console.collected_warnings(), console.progress("drawing"):
             plots.animate(model, X, y, out, feature_names=subject.names)
         return
+    places = features and [_place(name, list(subject.names), "the model") for name in features]
     figures: dict[str, Callable[[], Any]] = {
         "boundary": lambda: plots.boundary(
-            model, X, y, features=features, feature_names=subject.names
+            model, X, y, features=places, feature_names=subject.labels
         ),
         "margins": lambda: plots.margins(model, X, y),
         "support": lambda: _support(subject, pair),

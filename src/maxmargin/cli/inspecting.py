@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from . import console, options
-from .tables import Reading, facts_of, load_model, training_of
+from .tables import Reading, facts_of, load_model
 
 # Weights and rows that a person reads before scrolling back.
 SHOWN = 20
@@ -18,7 +18,7 @@ PLANES = 6
 
 @click.command("inspect")
 @click.argument("model_file", metavar="MODEL")
-@click.option("--weights", "n_weights", type=int, default=SHOWN, show_default=True,
+@click.option("--weights", "n_weights", type=click.IntRange(0), default=SHOWN, show_default=True,
               help="How many of the largest weights of each plane to show.")  # fmt: skip
 @options.as_json
 def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
@@ -29,7 +29,7 @@ def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
       maxmargin inspect fruit.mm
       maxmargin inspect fruit.mm --json | python -m json.tool
     """
-    from ..summary import planes, summarize
+    from ..summary import planes, summarize, training_facts
 
     model, about = load_model(model_file), facts_of(model_file)
     found, linear = summarize(model), planes(model)
@@ -55,7 +55,7 @@ def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
             "ended": found.status and console.steps(found.status, found.n_iter),
             "certificate": found.certificate or "none: trained by another program",
             **_preparation(model),
-            **_training(about),
+            **training_facts(about),
         },
     )
     if linear is not None:
@@ -77,28 +77,6 @@ def _preparation(model: Any) -> dict[str, str]:
     how += [f"{words} columns of words as 0/1"] if words else []
     how += ["missing values filled"] if encoder.impute else []
     return {"preparation": ", ".join(how)}
-
-
-def _training(about: dict[str, Any]) -> dict[str, str]:
-    data = training_of(about)
-    if not data:
-        own = ("maxmargin_version", "sklearn_version", "format_version")
-        return {str(k): str(v) for k, v in about.items() if k not in own}
-    classes = ", ".join(f"{c} ({n})" for c, n in list(data["classes"].items())[:12])
-    rows = f"{about['training_rows']} of {data['rows']} rows, {data['columns']} columns"
-    facts = {
-        "trained on": f"{data['source']}: {rows}, target {data['target'] or 'in front'}: {classes}",
-        "trained": f"{about['date']}, in {console.seconds(about['seconds'])}, by maxmargin "
-        f"{about['maxmargin_version']}",
-        "training error": console.percent(about["training_error"]),
-    }
-    if "test" in about:
-        facts["test error"] = (
-            f"{console.percent(about['test']['error'])} of {about['test']['rows']}"
-        )
-    if "cv" in about:
-        facts["cross-validation"] = f"{console.percent(about['cv']['error'])}"
-    return facts
 
 
 def _print_planes(planes: list[str], features: Any, w: Any, b: Any, n_weights: int) -> None:
@@ -132,8 +110,9 @@ def separable(
     """Decide with a proof whether a plane separates the classes of DATA, pair by pair.
 
     Either there is a plane, given with its margin, or the convex hulls of the two classes share a
-    point, given as a combination of rows. Features are centred and scaled, which changes nothing
-    but the unit of the margin: --no-scale keeps the unit of the file.
+    point, given as a combination of rows. Features are centred and scaled, each by its own
+    factor, which changes the margin and the widest plane, never the verdict: --no-scale keeps the
+    units of the file.
 
     \b
     Examples:

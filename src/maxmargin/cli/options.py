@@ -18,6 +18,10 @@ MODEL_NAMES = (
     "relaxation", "lms", "pseudoinverse", "fisher", "ho-kashyap",
 )  # fmt: skip
 
+# What matplotlib writes, and what an animation can be.
+PICTURES = ("png", "svg", "pdf", "jpg", "jpeg", "webp", "tif", "tiff", "eps", "ps")
+FILMS = ("gif", "html")
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 target = click.option(
     "--target", metavar="COL", help="Column of labels, by name or place (-1: the last)."
@@ -51,6 +55,11 @@ reading = several(
         "--separator", metavar="CHAR", callback=_one_character, help="Of a CSV file, such as ';'."
     ),
     click.option("--no-header", is_flag=True, help="The first line of a CSV file is data."),
+    click.option(
+        "--first-index",
+        type=click.IntRange(0, 1),
+        help="Number of the first feature in svmlight text, if the file does not show.",
+    ),
 )
 preparing = several(
     click.option("--drop", multiple=True, metavar="COL", help="Leave a column out; repeat."),
@@ -93,6 +102,11 @@ MODELLING = (
 )  # fmt: skip
 
 
+OF_KERNELS = {
+    "gamma": ("rbf", "poly", "sigmoid"), "degree": ("poly",), "coef0": ("poly", "sigmoid"),
+}  # fmt: skip
+
+
 def make_model(name: str, given: dict[str, Any], settings: Sequence[str], seed: int) -> Any:
     """Return the estimator with the options that were given; one that it lacks is refused."""
     from ..estimators.registry import MODELS
@@ -106,14 +120,29 @@ def make_model(name: str, given: dict[str, Any], settings: Sequence[str], seed: 
         key, equals, text = setting.partition("=")
         if not equals:
             raise click.UsageError(f"--set {setting}: write NAME=VALUE.")
+        if key in options:
+            raise click.UsageError(f"{key} is given twice.")
         options[key] = _value(text)
     for key in options:
         if key not in known or key in ("callback", "verbose"):
             names = ", ".join(k for k in known if k not in ("callback", "verbose"))
             raise click.UsageError(f"{name} has no parameter {key!r}; it has {names}.")
+    _refuse_of_other_kernels(options, options.get("kernel", known.get("kernel")))
     if "random_state" in known:
         options.setdefault("random_state", seed)
-    return model.set_params(**options)
+    model.set_params(**options)
+    try:
+        model._validate_params()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    return model
+
+
+def _refuse_of_other_kernels(options: dict[str, Any], kernel: Any) -> None:
+    """Refuse parameters that this kernel does not have."""
+    for name, kernels in OF_KERNELS.items():
+        if name in options and kernel not in kernels:
+            raise click.UsageError(f"--{name} is of kernel {' or '.join(kernels)}, not {kernel}.")
 
 
 def _value(text: str) -> Any:

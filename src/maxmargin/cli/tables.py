@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ class Reading:
     format: str | None = None
     separator: str | None = None
     no_header: bool = False
+    first_index: int | None = None
     drop: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     no_scale: bool = False
@@ -31,6 +33,8 @@ class Reading:
         """Read a file to learn from; missing values are refused unless they are filled."""
         from .. import files
 
+        for name in set(self.words) & {*self.drop, self.target}:
+            raise click.UsageError(f"--words {name}: is left out, or the target.")
         with progress(f"reading {data}"):
             table = files.read(
                 data,
@@ -40,6 +44,7 @@ class Reading:
                 header=not self.no_header,
                 drop=self.drop,
                 words=self.words,
+                first_index=self.first_index,
                 dtype="float32" if self.float32 else "float64",
             )
         table.labels_to_learn()
@@ -67,10 +72,15 @@ def refuse(table: Any, counts: dict[str, int], what: str, remedy: str) -> None:
     )
 
 
-def check_out(out: str | None, *inputs: str) -> None:
-    """Refuse to write where nothing can be, or over what was read."""
-    if out is None or out == "-":
+def check_out(out: str | None, *inputs: str, endings: Collection[str] = ()) -> None:
+    """Refuse to write where nothing can be, over what was read, or what cannot be written."""
+    if out is None:
         return
+    if out == "-":
+        raise click.UsageError("- is no file: this cannot go to standard output.")
+    ending = Path(out).suffix.lower().lstrip(".")
+    if endings and ending not in endings:
+        raise click.UsageError(f"{out}: no ending of a picture; take {', '.join(sorted(endings))}.")
     path = Path(out)
     if not path.absolute().parent.is_dir():
         raise click.UsageError(f"{out}: there is no such folder to write to.")
@@ -183,10 +193,23 @@ def facts_of(path: str) -> dict[str, Any]:
     return {} if is_libsvm(path) else persistence.about(path)
 
 
+def own_facts(about: dict[str, Any]) -> dict[str, Any]:
+    """Return what the one who saved a model said of it, without what is added by itself."""
+    from ..persistence.files import OURS
+
+    return {name: fact for name, fact in about.items() if name not in OURS}
+
+
 def training_of(about: dict[str, Any]) -> dict[str, Any]:
     """Return what ``fit`` wrote of the data; nothing where somebody else wrote something else."""
     data = about.get("data")
     return data if isinstance(data, dict) and {"source", "target", "classes"} <= set(data) else {}
+
+
+def _n_features(model: Any) -> int:
+    """Return the columns that a model takes: of its first step that counted them."""
+    steps = [step for _, step in getattr(model, "steps", [("", model)])]
+    return next(int(step.n_features_in_) for step in steps if hasattr(step, "n_features_in_"))
 
 
 @dataclass(frozen=True)
@@ -200,6 +223,7 @@ class Rows:
     format: str | None = None
     separator: str | None = None
     no_header: bool = False
+    first_index: int | None = None
 
     def parts(self, *, labelled: bool) -> Iterator[Any]:
         """Yield tables of rows; values that the model has no answer for are refused."""
@@ -221,8 +245,8 @@ class Rows:
             format=self.format,
             separator=self.separator,
             header=not self.no_header,
-            n_features=int(self.model.n_features_in_),
-            first_index=learnt.get("first_index"),
+            n_features=_n_features(self.model),
+            first_index=learnt.get("first_index") if self.first_index is None else self.first_index,
         ):
             if encoder is None or not encoder.impute:
                 refuse(part, part.missing(), "missing", "the model was fitted without --impute")
@@ -236,16 +260,19 @@ def labels_of(model: Any, y: Any) -> Any:
 
     from ..summary import machine_of
 
-    known = {str(label): label for label in machine_of(model).classes_.tolist()}
-
-    def meant(label: Any) -> Any:
-        word = str(label)
-        if word not in known:
-            try:
-                word = str(int(float(word)))
-            except (ValueError, OverflowError):
-                return label
-        return known.get(word, label)
-
-    meanings = {label: meant(label) for label in np.unique(y).tolist()}
+    classes = machine_of(model).classes_.tolist()
+    exactly = {str(label): label for label in classes}
+    by_value = {_value(label): label for label in classes}
+    meanings = {
+        label: exactly.get(str(label), by_value.get(_value(label), label))
+        for label in np.unique(y).tolist()
+    }
     return np.array([meanings[label] for label in y.tolist()], dtype=object)
+
+
+def _value(label: Any) -> Any:
+    """Return the number that a label is, true and false included; else the label as a word."""
+    word = str(label)
+    if re.fullmatch(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]*)?", word):
+        return float(word)
+    return {"true": 1.0, "false": 0.0}.get(word.lower(), word)

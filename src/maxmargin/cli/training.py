@@ -198,7 +198,8 @@ def _print_fit(record: dict[str, Any]) -> None:
               metavar="SHARE", help="Share of the rows to test on.")  # fmt: skip
 @click.option("--picture", type=click.Path(dir_okay=False), default="comparison.png",
               show_default=True, help="Where the picture is saved.")  # fmt: skip
-@click.option("--time-limit", type=float, default=60.0, show_default=True, metavar="SECONDS",
+@click.option("--time-limit", type=click.FloatRange(0, min_open=True), default=60.0,
+              show_default=True, metavar="SECONDS",
               help="Of each algorithm; the best plane so far counts.")  # fmt: skip
 @options.reading
 @options.preparing
@@ -215,7 +216,7 @@ def compare(
       maxmargin compare fruit.csv --target fruit
       maxmargin compare heart_scale --test 0.5 --picture heart.png --json
     """
-    check_out(picture, data)
+    check_out(picture, data, endings=options.PICTURES)
     reading = Reading(target, **given)
     learn, hold = split(reading.table(data), test, seed)
     rows = compare_all(reading, learn, hold, seed, time_limit)

@@ -41,7 +41,8 @@ def predict(
       maxmargin predict fruit.mm new.csv --out labels.csv
       cat new.csv | maxmargin predict fruit.mm - --format csv --json
     """
-    check_out(out, model_file, data)
+    if out != "-":
+        check_out(out, model_file, data)
     model, n = load_model(model_file), 0
     told: list[str] = []
     rows = Rows(model, model_file, data, target, **given)
@@ -68,6 +69,10 @@ def _writing(out: str) -> Iterator[IO[str]]:
     """Yield a stream; a file appears under its name only when it is complete."""
     if out == "-":
         yield sys.stdout
+        return
+    if Path(out).exists() and not Path(out).is_file():  # a pipe, or /dev/stdout
+        with open(out, "w", encoding="utf-8", newline="") as stream:
+            yield stream
         return
     from ..persistence.writing import replacing
 
