@@ -359,6 +359,12 @@ def test_what_is_refused():
     assert ColumnEncoder().fit(twice).n_features_out_ == 1000
 
 
+def test_the_column_of_an_infinite_value_is_named():
+    encoder = ColumnEncoder().fit(pd.DataFrame({"w": ["u", "v"], "a": [0.0, 1.0]}))
+    with pytest.raises(ValueError, match=r"infinity, or a value too large for column 'a'"):
+        encoder.transform(pd.DataFrame({"w": ["u"], "a": [np.inf]}))
+
+
 def test_refitting_forgets(frame, numbers):
     encoder = ColumnEncoder().fit(frame)
     assert_array_equal(

@@ -122,6 +122,7 @@ def test_svmlight_packed_or_not_and_by_its_beginning(put):
     for name, content in {
         "t.svm": lines, "t.svmlight": lines, "t.libsvm": lines,
         "t.svm.gz": gzip.compress(lines, mtime=0),
+        "T.SVM.GZ": gzip.compress(lines, mtime=0), "T.SVM.BZ2": bz2.compress(lines),
         "t.svm.bz2": bz2.compress(lines), "a9a": lines[10:], "a9a.t": lines[10:],
         "a9a.bz2": bz2.compress(lines[10:]),
     }.items():  # fmt: skip
@@ -151,16 +152,79 @@ def test_the_target_by_place_and_columns_to_drop(put):
         assert table.dropped == ["id"]
         assert_array_equal(table.X, [[5, 6], [7, 8]])
     assert read(path, "y", drop=["0", "-2"]).names == ["a"]
+    assert read(path, "y", drop="id").names == ["a", "b"]
+    assert "no dropped column 'ab'" in refused(path, drop="ab")
+    assert read(path, "y", words="id").X["id"].to_list() == ["1", "2"]
     # A name that is a number is a name first.
     numbered = put("n.csv", "1,0,y\n5,6,7\n5,8,9\n")
     assert read(numbered, "0").target == "0"
 
 
-def test_float32(put):
-    path = put("t.csv", text())
-    table = read(path, "y", dtype="float32")
-    assert table.X.dtype == np.float32
-    assert_array_equal(table.X, X.astype(np.float32))
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", ["float32", np.float32, np.dtype("float32"), "float64", float])
+def test_types_of_numbers(put, dtype):
+    for path in (put("t.csv", text()), put("t.npz", packed_npz(X=X, y=Y))):
+        table = read(path, "y", dtype=dtype)
+        assert table.X.dtype == np.dtype(dtype)
+        assert_array_equal(table.X, X.astype(dtype))
+    path = put("t.npz", packed_npz(X=X.astype(np.int8), y=Y))
+    assert read(path, dtype=dtype).X.dtype == np.dtype(dtype)
+    for rows in (X.astype(np.float32), np.full((3, 1), np.float32(np.inf))):
+        path = put("t.npz", packed_npz(X=rows, y=Y))
+        assert read(path, dtype=dtype).X.dtype == np.float32
+    assert read(put("t.svm", b"1 1:2\n-1 2:1\n"), dtype=dtype).X.dtype == np.dtype(dtype)
+    frame = read(put("w.csv", "a,w,y\n1,p,u\n2,q,v\n"), "y", dtype=dtype).X
+    assert frame["a"].to_numpy().dtype == np.dtype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float16", np.int64, "words", None, np.longdouble])
+def test_other_types_of_numbers_are_refused(put, dtype):
+    with pytest.raises(ValueError, match=r"dtype=.*: pass float64 or float32"):
+        read(put("t.csv", text()), "y", dtype=dtype)
+
+
+TOO_LARGE = {
+    "t.csv": ("a,b,y\n\n1,2,u\n3,{},v\n5,{},u\n", "line 4, column 'b'"),
+    "w.csv": ("a,w,b,y\n1,p,2,u\n3,q,{},v\n", "line 3, column 'b'"),
+    "s.csv": ("a,b,y\n1,2 ,u\n3, {} ,v\n", "line 3, column 'b'"),
+    "t.svm": ("1 1:1\n# so\n-1 qid:2 1:2 7:{}\n", "line 3, feature 7"),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("sign", ["", "-"])
+@pytest.mark.parametrize(
+    ("value", "dtype", "said"),
+    [
+        ("1e39", "float32", "1e+39 is too large, it does not fit float32: use float64"),
+        ("1e200", "float64", "1e+200 is too large, squares of such numbers leave float64: rescale"),
+    ],
+)
+def test_numbers_that_are_too_large_are_named(put, sign, value, dtype, said):
+    said, number = f": {sign}{said}", float(sign + value)
+    for name, (content, where) in TOO_LARGE.items():
+        path = put(name, content.replace("{}", sign + value))
+        target = None if name == "t.svm" else "y"
+        assert where + said in refused(path, target, dtype=dtype)
+        fitting = put(name, content.replace("{}", sign + "1e38"))
+        assert read(fitting, target, dtype=dtype).infinite() == {}
+        infinite = put(name, content.replace("{}", "inf"))
+        assert read(infinite, target, dtype=dtype).infinite()
+    rows = np.array([[1, 2], [3, number], [np.inf, np.nan]])
+    matrix = sparse.csr_matrix(rows)
+    packed = packed_npz(
+        data=matrix.data, indices=matrix.indices, indptr=matrix.indptr, shape=(3, 2), format=b"csr",
+        y=Y,
+    )  # fmt: skip
+    for path in (put("t.npz", packed_npz(X=rows, y=Y)), put("s.npz", packed)):
+        assert "row 2, column 2" + said in refused(path, None, dtype=dtype)
+    frame = pl.DataFrame({"a": rows[:, 0], "b": rows[:, 1], "y": Y})
+    assert "row 2, column 'b'" + said in refused(put("t.parquet", parquet(frame)), dtype=dtype)
+
+
+def test_new_rows_with_numbers_that_are_too_large(put):
+    with pytest.raises(DataFileError, match=r"t\.csv: line 3, column 'a': 1e\+200 is too large"):
+        list(batches(put("t.csv", "a,b\n1,2\n1e200,3\n"), ["a", "b"], words=[]))
 
 
 def test_without_labels(put):
@@ -194,7 +258,14 @@ def test_standard_input(put, monkeypatch):
         (["1", "2", "1"], np.array([1, 2, 1])),
         (["-1", "+1", "-1"], np.array([-1, 1, -1])),
         (["1.0", "2.0", "1"], np.array([1, 2, 1])),
-        (["1e2", "2", "2"], np.array([100, 2, 2])),
+        (["1.", "2.00", "0"], np.array([1, 2, 0])),
+        # What a program would take for a number, but print otherwise, or for the same one:
+        (["1_1", "1_2", "1_1"], np.array(["1_1", "1_2", "1_1"])),
+        (["01", "1", "01"], np.array(["01", "1", "01"])),
+        (["1e1", "2e1", "1e1"], np.array(["1e1", "2e1", "1e1"])),
+        (["1e2", "2", "2"], np.array(["1e2", "2", "2"])),
+        (["١", "٢", "١"], np.array(["١", "٢", "١"])),
+        (["1" * 19, "2" * 25, "3"], np.array(["1" * 19, "2" * 25, "3"])),
         (["1", "b", "1"], np.array(["1", "b", "1"])),
         (["u", "v", "u"], np.array(["u", "v", "u"])),
         (["true", "false", "true"], np.array(["true", "false", "true"])),
@@ -246,6 +317,8 @@ def test_labels_of_npz(put, labels, kind):
 
 def test_labels_that_are_measurements_or_missing(put):
     assert "1.5, a measurement" in refused(put("t.csv", "a,y\n1,1.5\n2,2\n"))
+    assert "0.5, a measurement" in refused(put("t.csv", "a,y\n1,0.5\n2,1.5\n"))
+    assert "0.02, a measurement" in refused(put("t.csv", "a,y\n1,2e-2\n2,1e1\n3,07\n"))
     message = refused(put("t.csv", "a,y\n1,u\n2,\n3,NA\n4,v\n"))
     assert "column 'y' lacks 2 values" in message
     assert "row 2" in refused(put("t.npz", packed_npz(X=X, y=[1, np.nan, 2])))
@@ -341,6 +414,55 @@ def test_missing_values_are_nan_and_counted_by_column(put):
     assert read(put("t.npz", packed_npz(X=[[1, 2]] * 3, y=Y))).missing() == {}
 
 
+@pytest.mark.parametrize("cell", ["NA", "?", '""', "nan", " NA "])
+def test_a_missing_value_alone_in_its_row_is_a_row(put, cell):
+    path = put("t.csv", f"x\n1.0\n{cell}\n3.0\n")
+    table = read(path, labelled=False)
+    assert_array_equal(table.X, [[1], [np.nan], [3]])
+    assert table.missing() == {"x": 1}
+    assert [len(part.X) for part in batches(path, ["x"], words=[])] == [3]
+
+
+@pytest.mark.parametrize("row", [",,", "NA,?,NA", '"",,', " , , ", "NULL,,nan"])
+def test_rows_of_missing_values_alone_are_rows(put, row):
+    path = put("t.csv", f"a,b,w\n1,2,p\n{row}\n\n{row}\n3,4,q\n")
+    table = read(path, labelled=False)
+    assert table.X.rows() == [(1, 2, "p"), (None,) * 3, (None,) * 3, (3, 4, "q")]
+    assert table.missing() == {"a": 2, "b": 2, "w": 2}
+    (part,) = batches(path, ["b"], words=[])
+    assert part.X["b"].to_list() == [2, None, None, 4]
+    assert "column 'w' lacks 2 values" in refused(path, "w")
+
+
+def test_blank_lines_are_no_rows_wherever_they_are(put, small_pieces):
+    blank = ["", "  ", "\t", "\r"]
+    lines = [f"{k},{k * k},{'uv'[k % 2]}\n{blank[k % 4]}" for k in range(3000)]
+    lines[1500] = "NA,NA,u"
+    path = put("t.csv", "\n  \n".join(["\na,b,y", *lines]))
+    table = read(path, "y")
+    expected = np.array([[k, k * k] for k in range(3000)], dtype=float)
+    expected[1500] = np.nan
+    assert_array_equal(table.X, expected)
+    assert len(table.y) == 3000
+    assert sum(len(part.X) for part in batches(path, ["b"], words=[])) == 3000
+    bare = put("h.csv", "\n1,2\n\n,\n3,4\n")
+    assert_array_equal(
+        read(bare, header=False, labelled=False).X, [[1, 2], [np.nan, np.nan], [3, 4]]
+    )
+
+
+def test_line_ends_in_quotes_are_no_blank_lines(put):
+    path = put("t.csv", 'w,a\n"p\n\n  \nq",1\n\n"say ""hi"", ",\n"",\nr,2\n')
+    table = read(path, labelled=False)
+    assert table.X["w"].to_list() == ["p\n\n  \nq", 'say "hi",', None, "r"]
+    assert table.X["a"].to_list() == [1, None, None, 2]
+
+
+def test_a_row_of_parquet_without_values_is_a_row(put):
+    path = put("t.parquet", parquet(pl.DataFrame({"a": [1.0, None, 3.0], "b": [2.0, None, 4.0]})))
+    assert_array_equal(read(path, labelled=False).X, [[1, 2], [np.nan, np.nan], [3, 4]])
+
+
 def test_missing_values_after_a_space(put):
     table = read(put("t.csv", "a,w,y\n1, red, u\n2, ?, v\n3, red, v\n"), "y")
     assert table.missing() == {"w": 1}
@@ -376,7 +498,7 @@ LATE = "a,b,y\n" + "1,2,u\n3,4,v\n" * 11_000
         ("\n\n\n", "is empty"),
         ("a,b,y\n", "has a header, but no rows"),
         ("a,b,y", "has a header, but no rows"),
-        ("y\n1\n2\n", "no column besides y"),
+        ("y\n1\n2\n", "no column besides y, the target."),
         ("a,b,z\n1,2,3\n4,5,6\n", "no target column 'y'; it has a, b, z"),
         ("a,b,Y\n1,2,3\n4,5,6\n", "no target column 'y'; it has a, b, Y"),
         ("a,b,y\n1,2,u\n3,4,v,9\n", "line 3 has 4 fields, line 1 has 3"),
@@ -387,6 +509,14 @@ LATE = "a,b,y\n" + "1,2,u\n3,4,v\n" * 11_000
         (LATE + "1,2\n", "line 22002 has 2 fields"),
         ("a,b,y\n1,2,u\n3,oops,v\n5,6,u\n", "line 3: 'oops' is not a number"),
         ("a,b,y\n\n1,2,u\n\n3,oops,v\n5,6,u\n", "line 5: 'oops' is not a number"),
+        ("\n\na,b,y\n\n1,2,u\n\n3,oops,v\n5,6,u\n", "line 7: 'oops' is not a number"),
+        ("\na,b,y\n1,2,u\n3,4\n", "line 4 has 2 fields, line 2 has 3"),
+        ('a,b,y\n1,2,"u\n' + "3,4,v\n" * 20_000, "line 2: a quote is never closed"),
+        ('a,b,y\n1,"2,u\n' + "3,4,v\n" * 20_000, "line 2: a quote is never closed"),
+        ('a,b,y\n1,"p",u\n2,"q,v\n,r,u\n', "line 3: a quote is never closed"),
+        (LATE + '"1,2,u\n' + "3,4,v\n" * 20_000, "line 22002: a quote is never closed"),
+        ('a,"b,y\n' + "3,4,v\n" * 40_000, "line 1: a quote is never closed"),
+        (f"a,{'b' * 140_000},y\n1,2,u\n3,4,v\n", "line 1 cannot be read: end all"),
         (LATE + "1,oops,u\n", "line 22002: 'oops' is not a number, as others in column 'b'"),
         ("a,a,y\n1,2,u\n3,4,v\n", "line 1 names the column 'a' twice"),
         ("a;b;y\n1;2;u\n3;4;v\n", "pass ';' as separator"),
@@ -401,6 +531,35 @@ def test_bad_csv_is_named(put, content, said):
 def test_the_line_of_a_bad_number_after_quoted_newlines(put):
     path = put("t.csv", 'a,b,y\n1,2,"u\nu"\n3,4,v\noops,4,v\n5,6,v\n')
     assert "line 5: 'oops'" in refused(path)
+
+
+@pytest.mark.parametrize("field", ["x" * 140_000, '"' + 'x, ""y""\n' * 20_000 + '"'])
+def test_long_fields(put, field):
+    path = put("t.csv", f"a,n,y\n1,{field},u\n,x,v\n3,x,v\n")
+    assert read(path, "y").missing() == {"a": 1}
+    path = put("t.csv", f"a,n,y\n1,2,u\n2,{field},v\n3,4,v\noops,5,u\n")
+    line = 5 + field.count("\n")
+    assert f"line {line}: 'oops'" in refused(path, drop=["n"])
+
+
+@pytest.mark.parametrize("start", ["", "\r", "\ufeff"])
+def test_line_ends_of_old_macs(put, start):
+    content = start + text(end="\r").replace("4.25", "NA") + "\r\r"
+    for name in ("t.csv", "t.txt"):
+        table = read(put(name, content), "y")
+        assert table.names == ["a", "b"]
+        assert table.missing() == {"b": 1}
+        assert_array_equal(table.y, Y)
+    assert "line 3 has 2 fields" in refused(put("t.csv", "a,b,y\r1,2,u\r3,4\r"))
+    assert "end all lines in one way" in refused(put("t.csv", "a,b,y\r1,2,u\r3,4,v\n"))
+
+
+def test_no_column_is_left(put):
+    path = put("t.csv", "a,b,c,y\n1,2,3,u\n4,5,6,v\n")
+    message = refused(path, drop=["a", "b", "c"])
+    assert "no column besides y, the target, and a, b, c, dropped." in message
+    message = refused(path, None, labelled=False, drop=["a", "b", "c", "y"])
+    assert "no column besides a, b, c, y, dropped." in message
 
 
 def test_duplicate_names_after_a_byte_order_mark(put):
@@ -436,9 +595,10 @@ def test_a_binary_file_is_not_printed(put, content):
 
 def test_separators(put):
     path = put("t.csv", text(";"))
-    with pytest.raises((DataFileError, TypeError), match=r"separator|delimiter"):
-        read(path, "y", separator=";;")
-    assert "separator" in refused(put("e.csv", text("€")), separator="€")
+    for separator in (";;", "", "€", '"', "\n"):
+        assert f"separator={separator!r}: pass one ASCII" in refused(path, separator=separator)
+        with pytest.raises(DataFileError, match="pass one ASCII"):
+            list(batches(path, separator=separator))
 
 
 @pytest.mark.parametrize(
@@ -763,3 +923,12 @@ def test_dates_are_no_categories(put):
 def test_numbers_may_be_words(put):
     table = read(put("t.csv", "code,a,y\n1,5,u\n2,6,v\n1,7,u\n"), "y", words=["code"])
     assert table.X.rows() == [("1", 5), ("2", 6), ("1", 7)]
+
+
+@pytest.mark.parametrize("option", [{"separator": ";"}, {"header": False}])
+def test_options_of_csv_files_are_refused_of_others(put, option):
+    path = put("a.svm", "1 1:2\n-1 1:3\n")
+    with pytest.raises(DataFileError, match="is read as svmlight, which has no separator"):
+        read(path, **option)
+    with pytest.raises(DataFileError, match="is read as svmlight, which has no separator"):
+        list(batches(path, **option))

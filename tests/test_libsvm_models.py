@@ -271,6 +271,44 @@ def test_what_libsvm_cannot_say_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_linear_kernel_perceptron_is_a_plane_with_and_without_scaling(tmp_path: Path) -> None:
+    X, y = samples(2)
+    for machine in (
+        mm.KernelPerceptron(kernel="linear", max_iter=50),
+        make_pipeline(StandardScaler(), mm.KernelPerceptron(kernel="linear", max_iter=50)),
+    ):
+        model = machine.fit(X, y)
+        save_libsvm(model, tmp_path / "model")
+        again = load_libsvm(tmp_path / "model")
+        assert_allclose(
+            again.decision_function(new_samples()),
+            model.decision_function(new_samples()),
+            atol=1e-9,
+        )
+    scaled = make_pipeline(StandardScaler(), mm.KernelPerceptron()).fit(X, y)
+    with pytest.raises(TypeError, match="no model for KernelPerceptron"):
+        save_libsvm(scaled, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("machine", [mm.LinearSVC(), mm.SVC()])
+def test_lost_fillings_are_told(machine: Any, tmp_path: Path) -> None:
+    X, y = samples(2)
+    X[3, 1] = np.nan
+    model = make_pipeline(ColumnEncoder(impute=True), machine).fit(X, y)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        save_libsvm(model, tmp_path / "model")
+    assert any("impute=True is lost" in str(warning.message) for warning in told)
+
+
+def test_without_fillings_nothing_is_told(tmp_path: Path) -> None:
+    X, y = samples(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        save_libsvm(make_pipeline(ColumnEncoder(), mm.LinearSVC()).fit(X, y), tmp_path / "model")
+
+
 def test_lost_confidences_are_told(tmp_path: Path) -> None:
     X, y = samples()
     with pytest.warns(UserWarning, match="break_ties=True is lost"):

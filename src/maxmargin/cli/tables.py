@@ -49,8 +49,11 @@ class Reading:
             )
         table.labels_to_learn()
         if not self.impute:
-            refuse(table, table.missing(), "missing", "pass --impute to fill them, --drop a column")
-        refuse(table, table.infinite(), "infinite", "--drop a column")
+            refuse(
+                table, table.missing(), "missing",
+                "pass --impute to fill them, --drop a column, or remove those rows",
+            )  # fmt: skip
+        refuse(table, table.infinite(), "infinite", "--drop a column, or remove those rows")
         return table
 
     def encoder(self, *, copy: bool = True) -> Any:
@@ -67,8 +70,7 @@ def refuse(table: Any, counts: dict[str, int], what: str, remedy: str) -> None:
     places = ", ".join(f"{count} in {name}" for name, count in list(counts.items())[:5])
     places += ", …" if len(counts) > 5 else ""
     raise click.ClickException(
-        f"{table.source}: {sum(counts.values())} {what} values ({places}): {remedy}, or remove "
-        "those rows."
+        f"{table.source}: {sum(counts.values())} {what} values ({places}): {remedy}."
     )
 
 
@@ -249,8 +251,11 @@ class Rows:
             first_index=learnt.get("first_index") if self.first_index is None else self.first_index,
         ):
             if encoder is None or not encoder.impute:
-                refuse(part, part.missing(), "missing", "the model was fitted without --impute")
-            refuse(part, part.infinite(), "infinite", "no model knows what to do with them")
+                refuse(
+                    part, part.missing(), "missing",
+                    "the model was fitted without --impute: remove those rows, or fit it with",
+                )  # fmt: skip
+            refuse(part, part.infinite(), "infinite", "remove those rows")
             yield part
 
 

@@ -147,7 +147,11 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             features -= self.mean_
             features /= self.scale_
             if not np.isfinite(features).all():
-                raise ValueError("Input X contains infinity, or a value too large: remove it.")
+                wild = np.flatnonzero(~np.isfinite(features).all(axis=0))
+                raise ValueError(
+                    "Input X contains infinity, or a value too large for "
+                    f"{self._origin(int(wild[0]), rows)}: remove it."
+                )
             yield block, features
         if unseen:
             places = ", ".join(f"{n} in {rows.name(k)}" for k, n in sorted(unseen.items()))

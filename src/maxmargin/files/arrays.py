@@ -10,14 +10,26 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .table import DataFileError, Table, as_labels
+from .table import (
+    DOUBLE,
+    DataFileError,
+    Table,
+    as_labels,
+    first_beyond,
+    largest,
+    too_large,
+)
 
 ROWS = ("X", "data", "x")
 LABELS = ("y", "target", "labels")
 
 
 def read_npz(
-    file: Path, source: str, target: str | None, labelled: bool, dtype: Any = "float64"
+    file: Path,
+    source: str,
+    target: str | None,
+    labelled: bool,
+    dtype: np.dtype[Any] = DOUBLE,
 ) -> Table:
     """Read X and y, which nothing in the file can turn into code: objects are refused."""
     if not zipfile.is_zipfile(file):
@@ -30,8 +42,9 @@ def read_npz(
         raise
     except (ValueError, zipfile.BadZipFile, KeyError, EOFError, OSError, zlib.error) as error:
         raise DataFileError(f"{source}: is no usable npz file: {error}") from None
-    if dtype == "float32":
-        X = X.astype(np.float32)
+    _check_sizes(X, source, dtype)
+    if X.dtype != np.float32:  # which is as exact as it was saved, at half the memory
+        X = X.astype(dtype, copy=False)
     if y is not None and len(y) != X.shape[0]:
         raise DataFileError(f"{source}: X has {X.shape[0]} rows, y has {len(y)} labels.")
     return Table(X, y, None, source)
@@ -54,6 +67,20 @@ def _rows(arrays: Any, file: Path, source: str) -> Any:
             f"{source}: {found[0]} is {X.dtype} of shape {X.shape}: save numbers of shape (n, d)."
         )
     return X
+
+
+def _check_sizes(X: Any, source: str, dtype: np.dtype[Any]) -> None:
+    """Refuse numbers that are finite and too large."""
+    values = X.data if sparse.issparse(X) else X
+    place = first_beyond(values, largest(dtype))
+    if place is None:
+        return
+    if sparse.issparse(X):
+        row, column = np.searchsorted(X.indptr, place, side="right") - 1, X.indices[place]
+    else:
+        row, column = np.unravel_index(place, X.shape)
+    value = float(values.flat[place])
+    raise too_large(f"{source}: row {row + 1}, column {column + 1}", value)
 
 
 def _labels(arrays: Any, source: str, target: str | None) -> Any:

@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from .table import DataFileError, Table
 
 FORMATS = ("csv", "tsv", "parquet", "svmlight", "npz")
@@ -43,14 +45,17 @@ def read(
     format: str | None = None,
     separator: str | None = None,
     header: bool = True,
-    drop: Sequence[str] = (),
-    words: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
+    words: str | Sequence[str] = (),
     dtype: Any = "float64",
     n_features: int | None = None,
     first_index: int | None = None,
     labelled: bool = True,
 ) -> Table:
     """Read a data file into memory once: numbers go straight into the array that is returned.
+
+    Blank lines of a CSV file are left out; a line of missing values (``NA``, ``?``, nothing between
+    separators) is a row.
 
     Parameters
     ----------
@@ -62,15 +67,16 @@ def read(
     format : {"csv", "tsv", "parquet", "svmlight", "npz"}, optional
         By default what the name says, else what the beginning of the file looks like.
     separator : str, optional
-        Of a CSV file; a comma, or a tab for ``tsv``.
+        Of a CSV file, one ASCII character; a comma, or a tab for ``tsv``.
     header : bool, default=True
         Whether the first line of a CSV file names the columns.
-    drop : sequence of str
+    drop : str or sequence of str
         Columns to leave out.
-    words : sequence of str
+    words : str or sequence of str
         Columns of categories that look like numbers.
-    dtype : {"float64", "float32"}
-        Of X.
+    dtype : {"float64", "float32"}, or NumPy's types of these names
+        Of X; float32 of an npz file stays what it is. Finite numbers that it cannot hold are
+        refused.
     n_features, first_index : int, optional
         Columns of an svmlight file, which does not say, and whether they are counted from 0 or 1:
         by default from 0 where there is a 0.
@@ -81,21 +87,23 @@ def read(
     -------
     Table
     """
+    drop, words, kept = _names(drop), _names(words), _float_type(dtype)
     with local(path, format) as (file, kind, source):
+        _check_kind(kind, source, separator, header)
         if kind in ("npz", "svmlight") and (drop or words):
             raise DataFileError(f"{source}: has no names of columns to drop, or to take for words.")
         if kind == "npz":
             from .arrays import read_npz
 
-            return read_npz(file, source, target, labelled, dtype)
+            return read_npz(file, source, target, labelled, kept)
         if kind == "svmlight":
             from .svmlight import read_svmlight
 
-            return read_svmlight(file, source, dtype, n_features, first_index, labelled)
+            return read_svmlight(file, source, kept, n_features, first_index, labelled)
         from .tabular import read_tabular
 
         return read_tabular(
-            file, kind, source, target, separator, header, drop, dtype, labelled, words
+            file, kind, source, target, separator, header, drop, kept, labelled, words
         )
 
 
@@ -103,7 +111,7 @@ def batches(
     path: str | Path,
     names: list[str] | None = None,
     *,
-    words: Sequence[str] | None = None,
+    words: str | Sequence[str] | None = None,
     target: str | None = None,
     labelled: bool = False,
     format: str | None = None,
@@ -120,11 +128,13 @@ def batches(
     `read`.
     """
     with local(path, format) as (file, kind, source):
+        _check_kind(kind, source, separator, header)
         if kind in ("csv", "tsv", "parquet"):
             from .tabular import tabular_batches
 
+            known = None if words is None else _names(words)
             yield from tabular_batches(
-                file, kind, source, names, words, target, separator, header, labelled
+                file, kind, source, names, known, target, separator, header, labelled
             )
         else:
             table = read(
@@ -132,6 +142,27 @@ def batches(
                 labelled=labelled,
             )  # fmt: skip
             yield replace(table, source=source)
+
+
+def _check_kind(kind: str, source: str, separator: str | None, header: bool) -> None:
+    """Refuse what would change nothing."""
+    if kind not in ("csv", "tsv") and (separator is not None or not header):
+        raise DataFileError(f"{source}: is read as {kind}, which has no separator and no header.")
+
+
+def _names(given: str | Sequence[str]) -> Sequence[str]:
+    """Return names of columns; a lone one is not taken letter by letter."""
+    return [given] if isinstance(given, str) else given
+
+
+def _float_type(dtype: Any) -> np.dtype[Any]:
+    try:
+        kept = np.dtype(dtype)
+    except TypeError:
+        kept = None
+    if dtype is None or kept not in (np.float32, np.float64):
+        raise ValueError(f"dtype={dtype!r}: pass float64 or float32.")
+    return kept
 
 
 @contextmanager

@@ -10,13 +10,20 @@ from typing import Any
 import numpy as np
 
 from .reading import OPENERS
-from .table import DataFileError, Table, as_labels
+from .table import (
+    DOUBLE,
+    DataFileError,
+    Table,
+    as_labels,
+    largest,
+    too_large,
+)
 
 
 def read_svmlight(
     file: Path,
     source: str,
-    dtype: Any = "float64",
+    dtype: np.dtype[Any] = DOUBLE,
     n_features: int | None = None,
     first_index: int | None = None,
     labelled: bool = True,
@@ -29,7 +36,8 @@ def read_svmlight(
     from sklearn.datasets import load_svmlight_file
 
     try:
-        X, y = load_svmlight_file(str(file), dtype=dtype, zero_based=True)
+        with OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
+            X, y = load_svmlight_file(stream, dtype=dtype, zero_based=True)
     except MemoryError:
         raise
     except Exception as error:
@@ -38,6 +46,9 @@ def read_svmlight(
         raise DataFileError(f"{source}: holds no rows.")
     if not X.nnz and n_features is None:
         raise DataFileError(f"{source}: holds labels, but no features.")
+    limit = largest(dtype)
+    if np.fmax.reduce(X.data, initial=0.0) > limit or np.fmin.reduce(X.data, initial=0.0) < -limit:
+        _check_sizes(file, source, limit)
     least = int(X.indices.min(initial=1))
     first = min(least, 1) if first_index is None else first_index
     if least < first:
@@ -67,6 +78,16 @@ def _fault(file: Path, source: str, last: int | None) -> str | None:
         except (OSError, EOFError, zlib.error) as error:
             return f"{source}: cannot be unpacked: {error}"
     return None
+
+
+def _check_sizes(file: Path, source: str, limit: float) -> None:
+    """Refuse the first number that is finite and too large; what was too large was read as ∞."""
+    with OPENERS.get(file.suffix.lower(), open)(file, "rt", errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            for word in line.split("#")[0].split()[1:]:
+                index, _, value = word.partition(":")
+                if index != "qid" and limit < abs(float(value)) < math.inf:
+                    raise too_large(f"{source}: line {number}, feature {index}", float(value))
 
 
 def _wrong(words: list[str], last_feature: int | None) -> str | None:

@@ -17,6 +17,13 @@ MOST_CLASSES = 1000
 ROWS = 1 << 16
 # Whole numbers up to this are exact in float64.
 LARGEST = 2.0**53
+DOUBLE = np.dtype(np.float64)
+# Sizes of numbers up to which sums of squares stay in float64, however many the rows.
+HUGE = 2.0**480
+# Labels that are whole numbers as people write them, each in one way but for + and .0; others that
+# a program would take for numbers (01, 1e1, 1_1) are words.
+WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})(\.0*)?")
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class DataFileError(ValueError):
@@ -118,13 +125,37 @@ def as_labels(values: NDArray[Any], source: str, where: str) -> NDArray[Any]:
 
 def words_as_labels(words: list[str], source: str, where: str) -> NDArray[Any]:
     """Return labels that came as text: whole numbers where all of them are, else the text."""
-    if words and all(re.fullmatch(r"[+-]?\d{1,18}", word) for word in words):
-        return np.array([int(word) for word in words], dtype=np.int64)
-    try:
+    if words and all(map(WHOLE.fullmatch, words)):
+        return np.array([int(word.partition(".")[0]) for word in words], dtype=np.int64)
+    if all(map(NUMBER.fullmatch, words)):
         numbers = np.array([float(word) for word in words])
-    except ValueError:
-        return np.array(words)
-    return as_labels(numbers, source, where) if np.isfinite(numbers).all() else np.array(words)
+        as_labels(numbers[numbers != np.floor(numbers)], source, where)  # measurements are refused
+    return np.array(words)
+
+
+def largest(dtype: np.dtype[Any]) -> float:
+    """Return the largest size of a number that models can work with."""
+    return min(HUGE, float(np.finfo(dtype).max))
+
+
+def first_beyond(values: NDArray[Any], limit: float) -> int | None:
+    """Return the place of the first number that is finite and larger than a limit."""
+    if values.dtype.kind != "f" or not values.size:
+        return None
+    low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    if max(-float(low), float(high)) <= limit:
+        return None
+    beyond = np.isfinite(values) & (np.abs(values) > np.float64(limit))
+    return int(beyond.argmax()) if beyond.any() else None
+
+
+def too_large(where: str, value: float) -> DataFileError:
+    """Return the error that names a number which is finite, but too large."""
+    why = (
+        "squares of such numbers leave float64" if abs(value) > HUGE else "it does not fit float32"
+    )
+    remedy = "rescale the column" if abs(value) > HUGE else "use float64, rescale the column"
+    return DataFileError(f"{where}: {value:g} is too large, {why}: {remedy}, or remove the row.")
 
 
 def find_column(wanted: str, names: list[str], source: str, role: str = "target") -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -13,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .table import DataFileError, Table, find_column, words_as_labels
+from .table import (
+    DOUBLE,
+    DataFileError,
+    Table,
+    find_column,
+    first_beyond,
+    largest,
+    too_large,
+    words_as_labels,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,30 +56,30 @@ def read_tabular(
     separator: str | None,
     header: bool,
     drop: Sequence[str],
-    dtype: Any,
+    dtype: np.dtype[Any],
     labelled: bool,
     as_words: Sequence[str] = (),
 ) -> Table:
     """Read a table: floats in one array, or a frame where some column holds words."""
-    text = _Text(file, kind, source, separator, header)
+    text = _Text(file, kind, source, separator, header, dtype)
     names = text.names
     label = _target(target, names, source, labelled)
     out = {find_column(name, names, source, "dropped") for name in drop}
     features = [n for k, n in enumerate(names) if n != label and k not in out]
-    if not features:
-        raise DataFileError(f"{source}: has no column besides {', '.join(names)}.")
     dropped = [names[k] for k in sorted(out)]
     if label in dropped:
         raise DataFileError(f"{source}: column {label!r} is the target, it cannot be dropped.")
+    if not features:
+        used = [f"{label}, the target"] if label is not None else []
+        used += [f"{', '.join(dropped)}, dropped"] if dropped else []
+        raise DataFileError(f"{source}: has no column besides {', and '.join(used)}.")
     named = {names[find_column(name, names, source, "word")] for name in as_words}
     words = [*text.words([f for f in features if f not in named]), *(named & set(features))]
     words.sort(key=features.index)
     if words:
-        X, y = _as_frame(text, features, words, label, dtype)
+        X, y = _as_frame(text, features, words, label)
     else:
-        X, y = _as_array(text, features, label, dtype)
-    if not len(X):
-        raise DataFileError(f"{source}: has a header, but no rows.")
+        X, y = _as_array(text, features, label)
     labels = None if label is None else _labels(y, text, label)
     return Table(X, labels, features, source, label, dropped)
 
@@ -99,13 +109,9 @@ def tabular_batches(
         words = text.words(wanted)
     else:
         text.check_numbers([name for name in wanted if name not in words])
-    empty = True
     for frame in text.pieces(wanted, words, label):
-        empty = False
         y = None if label is None else _written(frame[label], text, label)
         yield Table(frame.select(wanted), y, wanted, source, label)
-    if empty:
-        raise DataFileError(f"{source}: has a header, but no rows.")
 
 
 def _target(target: str | None, names: list[str], source: str, labelled: bool) -> str | None:
@@ -127,6 +133,9 @@ class _Text:
     source: str
     separator: str | None
     header: bool
+    dtype: np.dtype[Any] = DOUBLE
+    # The rows that are blank lines, once they are known.
+    _blank: NDArray[np.int64] | None = field(default=None, init=False)
 
     def scan(self, **options: Any) -> pl.LazyFrame:
         """Return the table, to be read later."""
@@ -139,6 +148,7 @@ class _Text:
             has_header=self.header,
             null_values=MISSING,
             infer_schema_length=GUESSED,
+            eol_char=self.line_end,
             glob=False,
             with_column_names=(lambda names: self.header_names(names)) if self.header else None,
             **options,
@@ -146,12 +156,11 @@ class _Text:
 
     def header_names(self, names: list[str]) -> list[str]:
         """Return the names of the first line without quotes and blanks around them."""
-        line = [name.strip() for name in self._line(1)]
-        return line if len(line) == len(names) else names
+        return self.first if len(self.first) == len(names) else names
 
     @property
     def _separator(self) -> str:
-        return self.separator or ("\t" if self.kind == "tsv" else ",")
+        return ("\t" if self.kind == "tsv" else ",") if self.separator is None else self.separator
 
     @cached_property
     def schema(self) -> dict[str, Any]:
@@ -173,14 +182,17 @@ class _Text:
         """Refuse what is no text, and names that are given twice."""
         if self.kind == "parquet":
             return
-        with self.file.open("rb") as file:
-            start = file.read(1 << 16)
-        if b"\0" in start or start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        mark = self._separator
+        if len(mark) != 1 or not mark.isascii() or mark in '"\r\n':
+            raise DataFileError(
+                f"{self.source}: separator={mark!r}: pass one ASCII character, not a quote."
+            )
+        if b"\0" in self._start or self._start.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise DataFileError(f"{self.source}: is no text in UTF-8.")
-        first = [name.strip() for name in self._line(1)]
-        if self.header and any("\ufffd" in name for name in first):
+        first = self.first if self.header else []
+        if any("\ufffd" in name for name in first):
             raise DataFileError(f"{self.source}: line 1 is no UTF-8 text.")
-        twice = sorted({name for name in first if first.count(name) > 1}) if self.header else []
+        twice = sorted({name for name in first if first.count(name) > 1})
         if twice:
             raise DataFileError(f"{self.source}: line 1 names the column {twice[0]!r} twice.")
 
@@ -256,7 +268,7 @@ class _Text:
                 raise wrong
 
     def rows(self, columns: list[str], words: Sequence[str], label: str | None) -> pl.LazyFrame:
-        """Return the wanted columns, numbers as float64; blank lines are left out."""
+        """Return the wanted columns, numbers as float64; a blank line is a row of nulls."""
         pl = polars()
         wanted = [*columns, *([label] if label is not None else [])]
         texts = [c for c in wanted if c in words or c == label]
@@ -272,9 +284,8 @@ class _Text:
         # What nobody asked for may hold anything.
         types = {c: pl.Float64 if c in columns else pl.String for c in self.schema}
         types |= dict.fromkeys([*texts, *spaced], pl.String)
-        scan = self.scan(schema_overrides=types)
         return (
-            scan.filter(~pl.all_horizontal(pl.all().is_null()))
+            self.scan(schema_overrides=types)
             .select(wanted)
             .with_columns(
                 *[_word(pl.col(c)) for c in texts],
@@ -285,18 +296,43 @@ class _Text:
     def pieces(
         self, columns: list[str], words: Sequence[str], label: str | None
     ) -> Iterator[pl.DataFrame]:
-        """Yield the rows, some at a time."""
+        """Yield the rows, some at a time, without blank lines."""
         size = max(1000, PIECE // len(self.schema))
+        numbers = [c for c in columns if c not in words]
+        read = held = 0
         try:
             for frame in self.rows(columns, words, label).collect_batches(
                 chunk_size=size, maintain_order=True
             ):
-                self._check_ragged(frame)
-                yield frame
+                self._check_sizes(frame.select(numbers), read)
+                rows = self._held(frame, read)
+                read += len(frame)
+                held += len(rows)
+                if len(rows):
+                    yield rows
         except DataFileError:
             raise
         except Exception as error:
-            raise self.fault(error, [c for c in columns if c not in words]) from None
+            raise self.fault(error, numbers) from None
+        if not held:
+            raise DataFileError(f"{self.source}: has a header, but no rows.")
+
+    def _held(self, frame: pl.DataFrame, start: int) -> pl.DataFrame:
+        """Return the rows that lines with something on them hold, of rows from ``start`` on.
+
+        A blank line and one of missing values both come as nulls, and so do the last fields of a
+        short line, which is refused. Only where there is a null the lines are looked at.
+        """
+        pl = polars()
+        if self.kind == "parquet" or not any(frame[c].null_count() for c in frame.columns):
+            return frame
+        ragged = self._ragged()
+        if ragged:
+            raise ragged
+        assert self._blank is not None
+        nothing = frame.select(pl.all_horizontal(pl.all().is_null())).to_series().to_numpy()
+        blank = nothing & np.isin(np.arange(start, start + len(frame)), self._blank)
+        return frame.filter(~blank) if blank.any() else frame
 
     def count(self) -> int:
         """Return the number of rows, at least: blank lines may count."""
@@ -358,46 +394,114 @@ class _Text:
             f"{column!r} are."
         )
 
-    def _check_ragged(self, frame: pl.DataFrame) -> None:
-        """Refuse short lines, which come as missing values of the last column."""
-        if self.kind != "parquet" and any(frame[c].null_count() for c in frame.columns):
-            ragged = self._ragged()
-            if ragged:
-                raise ragged
+    def _check_sizes(self, numbers: pl.DataFrame, start: int) -> None:
+        """Refuse numbers that are finite and too large, of rows from ``start`` on."""
+        pl = polars()
+        limit = largest(self.dtype)
+        sizes = numbers.select(pl.all().abs().max())
+        for column in (c for c in sizes.columns if (sizes[c] > limit).any()):
+            values = numbers[column].to_numpy()
+            place = first_beyond(values, limit)
+            if place is not None:  # else all of them are infinite
+                row = start + place
+                where = f"row {row + 1}" if self.kind == "parquet" else f"line {self._line_of(row)}"
+                raise too_large(f"{self.source}: {where}, column {column!r}", float(values[place]))
 
     def _ragged(self) -> DataFileError | None:
-        """Return the error that names the first line of another length than the first."""
-        if self._known_even:
+        """Return the error that names the first line of another length; else note blank lines."""
+        if self._blank is not None:
             return None
-        with self._open() as lines:
-            rows = csv.reader(lines, delimiter=self._separator)
-            first = next(rows, [])
-            for row in rows:
-                if row and len(row) != len(first):
+        width, first, blank = 0, 0, []
+        try:
+            for row, (line, fields) in enumerate(self._lines(), -self.header):
+                if not fields:
+                    blank.append(row)
+                elif not width:
+                    width, first = fields, line
+                elif fields != width:
                     return DataFileError(
-                        f"{self.source}: line {rows.line_num} has {len(row)} fields, line 1 has "
-                        f"{len(first)}."
+                        f"{self.source}: line {line} has {fields} fields, line {first} has {width}."
                     )
-        self._known_even = True
+        except DataFileError as unclosed:
+            return unclosed
+        self._blank = np.array(blank, dtype=np.int64)
         return None
 
-    _known_even = False
+    def _lines(self) -> Iterator[tuple[int, int]]:
+        """Yield the line that a row begins on and the number of its fields, 0 where it is blank.
 
-    def _open(self) -> Any:
-        return self.file.open(newline="", encoding="utf-8-sig", errors="replace")
-
-    def _line(self, number: int) -> list[str]:
+        Blank lines above a header are none of the rows.
+        """
+        begin, fields, is_open, above = 1, 0, False, self.header
         with self._open() as lines:
-            rows = csv.reader(lines, delimiter=self._separator)
-            return next(islice(rows, number - 1, None), [])
+            for number, line in enumerate(lines, 1):
+                begin = begin if is_open else number
+                fields += not is_open
+                bare, is_open = self._unquoted(line, is_open)
+                fields += bare.count(self._separator)
+                if is_open:
+                    continue
+                if fields == 1 and not line.strip():
+                    fields = 0
+                above = above and not fields
+                if not above:
+                    yield begin, fields
+                fields = 0
+        if is_open:
+            raise DataFileError(f"{self.source}: line {begin}: a quote is never closed.")
+
+    def _unquoted(self, line: str, is_open: bool) -> tuple[str, bool]:
+        """Return a line without what is in quotes, and whether a quote is open at its end.
+
+        Not by Python's csv, which gives up on long fields and takes an open quote for a closed one.
+        """
+        if not is_open and '"' not in line:
+            return line, False
+        quoted, opening = self._quotes
+        bare = quoted.sub(r"\1", f'"{line}' if is_open else line)
+        opens = opening.search(bare)
+        return (bare, False) if opens is None else (bare[: opens.end()], True)
+
+    @cached_property
+    def _quotes(self) -> tuple[re.Pattern[str], re.Pattern[str]]:
+        """Patterns of a field in quotes and of the quote that begins it."""
+        opening = rf'(^|{re.escape(self._separator)})"'
+        # Possessive, or the first of two quotes that stand for one would be taken for the end.
+        return re.compile(rf'{opening}(?:[^"]+|"")*+"'), re.compile(opening)
 
     def _line_of(self, row: int) -> int:
-        """Return the line on which a row ends, which a quoted line break moves."""
+        """Return the line on which a row begins, which a quoted line break moves."""
+        place = row + self.header
+        return next(islice(self._lines(), place, None), (place + 1, 0))[0]
+
+    @cached_property
+    def first(self) -> list[str]:
+        """The fields of the first line that is not blank, without blanks around them."""
+        begin, _ = next(((line, n) for line, n in self._lines() if n), (1, 0))
         with self._open() as lines:
-            rows = csv.reader(lines, delimiter=self._separator)
-            for _ in islice(rows, row + 1 + self.header):
-                pass
-            return rows.line_num
+            try:
+                row = next(csv.reader(islice(lines, begin - 1, None), delimiter=self._separator))
+            except StopIteration:
+                return []
+            except csv.Error:
+                raise DataFileError(
+                    f"{self.source}: line {begin} cannot be read: end all lines in one way, and "
+                    f"keep names of columns below {csv.field_size_limit()} characters."
+                ) from None
+        return [name.strip() for name in row]
+
+    @cached_property
+    def _start(self) -> bytes:
+        with self.file.open("rb") as file:
+            return file.read(1 << 16)
+
+    @property
+    def line_end(self) -> str:
+        """What ends a line: LF, perhaps after CR, or CR alone, as on old Macs."""
+        return "\r" if b"\r" in self._start and b"\n" not in self._start else "\n"
+
+    def _open(self) -> Any:
+        return self.file.open(newline=self.line_end, encoding="utf-8-sig", errors="replace")
 
 
 def _number(column: Any) -> Any:
@@ -443,10 +547,10 @@ def _commas(column: Any) -> Any:
 
 
 def _as_array(
-    text: _Text, features: list[str], label: str | None, dtype: Any
+    text: _Text, features: list[str], label: str | None
 ) -> tuple[NDArray[Any], list[Any]]:
     """Fill one array piece by piece."""
-    X = np.empty((text.count(), len(features)), dtype=dtype)
+    X = np.empty((text.count(), len(features)), dtype=text.dtype)
     labels, n = [], 0
     for frame in text.pieces(features, [], label):
         X[n : n + len(frame)] = frame.select(features).to_numpy()
@@ -457,21 +561,18 @@ def _as_array(
 
 
 def _as_frame(
-    text: _Text, features: list[str], words: list[str], label: str | None, dtype: Any
+    text: _Text, features: list[str], words: list[str], label: str | None
 ) -> tuple[Any, list[Any]]:
     """Read a frame whose words are kept once each."""
     pl = polars()
-    numbers = [c for c in features if c not in words]
-    kind = pl.Float32 if dtype == "float32" else pl.Float64
-    rows = text.rows(features, words, label).with_columns(
-        pl.col(words).cast(pl.Categorical), pl.col(numbers).cast(kind)
-    )
-    try:
-        frame = rows.collect(engine="streaming")
-    except Exception as error:
-        raise text.fault(error, [c for c in features if c not in words]) from None
-    text._check_ragged(frame)
-    return frame.select(features), [] if label is None else [_words_of(frame[label])]
+    number = pl.Float64 if text.dtype == DOUBLE else pl.Float32
+    columns = [pl.col(c).cast(pl.Categorical if c in words else number) for c in features]
+    frames, labels = [], []
+    for frame in text.pieces(features, words, label):
+        frames.append(frame.select(columns))
+        if label is not None:
+            labels.append(_words_of(frame[label]))
+    return pl.concat(frames, rechunk=True), labels
 
 
 def _words_of(column: Any) -> tuple[list[str | None], NDArray[Any]]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.linear import LinearClassifier
+from ..estimators.columns import ColumnEncoder
 from ..estimators.svm import SVC, KernelMachine, NuSVC
 from ..kernels import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from ..multiclass import OneVsOne
@@ -90,7 +90,8 @@ def save_libsvm(model: Any, path: PathLike) -> None:
     -----
     UserWarning
         Where labels are no integers, which LIBSVM knows alone: they become 0, 1, …; where
-        ``break_ties=True``, which it has no word for; and where data need svm-scale first.
+        ``break_ties=True`` or missing values to fill, which it has no word for; and where data
+        need svm-scale first.
 
     Raises
     ------
@@ -124,6 +125,14 @@ def save_libsvm(model: Any, path: PathLike) -> None:
             UserWarning,
             stacklevel=2,
         )
+    encoders = [step for step in steps if isinstance(step, ColumnEncoder)]
+    if any(fill is not None for encoder in encoders for fill in encoder.fill_):
+        warnings.warn(
+            "impute=True is lost: LIBSVM takes a missing value for 0. Fill data first, as fill_ of "
+            "the ColumnEncoder says.",
+            UserWarning,
+            stacklevel=2,
+        )
     write_text(path, _lines(contents))
 
 
@@ -131,13 +140,12 @@ def _contents(machine: Any) -> _Contents:
     if isinstance(machine, KernelMachine):
         return _of_machine(machine)
     description = describe(machine)
-    if not isinstance(machine, LinearClassifier) or description.scheme != "binary":
+    if not isinstance(description.scores, Planes) or description.scheme != "binary":
         many = "" if len(machine.classes_) == 2 else f" of {len(machine.classes_)} classes"
         raise TypeError(
             f"LIBSVM has no model for {type(machine).__name__}{many}: pass SVC, NuSVC, or a linear "
             "classifier of two classes."
         )
-    assert isinstance(description.scores, Planes)
     return _of_planes("c_svc", machine.classes_, description.scores)
 
 
