@@ -1600,3 +1600,20 @@ def test_answers_go_to_a_device(models):
     done = run("predict", "fruit.mm", "fruit.csv", "--out", "/dev/stdout", cwd=models)
     assert good(done).startswith("label,")
     assert "150 rows labelled" in done.out
+
+
+# Models of LIBSVM ------------------------------------------------------------------------------
+
+
+def test_figures_of_models_that_another_program_trained(here, signs):
+    good(call("fit", "d.svm", "--no-scale", "--gamma", 0.01, "--C", 5, "--out", "d.mm"))
+    good(call("convert", "d.mm", "--to", "libsvm"))
+    for kind in ("boundary", "margins"):
+        good(call("plot", "d.model", "d.svm", "--kind", kind))
+        assert (here / f"{kind}.png").exists()
+    for kind in ("convergence", "support"):
+        bad(call("plot", "d.model", "d.svm", "--kind", kind), "trained by another program")
+    good(call("report", "d.model", "d.svm"))
+    page = (here / "report.html").read_text()
+    assert page.count("<img") == 2
+    assert page.count("Not drawn: ") == page.count("trained by another program, wh") == 2

@@ -467,7 +467,7 @@ def test_points_are_dragged_deleted_and_taken_back(lab):
 
 
 def test_points_are_put_and_deleted_by_the_keyboard(lab):
-    lab.button("A").click()
+    lab.button("-1").click()
     lab.tab("points")
     keyboard = lab.page.keyboard
     lab.page.get_by_label("x", exact=True).focus()

@@ -4,7 +4,9 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 
+import sys
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -15,12 +17,18 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification, make_moons
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    OneHotEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    StandardScaler,
+)
 
 import maxmargin as mm
 from maxmargin import plots
@@ -86,6 +94,19 @@ def moons():
     return make_moons(120, noise=0.2, random_state=0)
 
 
+def blobs(n, d, c, spread, seed=3):
+    """Normal clouds around c centres, class after class in turn."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(c, d)) * spread
+    y = np.arange(n) % c
+    return centres[y] + rng.normal(size=(n, d)), y
+
+
+@pytest.fixture(scope="module")
+def overlap():
+    return blobs(60, 2, 2, 1.2)
+
+
 def vertices(collection):
     return np.concatenate([path.vertices for path in collection.get_paths()])
 
@@ -142,14 +163,60 @@ def test_violators_have_slack_lines_to_their_own_margin(flat):
     # Along w: the way to the margin is the shortest.
     way = display.slacks[:, 1] - display.slacks[:, 0]
     w = model.coef_[0]
-    long = np.linalg.norm(way, axis=1) > 1e-9
-    inside = (np.abs(ends - display.grid.x.mean()) < 10).all(axis=1)
-    turned = np.abs(way @ np.array([-w[1], w[0]])) / np.linalg.norm(w)
-    assert np.median(turned[long & inside]) < 1e-6
+    np.testing.assert_allclose(way @ np.array([-w[1], w[0]]) / np.linalg.norm(w), 0.0, atol=1e-9)
     wrong = int((model.predict(X) != y).sum())
     assert len(display.wrong_.get_offsets()) == wrong == 19
     assert display.ax_.get_title().endswith("19 errors")
     assert {"slack", "misclassified"} <= set(texts(display.legend_))
+
+
+def test_slack_lines_go_on_to_a_margin_outside(overlap):
+    X, y = overlap
+    model = mm.SVC(kernel="linear", C=0.003).fit(X, y)
+    display = plots.boundary(model, X, y, ax=one())
+    w, sign = model.coef_[0], np.where(y == 1, 1.0, -1.0)
+    g = model.decision_function(X)
+    violators = sign * g < 1 - 1e-6
+    feet = X - np.outer((g - sign) / (w @ w), w)
+    frame = [display.grid.x[[0, -1]], display.grid.y[[0, -1]]]
+    outside = [
+        (feet[violators, k] < frame[k][0]) | (feet[violators, k] > frame[k][1]) for k in (0, 1)
+    ]
+    assert np.any(outside)
+    np.testing.assert_allclose(display.slacks[:, 0], X[violators], atol=1e-12)
+    np.testing.assert_allclose(display.slacks[:, 1], feet[violators], atol=1e-9)
+    # The same plane, but not known to be one.
+    same = mm.SVC(kernel="poly", degree=1, gamma=1.0, coef0=0.0, C=0.003).fit(X, y)
+    curved = plots.boundary(same, X, y, ax=one())
+    np.testing.assert_allclose(curved.slacks, display.slacks, atol=1e-3)
+
+
+def test_slack_of_a_curved_margin_outside_is_the_shortest_way(overlap):
+    X, y = overlap
+    model = mm.SVC(kernel="poly", degree=2, coef0=1.0, gamma=0.2, C=0.003).fit(X, y)
+    display = plots.boundary(model, X, y, ax=one())
+    start, end = display.slacks[:, 0], display.slacks[:, 1]
+    violators = np.where(y == 1, 1.0, -1.0) * model.decision_function(X) < 1 - 1e-6
+    assert len(end) == violators.sum()
+    assert (end[:, 0] > display.grid.x[-1]).any()
+    sign = np.sign(model.decision_function(end))
+    np.testing.assert_allclose(sign * model.decision_function(end), 1.0, atol=0.01)
+    # On a circle through the foot, or nearly, nobody has reached the margin yet.
+    angle = np.linspace(0.0, 2.0 * np.pi, 200)
+    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    for point, foot, own in zip(start, end, sign, strict=True):
+        around = point + 0.99 * np.linalg.norm(foot - point) * circle
+        assert (own * model.decision_function(around) < 1.0).all()
+
+
+def test_a_band_outside_is_said_to_be_there(overlap):
+    X, y = overlap
+    wide = plots.boundary(mm.SVC(kernel="linear", C=1e-3).fit(X, y), X, y, ax=one())
+    assert wide.band_ is None
+    assert "g(x) = ±1 (outside)" in texts(wide.legend_)
+    assert len(wide.slacks) == 60
+    none = plots.boundary(mm.Perceptron(max_iter=500).fit(*six_of()), *six_of(), ax=one())
+    assert not any("±1" in text for text in texts(none.legend_))
 
 
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo", "kesler"])
@@ -241,6 +308,10 @@ def test_two_chosen_features_are_a_slice_and_say_so(pair):
     assert not len(display.slacks)
     by_number = plots.boundary(model, X, y, ax=one(), features=(0, 2))
     np.testing.assert_array_equal(by_number.points, display.points)
+    for alone in (2, "height_cm", ["height_cm"]):
+        strip = plots.boundary(model, X, y, ax=one(), features=alone, resolution=10)
+        assert strip.is_strip
+        np.testing.assert_array_equal(strip.points[:, 0], X["height_cm"])
 
 
 def test_a_kernel_machine_of_many_features_is_a_slice_through_the_mean(pair):
@@ -377,6 +448,34 @@ def test_other_rows_than_those_of_the_fit_have_no_rings(moons):
     assert plots.boundary(model, X, y, ax=one(), resolution=10).support_ is None
     linear = mm.LinearSVC().fit(X[:80], y[:80])
     assert plots.boundary(linear, 9.0 * X, y, ax=one(), resolution=10).support_ is None
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        np.asarray,
+        sparse.csr_array,
+        lambda X: pd.DataFrame(X, columns=["a", "b"]),
+        lambda X: pl.DataFrame({"a": X[:, 0], "b": X[:, 1]}),
+    ],
+)
+@pytest.mark.parametrize(
+    "clf",
+    [
+        mm.SVC(),
+        mm.LinearSVC(C=0.001),
+        mm.LinearSVC(loss="hinge", solver="coordinate-descent", random_state=0),
+        mm.LinearSVC(multi_class="crammer_singer"),
+        make_pipeline(StandardScaler(with_mean=False), mm.SVC()),
+    ],
+)
+def test_as_many_other_rows_have_no_rings(kind, clf):
+    X, y = blobs(120, 2, 3, 0.6)
+    model = clone(clf).fit(kind(X[:60]), y[:60])
+    own = plots.boundary(model, kind(X[:60]), y[:60], ax=one(), resolution=10)
+    assert own.is_support.sum() >= 50
+    other = plots.boundary(model, kind(X[60:]), y[60:], ax=one(), resolution=10)
+    assert other.support_ is None
 
 
 @pytest.mark.parametrize(
@@ -520,6 +619,30 @@ def test_margins_of_many_classes_are_against_the_best_rival(fruit):
     assert votes.band_ is None
 
 
+def test_margins_count_the_errors_of_predict():
+    X, y = mm.datasets.load_xor(return_X_y=True)
+    nowhere = plots.margins(mm.SVC(kernel="linear").fit(X, y), X, y, ax=one())
+    np.testing.assert_allclose(nowhere.margins, 0.0, atol=1e-9)
+    assert nowhere.title.endswith("2 errors")
+    assert [text.get_text().split(", ")[-1].strip() for text in nowhere.counts_] == [
+        "2 errors",
+        "0 errors",
+    ]
+    X, y = blobs(60, 2, 3, 1.2)
+    model = mm.LinearSVC(multi_class="crammer_singer").fit(X, y)
+    model.coef_, model.intercept_ = np.zeros((3, 2)), np.zeros(3)
+    ties = plots.margins(model, X, y, ax=one())
+    np.testing.assert_array_equal(ties.errors, model.predict(X) != y)
+    assert ties.title == plots.boundary(model, X, y, ax=one(), resolution=10).title
+    assert ties.title.endswith("40 errors")
+
+
+def test_margins_need_a_label_a_row(six, hard):
+    X, y = six
+    with pytest.raises(ValueError, match="y has 5 labels, X 6 rows"):
+        plots.margins(hard, X, y[:5])
+
+
 def test_margins_of_a_perceptron_are_distances(six):
     X, y = six
     model = mm.Perceptron().fit(X, y)
@@ -574,10 +697,13 @@ def test_several_models_are_told_apart(pair):
     others = plots.convergence(*machines.values(), labels=["a", "b"], axes=two(3))
     assert [course.name for course in others.courses] == ["a", "b"]
     same = plots.convergence(machines["smo"], machines["smo"], axes=two(3))
-    assert [course.name for course in same.courses] == [
-        "SVC, smo, linear (1)",
-        "SVC, smo, linear (2)",
-    ]
+    assert [course.name for course in same.courses] == ["SVC (1)", "SVC (2)"]
+    costs = [mm.SVC(C=C).fit(X, y) for C in (0.1, 1.0)]
+    named = [course.name for course in plots.convergence(costs, axes=two(3)).courses]
+    assert named == ["SVC, C = 0.1", "SVC, C = 1"]
+    shares = [mm.NuSVC(nu=nu).fit(X, y) for nu in (0.5, 0.8)]
+    named = [course.name for course in plots.convergence(shares, axes=two(3)).courses]
+    assert named == ["NuSVC, ν = 0.5", "NuSVC, ν = 0.8"]
     piped = make_pipeline(StandardScaler(), mm.SVC()).fit(X, y)
     mixed = plots.convergence(piped, mm.Perceptron(max_iter=500).fit(*six_of()), axes=two(3))
     assert len(mixed.errors_) == 2
@@ -610,6 +736,16 @@ def test_convergence_refuses_what_it_cannot_draw(six):
         plots.convergence([])
     with pytest.raises(ValueError, match="leave out labels"):
         plots.convergence({"a": model}, labels=["b"])
+
+
+def test_no_errors_are_the_bottom_of_their_axis(pair):
+    X, y = blobs(60, 2, 2, 4.0)
+    bottom = plots.convergence(mm.SVC().fit(X, y), axes=two(3)).axes_[-1]
+    low, high = bottom.get_ylim()
+    assert -0.1 < low <= 0.0
+    assert high == 1.0
+    many = plots.convergence(mm.LinearSVC(solver="newton").fit(*pair), axes=two(3))
+    assert many.axes_[-1].get_ylim()[1] >= many.errors_[0].get_ydata().max()
 
 
 # The path ----------------------------------------------------------------------------------------
@@ -704,6 +840,70 @@ def test_path_refuses_more_than_a_picture_holds(pair, fruit, moons):
         plots.path(mm.LinearSVC().fit(X, y), X, y)
 
 
+def test_path_refuses_a_pipeline_to_more_features(moons):
+    X, y = moons
+    clf = make_pipeline(PolynomialFeatures(2), mm.Pseudoinverse()).fit(X, y)
+    with pytest.raises(ValueError, match=r"drawn in the plane.*6 features after the pipeline"):
+        plots.path(clf, X, y)
+
+
+def test_planes_that_a_pipeline_bends_are_drawn_bent():
+    X, y = blobs(60, 2, 2, 2.0, seed=0)
+    X = np.exp(X)
+    scaler = QuantileTransformer(n_quantiles=30, output_distribution="normal")
+    clf = make_pipeline(scaler, mm.Pseudoinverse()).fit(X, y)
+    display = plots.path(clf, X, y, axes=two())
+    line = vertices(display.planes_[-1])
+    within = ((line > X.min(axis=0)) & (line < X.max(axis=0))).all(axis=1)
+    g = clf.decision_function(line[within])
+    assert within.sum() > 20
+    assert np.abs(g).mean() < 0.05 * np.abs(clf.decision_function(X)).max()
+    assert np.linalg.svd(line - line.mean(axis=0))[1][1] > 0.5  # no straight line
+
+
+def test_the_window_of_w_is_widened_to_show_solutions():
+    rng = np.random.default_rng(3)
+    y = np.repeat([1.0, -1.0, 1.0], [10, 10, 1])
+    X = np.vstack([rng.normal(size=(20, 2)), [[38.0, 3.0]]]) + np.outer(y, [2.0, 0.0])
+    model = mm.Pseudoinverse().fit(X, y)
+    assert (model.predict(X) != y).any()
+    display = plots.path(model, X, y, axes=two())
+    middle = display.solutions_.get_xy().mean(axis=0)
+    assert (y * (X @ middle + model.intercept_[0]) > 0).all()
+    assert "some w has all samples right" in display.axes_[1].get_title().replace("\n", " ")
+    (left, right), (low, high) = display.window
+    inside = display.solutions
+    assert (inside >= [left - 1e-9, low - 1e-9]).all()
+    assert (inside <= [right + 1e-9, high + 1e-9]).all()
+    np.testing.assert_array_equal(display.axes_[1].get_xlim(), display.window[0])
+
+
+def test_solutions_too_far_off_lie_outside_and_none_are_none():
+    X, y = np.array([[1.0, 0.0], [1e-3, 0.0], [-1.0, 0.0]]), np.array([1, 1, -1])
+    model = mm.Pseudoinverse().fit(X, y)
+    model.coef_, model.intercept_ = np.array([[1.0, 0.01]]), np.array([-0.5])
+    display = plots.path(model, X, y, axes=two())
+    assert display.is_solvable
+    assert display.solutions_ is None
+    assert "solutions lie outside" in display.axes_[1].get_title().replace("\n", " ")
+    X, y = mm.datasets.load_xor(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        display = plots.path(mm.Perceptron(max_iter=20).fit(X, y), X, y, axes=two())
+    assert not display.is_solvable
+    assert "no w has all samples right" in display.axes_[1].get_title().replace("\n", " ")
+
+
+def test_the_title_of_a_path_counts_all_planes(flat, monkeypatch):
+    X, y = flat
+    model = mm.SVC(kernel="linear", solver="smo").fit(X, y)
+    everything = plots.path(model, X, y, axes=two())
+    monkeypatch.setattr(sys.modules["maxmargin.plots.path"], "MOST_MOMENTS", 28)
+    some = plots.path(model, X, y, axes=two())
+    assert len(some.weights) == 28 < len(everything.weights)
+    assert some.title == everything.title
+
+
 def test_the_solution_region_is_empty_or_the_window():
     window = np.array([[-1.0, 1.0], [-1.0, 1.0]])
     opposite = np.array([[1.0, 0.0], [-1.0, 0.0]])
@@ -748,6 +948,40 @@ def test_gram_marks_negative_eigenvalues(pair):
     )
     title = display.axes_[1].get_title().replace("\n", " ")
     assert title == f"not a Mercer kernel: {below.sum()} negative eigenvalues"
+
+
+def test_gram_does_not_count_rounding_as_negative():
+    X, y = blobs(60, 2, 2, 2.0, seed=0)
+    display = plots.gram("precomputed", X @ np.diag([1.0, -0.01]) @ X.T, y)
+    assert (display.spectrum < 0).sum() > 1
+    assert len(display.negative_.get_ydata()) == 1
+    assert display.axes_[1].get_title() == "not a Mercer kernel: 1 negative eigenvalue"
+
+
+def test_gram_has_its_words_below_the_eigenvalues_and_short_names(fruit):
+    X = StandardScaler().fit_transform(fruit[0])
+    names = np.where(fruit[1] == "pear", "a pear that has got a long name", fruit[1])
+    display = plots.gram("rbf", X, names)
+    display.figure_.canvas.draw()
+    top = display.rounding_.get_window_extent().y1
+    drawn = display.axes_[1].transData.transform(display.positive_.get_xydata())
+    assert (drawn[:, 1] > top).all()
+    assert display.rounding_.get_window_extent().y0 > display.axes_[1].get_window_extent().y0
+    for ticks in (display.ax_.get_xticklabels(), display.ax_.get_yticklabels()):
+        assert [tick.get_text() for tick in ticks][:2] == ["a pear that has…", "apple"]
+
+
+def test_gram_keeps_its_numbers_to_itself_where_nothing_makes_room(pair):
+    X, y = StandardScaler().fit_transform(pair[0]), pair[1]
+    figure, axes = plt.subplots(1, 3, figsize=(12, 4))
+    room = axes[0].get_window_extent().frozen()
+    plots.gram(mm.kernels.Sigmoid(1.0, -1.0), X, y, axes=axes[:2])
+    figure.canvas.draw()
+    bar = figure.axes[-1]
+    assert max(tick.get_window_extent().x1 for tick in bar.get_yticklabels()) <= room.x1
+    assert bar.get_title(loc="left") == "K(x, z)"
+    for ax in axes[:2]:
+        assert ax.title.get_window_extent().y1 <= figure.bbox.y1
 
 
 def test_gram_of_a_fitted_machine_a_pipeline_and_given_values(pair):
@@ -951,6 +1185,22 @@ def test_animations_of_pipelines_strips_and_nu_machines(pair, flat):
     assert "3 features" in many.note
 
 
+def test_the_title_of_an_animation_stays_in_the_picture():
+    X, y = blobs(100, 10, 2, 0.8, seed=2)
+    display = plots.animate(mm.SVC(), X, y, max_frames=4, resolution=20)
+    (note,) = display.ax_.texts
+    assert note.get_text().replace("\n", " ") == display.note != ""
+    for k in range(len(display)):
+        display.draw(k)
+        display.figure_.canvas.draw()
+        for text in (display.title_, note):
+            box = text.get_window_extent()
+            assert box.x0 >= 0
+            assert box.x1 <= display.figure_.bbox.x1
+            assert box.y1 <= display.figure_.bbox.y1
+        assert not note.get_window_extent().overlaps(display.title_.get_window_extent())
+
+
 def test_animate_refuses_before_it_works(six, fruit, tmp_path):
     X, y = six
     model = mm.Perceptron().fit(X, y)
@@ -960,6 +1210,46 @@ def test_animate_refuses_before_it_works(six, fruit, tmp_path):
         plots.animate(model, X, y, max_frames=1)
     with pytest.raises(ValueError, match="5 classes"):
         plots.animate(mm.LinearSVC().fit(*fruit), *fruit)
+
+
+# Comparison --------------------------------------------------------------------------------------
+
+
+def test_a_comparison_tells_its_dots_and_its_numbers_apart():
+    rows = [
+        {
+            "algorithm": name,
+            "training_error": 0.1,
+            "test_error": 0.1,
+            "seconds": seconds,
+            "outcome": "optimal",
+        }
+        for name, seconds in (("perceptron", 0.002), ("svc", 0.004), ("lms", 0.003))
+    ]
+    title = (
+        "a title of many words on many rows, 70 % for training and the rest for the test, seed 0"
+    )
+    display = plots.comparison(rows, title=title)
+    display.figure_.canvas.draw()
+    training, test = (display.error_dots_[key] for key in ("training_error", "test_error"))
+    assert training.get_sizes()[0] > 2 * test.get_sizes()[0]
+    left, right = (ax.title.get_window_extent() for ax in display.axes_)
+    assert left.x1 < right.x0
+    assert display.axes_[0].get_title().replace("\n", " ") == title
+    for longest in (0.004, 90.0):
+        rows[1]["seconds"] = longest
+        ax = plots.comparison(rows).axes_[1]
+        ax.figure.canvas.draw()
+        low, high = ax.get_xlim()
+        shown = [
+            label
+            for label in ax.get_xticklabels(which="both")
+            if label.get_text() and low <= label.get_position()[0] <= high
+        ]
+        boxes = [label.get_window_extent() for label in shown]
+        assert len(boxes) >= 2
+        assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
+        assert all(float(label.get_text()) == label.get_position()[0] for label in shown)
 
 
 # What they share ---------------------------------------------------------------------------------
@@ -1007,7 +1297,6 @@ def test_tables_refuse_what_is_no_matrix():
 
 def test_importing_the_plots_leaves_the_backend_alone():
     import subprocess
-    import sys
 
     code = (
         "import sys, matplotlib, maxmargin.plots;"
@@ -1036,6 +1325,48 @@ def test_titles_are_wrapped_to_the_width_of_their_axes(flat):
     display = plots.boundary(model, X, y, ax=figure.subplots(1, 2)[0], resolution=20)
     assert display.ax_.get_title().count("\n") >= 1
     figure.canvas.draw()
+
+
+@pytest.mark.parametrize("c", [30, 50])
+def test_the_legend_of_many_classes_leaves_room_for_the_picture(c):
+    X, y = blobs(4 * c, 2, c, 4.0)
+    display = plots.boundary(mm.LinearSVC(C=0.01).fit(X, y), X, y, resolution=20)
+    display.figure_.canvas.draw()
+    box, figure = display.legend_.get_window_extent(), display.figure_.bbox
+    assert box.y0 >= 0
+    assert box.x1 <= figure.x1
+    assert display.ax_.get_window_extent().width > 0.35 * figure.width
+    entries = texts(display.legend_)
+    assert entries[:30] == [str(k) for k in range(30)]
+    assert (entries[30] == "… and 20 more") == (c == 50)
+
+
+def test_edges_of_many_regions_are_not_called_equal_scores():
+    X, y = blobs(80, 2, 8, 3.0)
+    display = plots.boundary(mm.SVC().fit(X, y), X, y, ax=one(), resolution=20)
+    assert "edge of a region" in texts(display.legend_)
+    assert "equal scores" not in texts(display.legend_)
+
+
+def test_small_axes_without_a_layout_stay_readable(overlap):
+    X, y = overlap
+    model = mm.SVC(kernel="linear").fit(X, y)
+    figure, axes = plt.subplots(2, 3)
+    first = plots.boundary(model, X, y, ax=axes[0, 0], resolution=20)
+    second = plots.margins(model, X, y, ax=axes[0, 1])
+    third = plots.support(model, X, y, ax=axes[0, 2])
+    figure.canvas.draw()
+    for display in (first, second, third):
+        room = display.ax_.get_window_extent()
+        if display.legend_ is not None:
+            box = display.legend_.get_window_extent()
+            assert box.width * box.height <= 0.3 * room.width * room.height
+        assert display.ax_.title.get_window_extent().y1 <= figure.bbox.y1
+        assert display.ax_.title.get_window_extent().width <= 1.15 * room.width
+    assert third.legend_ is None
+    assert all(text.get_window_extent().width < room.width for text in second.counts_)
+    large = plots.support(model, X, y, ax=Figure().subplots())
+    assert large.legend_ is not None
 
 
 def test_too_many_kernel_values_are_refused(moons):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -118,9 +117,7 @@ def _prepared(model: Any) -> str:
 
 def _figures(model: Any, X: Any, y: Any) -> Iterator[Figure]:
     """Yield the figures that can be drawn of this model on these rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about rows whose names went into the figure
-        drawn = as_drawn(model, X)
+    drawn = as_drawn(model, X)
     clf, rows, names = drawn.model, drawn.X, list(drawn.labels[:MANY])
     wanted: list[tuple[str, str, Callable[[], Any]]] = [
         ("The boundary", "Regions, the plane or surface g = 0, the band |g| ≤ 1, support vectors.",

@@ -155,7 +155,7 @@ def as_drawn(model: Any, X: Any) -> Drawn:
         rows = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
         if rows.dtype.kind in "fiub":
             names = [str(name) for name in getattr(model, "feature_names_in_", Numbered(2))]
-            return Drawn(model, rows, names, names)
+            return Drawn(model, X, names, names)
     return Drawn(machine_of(model), model[:-1].transform(X), names, _labels(model, names))
 
 

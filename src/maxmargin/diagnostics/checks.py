@@ -38,6 +38,11 @@ def check_machine(clf: Any) -> None:
             "its own X."
         )
     check_is_fitted(clf)
+    if not hasattr(clf, "certificate_"):
+        raise ValueError(
+            f"the {type(clf).__name__} was trained by another program, whose file does not say "
+            "what it was fitted with: fit it again."
+        )
     if not isinstance(clf, NuSVC) and clf._fitted_with != clf.C:
         raise ValueError(
             f"C={clf.C:g} was set after the fit, which had C={clf._fitted_with:g}: fit again."

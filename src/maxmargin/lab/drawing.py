@@ -12,7 +12,7 @@ from contourpy import contour_generator
 import maxmargin as mm
 
 from ..plots.canvas import PALETTE
-from ..plots.path import solution_region
+from ..plots.path import solutions
 from ..plots.separability import hull
 from ..samples import Floats
 from .fitting import Outcome, evaluated, state, weights
@@ -246,5 +246,5 @@ def weight_space(outcome: Outcome, k: int) -> tuple[Floats, Floats] | None:
     room = 0.3 * np.maximum(high - low, 1e-3 + 0.1 * np.abs(every).max())
     window = np.column_stack([low - room, high + room])
     here = frames[min(k, len(frames) - 1)]
-    region = solution_region(points.X, signs, float(here.b[0]), window)
+    _, region, _ = solutions(points.X, signs, float(here.b[0]), every[-1], window)
     return every[: k + 2], region

@@ -33,6 +33,7 @@ from .canvas import (
     pale,
     set_frame,
     set_legend,
+    set_title,
     size_of,
     strip_heights,
 )
@@ -175,7 +176,8 @@ class AnimationDisplay:
         self.wrong_ = ax.scatter([], [], s=0.8 * area, c=INK, marker="x", linewidths=1.2, zorder=4)
         limits = (x[0], x[-1]), (y[0], y[-1])
         set_frame(ax, limits, self.labels, self.names if self.is_strip else ())
-        self.title_ = ax.set_title(self._words(len(self) - 1), fontsize="medium")
+        set_title(ax, self._words(len(self) - 1), self.note)
+        self.title_ = ax.title
         set_legend(ax, self._handles())
         # Once laid out, it stays: nothing jumps from frame to frame.
         self.figure_.canvas.draw()
@@ -199,8 +201,7 @@ class AnimationDisplay:
             parts = [parts[1], "the answer"]
         elif np.isfinite(frame.moment.objective):
             parts.append(f"objective {frame.moment.objective:.4g}")
-        text = f"{self.name}: step {k + 1} of {len(self)}\n{', '.join(parts)}"
-        return f"{text}; {self.note}" if self.note else text
+        return f"{self.name}: step {k + 1} of {len(self)}\n{', '.join(parts)}"
 
     def _handles(self) -> list[Line2D]:
         handles = class_handles(self.names)

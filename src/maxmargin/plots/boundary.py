@@ -46,6 +46,7 @@ from .view import Projection, Table, View, on_view, view_of
 
 MOST_SLACKS = 300  # lines of slack: more are a thicket
 MOST_RINGS = 300  # support vectors that keep their place where samples are left out
+REACH = 2.0  # pictures to each side in which a curved margin is looked for
 MOST_LINES = 15  # of pairs: under more nothing else can be seen
 
 
@@ -91,7 +92,7 @@ class BoundaryDisplay:
     boundaries : list of (label, list of ndarray)
         Polylines of g = 0, one entry a plane.
     band : list of ndarray
-        Polylines of g = ±1, of a support vector machine of two classes.
+        Polylines of g = ±1, of a support vector machine of two classes (``has_band``).
     points : ndarray of shape (m, 2)
         The samples drawn, with ``rows`` (their rows of X) and ``codes`` (their classes).
     is_support, is_wrong : ndarray of bool of shape (m,)
@@ -127,6 +128,7 @@ class BoundaryDisplay:
     labels: tuple[str, str]
     title: str
     note: str = ""
+    has_band: bool = False
     pairs: list[tuple[int, int]] = field(default_factory=list)
     is_strip: bool = False
     ax_: Axes = field(init=False)
@@ -161,9 +163,7 @@ class BoundaryDisplay:
         model = Model(clf)
         _refuse_opaque(model)
         table = Table(X, feature_names, model.clf)
-        codes = model.codes(y)
-        if len(codes) != table.n_samples:
-            raise ValueError(f"y has {len(codes)} labels, X {table.n_samples} rows: pass one each.")
+        codes = model.codes(y, table.n_samples)
         view = view_of(model, table, features, projection)
         return _compute(cls, model, table, view, codes, resolution, max_points).plot(
             ax, legend=legend
@@ -227,18 +227,16 @@ class BoundaryDisplay:
 
     def _handles(self) -> list[Line2D]:
         handles = class_handles(self.names)
-        two = len(self.names) == 2
-        if two:
-            seen = any(pieces for _, pieces in self.boundaries)
-            handles.append(line_handle("g(x) = 0" + ("" if seen else " (outside)"), width=1.8))
+        if len(self.names) == 2:
+            handles.append(line_handle(f"g(x) = 0{_unseen(self.boundaries[0][1])}", width=1.8))
         elif self.pairs:
             handles.append(line_handle("plane of a pair", "--", FAINT))
         elif len(self.boundaries) == len(self.names):
             handles.append(line_handle("plane of a class", "-", FAINT))
         else:
-            handles.append(line_handle("equal scores"))
-        if self.band:
-            handles.append(line_handle("g(x) = ±1", "--", width=1.1))
+            handles.append(line_handle(self.boundaries[0][0]))
+        if self.has_band:
+            handles.append(line_handle(f"g(x) = ±1{_unseen(self.band)}", "--", width=1.1))
         if self.is_support.any():
             handles.append(mark_handle("support vector", "o", size=9, hollow=True))
         if len(self.slacks):
@@ -313,6 +311,10 @@ def boundary(
     )  # fmt: skip
 
 
+def _unseen(pieces: list[Floats]) -> str:
+    return "" if pieces else " (outside)"
+
+
 def _refuse_opaque(model: Model) -> None:
     from ..kernels import Precomputed
 
@@ -333,24 +335,26 @@ def _compute(
 ) -> BoundaryDisplay:
     n = table.n_samples
     everything = n <= max_points or model.affordable(n)
-    support_rows = np.flatnonzero(model.support(n, X=table.X))
-    rows = np.arange(n) if everything else some_rows(n, max_points, support_rows, MOST_RINGS)
+    is_support = model.support(n, take=table.take)
+    kept = np.flatnonzero(is_support)
+    rows = np.arange(n) if everything else some_rows(n, max_points, kept, MOST_RINGS)
     whole = table.X if everything else table.take(rows)
     scores, predicted = model.scores(whole), model.predict(whole)
     margins = model.margins(scores, codes[rows])
     if everything:
-        is_support = model.support(n, margins, table.X)
+        is_support &= model.support(n, margins)
         wrong = int((predicted != codes).sum())
         chosen = some_rows(n, max_points, np.flatnonzero(is_support), MOST_RINGS)
         rows, predicted, margins = chosen, predicted[chosen], margins[chosen]
-        is_support = is_support[chosen]
     else:
-        wrong, is_support = -1, model.support(n, X=table.X)[rows]
+        wrong = -1
+    is_support = is_support[rows]
     points = view.flatten(table.numbers[rows])
     shown = codes[rows]
     if view.is_strip:
         points[:, 1] = strip_heights(shown)
-    grid = _grid(model, table, view, points, resolution)
+    limits = limits_of(points, len(model.classes) if view.is_strip else 0)
+    grid = _grid(model, table, view, limits, resolution)
     boundaries, pairs = _planes(model, grid)
     has_band = model.is_machine and model.binary
     band = (
@@ -358,18 +362,19 @@ def _compute(
         if has_band
         else []
     )
-    slacks = _slacks(grid, view, points, shown, margins) if has_band else np.empty((0, 2, 2))
+    slacks: Floats = np.empty((0, 2, 2))
+    if has_band:
+        slacks = _slacks(model, table, view, grid, points, shown, margins)
     return cls(
         grid=grid, boundaries=boundaries, band=band, points=points, rows=rows, codes=shown,
         is_support=is_support, is_wrong=predicted != shown, slacks=slacks, names=model.names,
         labels=view.labels, title=_title(model, table, wrong), pairs=pairs,
-        note=_note(view, len(rows), n), is_strip=view.is_strip,
+        note=_note(view, len(rows), n), has_band=has_band, is_strip=view.is_strip,
     )  # fmt: skip
 
 
-def _grid(model: Model, table: Table, view: View, points: Floats, resolution: int) -> Grid:
-    limits = limits_of(points, len(model.classes) if view.is_strip else 0)
-    x, y = (np.linspace(*of_axis, resolution) for of_axis in limits)
+def _grid(model: Model, table: Table, view: View, limits: Any, resolution: int) -> Grid:
+    x, y = (np.linspace(low, high, resolution) for low, high in limits)
     across, up = np.meshgrid(x, y)
     scores, codes = on_view(model, table, view, np.column_stack([across.ravel(), up.ravel()]))
     shape = (resolution, resolution)
@@ -385,7 +390,7 @@ def _planes(
         return [("g(x) = 0", grid.contour(grid.scores[0], 0.0))], []
     if isinstance(model.reduction, OneVsOne) and len(grid.scores) > MOST_LINES:
         steps = [grid.contour(np.where(grid.codes == k, 1.0, -1.0), 0.0) for k in range(len(names))]
-        return [("region of a class", [line for lines in steps for line in lines])], []
+        return [("edge of a region", [line for lines in steps for line in lines])], []
     if isinstance(model.reduction, OneVsOne):
         pairs = OneVsOne.pairs(len(names))
         named = [f"{names[i]} – {names[j]}" for i, j in pairs]
@@ -416,20 +421,65 @@ def _parts(line: Floats, grid: Grid, inside: Bools) -> list[Floats]:
     return [piece for piece, keep in pieces if keep.any() and len(piece) > 1]
 
 
-def _slacks(grid: Grid, view: View, points: Floats, codes: Integers, margins: Floats) -> Floats:
-    """Return lines from violators to the nearest point of their own margin line in the picture."""
+def _slacks(
+    model: Model,
+    table: Table,
+    view: View,
+    grid: Grid,
+    points: Floats,
+    codes: Integers,
+    margins: Floats,
+) -> Floats:
+    """Return lines from violators to the nearest point of their own margin, in the picture or not.
+
+    Those whose margin is not found, for it lies far outside, are left out.
+    """
     violators = np.flatnonzero(margins < 1.0 - 1e-6)
     if not view.exact or view.is_strip or not 0 < violators.size <= MOST_SLACKS:
         return np.empty((0, 2, 2))
-    found = []
-    for code, level in ((0, -1.0), (1, 1.0)):
-        own = violators[codes[violators] == code]
+    start, y = points[violators], np.where(codes[violators] == 1, 1.0, -1.0)
+    planes = model.affine(view.origin, table.fill)
+    if planes is not None:
+        feet = _feet_on_plane(
+            start, y * (margins[violators] - 1.0), planes[0][0] @ view.basis, grid
+        )
+    else:
+        feet = _feet_on_curve(grid, start, y)
+        lost = np.isnan(feet[:, 0])
+        if lost.any():
+            limits = [
+                (axis[0] - REACH * np.ptp(axis), axis[-1] + REACH * np.ptp(axis))
+                for axis in (grid.x, grid.y)
+            ]
+            wide = _grid(model, table, view, limits, grid.x.size)
+            feet[lost] = _feet_on_curve(wide, start[lost], y[lost])
+    found = np.isfinite(feet[:, 0])
+    return np.stack([start[found], feet[found]], axis=1)
+
+
+def _feet_on_plane(points: Floats, heights: Floats, w: Floats, grid: Grid) -> Floats:
+    """Return p − h w/‖w‖², in the units of the picture; nan where g is the same all over it."""
+    if np.ptp(grid.scores[0]) <= 1e-9:
+        return np.full_like(points, np.nan)
+    scale = _scale(grid)
+    return points - np.outer(heights / ((scale * w) ** 2).sum(), scale**2 * w)
+
+
+def _feet_on_curve(grid: Grid, points: Floats, y: Floats) -> Floats:
+    """Return the nearest points where g = y; nan where one beyond the lattice may be nearer."""
+    scale = _scale(grid)
+    edges = np.array([[grid.x[0], grid.y[0]], [grid.x[-1], grid.y[-1]]])
+    room = (np.abs(points - edges[:, None]) / scale).min(axis=(0, 2))
+    feet = np.full_like(points, np.nan)
+    for level in (-1.0, 1.0):
+        own = np.flatnonzero(y == level)
         pieces = grid.contour(grid.scores[0], level)
         segments = [np.stack([line[:-1], line[1:]], axis=1) for line in pieces if len(line) > 1]
         if own.size and segments:
-            feet = nearest_on(points[own], np.concatenate(segments), _scale(grid))
-            found.append(np.stack([points[own], feet], axis=1))
-    return np.concatenate(found) if found else np.empty((0, 2, 2))
+            nearest = nearest_on(points[own], np.concatenate(segments), scale)
+            way = np.linalg.norm((nearest - points[own]) / scale, axis=1)
+            feet[own] = np.where((way <= room[own])[:, None], nearest, np.nan)
+    return feet
 
 
 def _scale(grid: Grid) -> Floats:

@@ -28,7 +28,11 @@ WRONG = "#D55E00"
 
 SQUARE = (0.4, 1.6)  # height over width of data drawn in equal units
 MOST_POINTS = 2000  # samples drawn: more only hide each other
-PER_INCH = 13.0  # characters of a title on an inch of axes
+PER_INCH = 13.0  # characters of 10 points on an inch of axes
+LEAST_LINE = 24  # characters of a title on a line: letters are smaller where there is less room
+MOST_NAMES = 30  # classes in a legend
+MOST_ENTRIES = 18  # of a legend, one below another
+MOST_COVERED = 0.25  # of axes, by a legend inside of them
 
 
 def colour(code: int) -> str:
@@ -75,28 +79,68 @@ def figure_of(ax: Axes) -> Figure:
 
 
 def set_title(ax: Axes, title: str, note: str = "") -> None:
-    """Write the title, and below it, smaller, what the reader has to know."""
-    room = max(int(PER_INCH * ax.get_position().width * figure_of(ax).get_size_inches()[0]), 24)
-    small = textwrap.wrap(note, int(1.2 * room))
-    pad = 6.0 + 13.0 * len(small)
-    ax.set_title("\n".join(textwrap.wrap(title, room)), fontsize="medium", pad=pad)
+    """Write the title, and below it, smaller, what the reader has to know, as large as fits."""
+    wide, high = _room_above(ax)
+    for share in (1.0, 0.9, 0.8, 0.7, 0.6):
+        size = share * plt.rcParams["font.size"]
+        room = max(int(10.0 * PER_INCH * wide / size), 1)
+        large = [line for part in title.splitlines() for line in textwrap.wrap(part, room)]
+        small = textwrap.wrap(note, int(1.2 * room))
+        pad = 6.0 + 1.3 * size * len(small)
+        if room >= LEAST_LINE and pad + 1.2 * size * len(large) <= 72.0 * high:
+            break
+    ax.set_title("\n".join(large), fontsize=size, pad=pad)
     if small:
         ax.text(
             0.5, 1.012, "\n".join(small), transform=ax.transAxes, ha="center", va="bottom",
-            fontsize="small", color="#555555",
+            fontsize=0.833 * size, color="#555555",
         )  # fmt: skip
 
 
+def size_for(ax: Axes, text: str) -> float:
+    """Return the size of small letters, or of smaller ones where the axes are narrower."""
+    small = 0.833 * plt.rcParams["font.size"]
+    return float(min(small, 10.0 * PER_INCH * _room_above(ax)[0] / max(len(text), 1)))
+
+
+def _room_above(ax: Axes) -> tuple[float, float]:
+    """Return width and height in inches of the room for a title; a layout makes any height."""
+    figure, place = figure_of(ax), ax.get_position()
+    wide, high = figure.get_size_inches()
+    if figure.get_layout_engine() is not None:
+        return place.width * wide, np.inf
+    others = [other.get_position() for other in figure.axes]
+    above = [
+        other.y0 for other in others
+        if other.y0 >= place.y1 and other.x0 < place.x1 and place.x0 < other.x1
+    ]  # fmt: skip
+    return place.width * wide, (min(above, default=1.0) - place.y1) * high
+
+
 def set_legend(ax: Axes, handles: Sequence[Any]) -> Any:
-    """Put the legend beside the axes where the layout makes room for it, else where it is free."""
+    """Put the legend beside the axes where the layout makes room for it, else where it is free.
+
+    It is left out where it would cover too much of them.
+    """
     if not handles:
         return None
-    if figure_of(ax).get_layout_engine() is None:
-        return ax.legend(handles=handles, loc="best", fontsize="small", framealpha=0.9)
-    return ax.legend(
-        handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
-        fontsize="small", frameon=False,
-    )  # fmt: skip
+    columns = -(-len(handles) // MOST_ENTRIES)
+    if figure_of(ax).get_layout_engine() is not None:
+        return ax.legend(
+            handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
+            fontsize="small", frameon=False, ncols=columns,
+        )  # fmt: skip
+    ax.apply_aspect()
+    for size in ("small", "x-small", "xx-small"):
+        legend = ax.legend(
+            handles=handles, loc="best", fontsize=size, framealpha=0.9, ncols=columns
+        )
+        box, axes = legend.get_window_extent(), ax.get_window_extent()
+        area = MOST_COVERED * axes.width * axes.height
+        if box.width * box.height <= area and box.width <= axes.width:
+            return legend
+    legend.remove()
+    return None
 
 
 def size_of(n: int) -> float:
@@ -122,14 +166,17 @@ def draw_classes(
 
 
 def class_handles(names: Sequence[str]) -> list[Line2D]:
-    """Return legend entries of the classes."""
-    return [
+    """Return legend entries of the classes; of very many only of the first."""
+    handles = [
         Line2D(
             [], [], linestyle="", marker=marker(code), color=colour(code), markersize=7,
             markeredgecolor="white", label=name,
         )
-        for code, name in enumerate(names)
+        for code, name in enumerate(names[:MOST_NAMES])
     ]  # fmt: skip
+    if len(names) > MOST_NAMES:
+        handles.append(line_handle(f"… and {len(names) - MOST_NAMES:,} more", ""))
+    return handles
 
 
 def mark_handle(

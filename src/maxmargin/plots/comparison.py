@@ -8,8 +8,10 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from .canvas import FAINT, PALETTE, figure_of, several_axes
+from ..samples import Floats
+from .canvas import FAINT, PALETTE, figure_of, set_title, several_axes
 
 
 class ComparisonDisplay:
@@ -50,12 +52,13 @@ class ComparisonDisplay:
         for place, pair in enumerate(zip(*of.values(), strict=True)):
             ax.plot(pair, [place, place], color=FAINT, linewidth=1.0, zorder=1)
         self.error_dots_ = {}
-        for key, name, fill, edge in (
-            ("training_error", "training", "white", PALETTE[0]),
-            ("test_error", "test", PALETTE[0], PALETTE[0]),
+        # The larger one is a ring around the other where both errors are the same.
+        for key, name, fill, area in (
+            ("training_error", "training", "white", 110),
+            ("test_error", "test", PALETTE[0], 42),
         ):
             self.error_dots_[key] = ax.scatter(
-                of[key], places, s=42, color=fill, edgecolor=edge, label=name, zorder=2
+                of[key], places, s=area, color=fill, edgecolor=PALETTE[0], label=name, zorder=2
             )
         ax.set_yticks(places, [row["algorithm"] for row in self.rows])
         ax.set_ylim(len(self.rows) - 0.5, -0.5)
@@ -64,7 +67,7 @@ class ComparisonDisplay:
         ax.grid(axis="x", color="#DDDDDD")
         ax.set_axisbelow(True)
         ax.legend(loc="best", frameon=True)
-        ax.set_title(self.title, fontsize="medium", loc="left")
+        set_title(ax, self.title)
 
     def _draw_times(self, ax: Axes) -> None:
         seconds = np.array([row["seconds"] for row in self.rows])
@@ -72,17 +75,28 @@ class ComparisonDisplay:
         self.time_bars_ = ax.barh(
             np.arange(len(seconds)), 1000 * seconds, color=colours, height=0.6
         )
-        ax.set_xscale("log")
+        if self.rows:
+            _set_log(ax, 1000 * seconds)
         ax.set_yticks(np.arange(len(seconds)), [str(row["outcome"]) for row in self.rows])
         ax.yaxis.tick_right()
         ax.set_ylim(len(self.rows) - 0.5, -0.5)
         ax.set_xlabel("time, ms")
         ax.grid(axis="x", color="#DDDDDD")
         ax.set_axisbelow(True)
-        ax.set_title("time, and what is proved", fontsize="medium", loc="left")
+        set_title(ax, "time, and what is proved")
 
     def _column(self, key: str) -> Any:
         return 100.0 * np.array([row.get(key, np.nan) for row in self.rows], dtype=float)
+
+
+def _set_log(ax: Axes, values: Floats) -> None:
+    """Give the axis a log scale from the power of 10 below all values, with few plain numbers."""
+    low = 10.0 ** (np.ceil(np.log10(values.min())) - 1.0)
+    ax.set_xscale("log")
+    ax.set_xlim(left=low)
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if values.max() <= 100 * low else (1,)))
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _proved(row: Mapping[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from ..samples import Floats, Integers
 from .canvas import INK, colour, figure_of, marker, set_legend, set_title, several_axes
 from .canvas import number as count
-from .model import Model, kernel_in_words
+from .model import Model, cost_in_words, kernel_in_words
 
 Against = Literal["iteration", "seconds"]
 LEAST_GAP = 1e-16  # a gap that rounding made 0 or less is drawn there
@@ -158,7 +158,8 @@ class ConvergenceDisplay:
             middle.grid(axis="y", color="#E5E5E5")
         set_title(top, self._words())
         bottom.set_ylabel("errors")
-        bottom.set_ylim(bottom=min(0.0, bottom.get_ylim()[0]))
+        low, high = bottom.get_ylim()
+        bottom.set_ylim(min(0.0, low), max(1.0, high))
         bottom.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
         bottom.set_xlabel("iteration" if self.against == "iteration" else "seconds")
         for ax in self.axes_:
@@ -280,15 +281,14 @@ def _models(
 
 
 def _names(models: Sequence[Model]) -> list[str]:
-    """Return names that tell the models apart: by class, solver, kernel, at last by number."""
+    """Return names that tell the models apart: by class, then by what differs, last by number."""
     names = [type(model.machine).__name__ for model in models]
-    for more in (_solver, lambda model: kernel_in_words(model.kernel)):
-        if len(set(names)) == len(names):
-            return names
-        names = [
-            f"{name}, {text}" if (text := more(model)) else name
-            for name, model in zip(names, models, strict=True)
-        ]
+    for more in (_solver, lambda model: kernel_in_words(model.kernel), cost_in_words):
+        texts = [more(model) for model in models]
+        if len(set(names)) < len(names) and len(set(texts)) > 1:
+            names = [
+                f"{name}, {text}" if text else name for name, text in zip(names, texts, strict=True)
+            ]
     if len(set(names)) == len(names):
         return names
     return [f"{name} ({k})" for k, name in enumerate(names, start=1)]
@@ -299,7 +299,11 @@ def _solver(model: Model) -> str:
 
 
 def _course(model: Model, name: str) -> Course:
-    trace = model.machine.trace_
+    trace = getattr(model.machine, "trace_", None)
+    if trace is None:
+        raise ValueError(
+            f"{name} was trained by another program, which did not tell its steps: fit it again."
+        )
     return Course(
         name=name,
         iteration=trace.iteration,

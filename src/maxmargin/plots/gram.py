@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
+from matplotlib.text import Annotation
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
@@ -22,12 +23,14 @@ from .canvas import (
     WRONG,
     colour,
     figure_of,
+    number,
     set_title,
     several_axes,
     some_rows,
 )
 from .model import Model, kernel_in_words
 
+MOST_LETTERS = 16  # of a class, beside the matrix
 MOST_ROWS = 500  # of the matrix: the eye sees no more, and eigenvalues take n³
 
 
@@ -55,6 +58,8 @@ class GramDisplay:
     image_ : AxesImage
     positive_, negative_ : Line2D
         Eigenvalues λ > 0, and \\|λ\\| of those below 0; what rounding made of 0 is left out.
+    rounding_ : Annotation or None
+        The line below which eigenvalues are left out, in words.
     """
 
     K: Floats
@@ -70,6 +75,7 @@ class GramDisplay:
     image_: AxesImage = field(init=False)
     positive_: Line2D = field(init=False)
     negative_: Line2D = field(init=False)
+    rounding_: Annotation | None = field(init=False, default=None)
 
     @classmethod
     def from_kernel(
@@ -105,6 +111,12 @@ class GramDisplay:
             note=f"{chosen.size:,} of {n:,} rows" if chosen.size < n else "",
         ).plot(axes)
 
+    @property
+    def rounding(self) -> float:
+        """What rounding may make of an eigenvalue 0."""
+        m, largest = len(self.spectrum), float(np.abs(self.spectrum).max())
+        return float(np.finfo(float).eps) * m * max(largest, 1e-300)
+
     def plot(self, axes: Any = None) -> GramDisplay:
         """Draw on two ``axes``, or on a new figure; return self."""
         self.axes_ = several_axes(axes, 2, (10.0, 4.6))
@@ -120,7 +132,12 @@ class GramDisplay:
             self.K, interpolation="nearest", cmap="PuOr_r" if signed else "cividis",
             vmin=-largest if signed else 0.0, vmax=largest,
         )  # fmt: skip
-        figure_of(ax).colorbar(self.image_, ax=ax, shrink=0.85, label="K(x, z)")
+        figure = figure_of(ax)
+        # Where no layout makes room, the numbers beside the bar have to be given some.
+        share = 0.15 if figure.get_layout_engine() is not None else 0.3
+        bar = figure.colorbar(self.image_, ax=ax, shrink=0.85, fraction=share)
+        bar.ax.set_title("K(x, z)", fontsize="small", loc="left")
+        bar.ax.tick_params(labelsize="small")
         for _, start, _ in self.blocks[1:]:
             ax.axhline(start - 0.5, color="white" if not signed else INK, linewidth=0.8)
             ax.axvline(start - 0.5, color="white" if not signed else INK, linewidth=0.8)
@@ -143,7 +160,7 @@ class GramDisplay:
                     solid_capstyle="butt", transform=along,
                 )  # fmt: skip
         middles = [(start + stop - 1) / 2 for _, start, stop in self.blocks]
-        names = [name for name, _, _ in self.blocks]
+        names = [_short(name) for name, _, _ in self.blocks]
         crowded = max(map(len, names)) * len(names) > 32
         ax.set_yticks(middles, names)
         ax.set_xticks(
@@ -154,24 +171,25 @@ class GramDisplay:
         ax.set_ylim(m - 0.5, -0.5)
 
     def _draw_spectrum(self, ax: Axes) -> None:
-        size = np.abs(self.spectrum)
-        floor = np.finfo(float).eps * size.size * max(float(size.max()), 1e-300)
-        number = np.arange(1, size.size + 1)
+        size, floor = np.abs(self.spectrum), self.rounding
+        place = np.arange(1, size.size + 1)
         up, down = self.spectrum > floor, self.spectrum < -floor
         (self.positive_,) = ax.plot(
-            number[up], size[up], "o", color=PALETTE[0], markersize=4, label="λ > 0"
+            place[up], size[up], "o", color=PALETTE[0], markersize=4, label="λ > 0"
         )
         (self.negative_,) = ax.plot(
-            number[down], size[down], "v", color=WRONG, markersize=6, label="λ < 0, drawn as |λ|"
+            place[down], size[down], "v", color=WRONG, markersize=6, label="λ < 0, drawn as |λ|"
         )
         if (up | down).any():
             ax.set_yscale("log")
             ax.axhline(floor, color="#999999", linewidth=0.9, linestyle=":")
             zero = int((~(up | down)).sum())
-            text = f"rounding ({zero} eigenvalues below)" if zero else "rounding"
-            ax.annotate(
-                text, (0.0, floor), xycoords=("axes fraction", "data"), xytext=(4, 3),
-                textcoords="offset points", va="bottom", fontsize="small", color="#666666",
+            text = f"rounding ({number(zero, 'eigenvalue')} below)" if zero else "rounding"
+            # Below the line, where no eigenvalue is drawn.
+            ax.set_ylim(bottom=floor * (floor / size.max()) ** 0.1)
+            self.rounding_ = ax.annotate(
+                text, (1.0, floor), xycoords=("axes fraction", "data"), xytext=(-4, -3), ha="right",
+                textcoords="offset points", va="top", fontsize="small", color="#666666",
             )  # fmt: skip
         ax.set_xlim(0, size.size + 1)
         ax.set_xlabel("number")
@@ -185,10 +203,10 @@ class GramDisplay:
     def _words(self) -> str:
         if self.verdict.positive_semidefinite:
             return "Mercer's condition holds on these rows"
-        below = int((self.spectrum < 0).sum())
         if self.verdict.asymmetry > 1e-8 * max(self.verdict.largest_eigenvalue, 1e-300):
             return "not symmetric: no Mercer kernel"
-        return f"not a Mercer kernel: {below} negative eigenvalues"
+        below = int((self.spectrum < -self.rounding).sum())
+        return f"not a Mercer kernel: {number(below, 'negative eigenvalue')}"
 
 
 def gram(
@@ -251,3 +269,7 @@ def _classes(y: Any, n: int) -> tuple[Integers, list[str]]:
     if codes.size != n:
         raise ValueError(f"y has {codes.size} labels, X {n} rows: pass one each.")
     return codes, [str(name) for name in names]
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…"

@@ -22,6 +22,7 @@ from .canvas import (
     one_axes,
     set_legend,
     set_title,
+    size_for,
     span,
 )
 from .model import Model, described
@@ -38,6 +39,9 @@ class MarginsDisplay:
     margins : ndarray of shape (n_samples,)
         y·g(x), in units of ``label``.
     codes : ndarray of int of shape (n_samples,)
+    errors : ndarray of bool of shape (n_samples,)
+        Which samples the model gives to another class; on the plane itself that need not be the
+        wrong side.
     names : list of str
         Of the classes.
     label, title : str
@@ -61,6 +65,7 @@ class MarginsDisplay:
 
     margins: Floats
     codes: Integers
+    errors: Bools
     names: list[str]
     label: str
     title: str
@@ -89,26 +94,21 @@ class MarginsDisplay:
         if bins < 1:
             raise ValueError(f"bins={bins} is no number of bars: pass at least 1.")
         model = Model(clf)
-        codes = model.codes(y)
-        found = model.margins(model.scores(X), codes)
+        scores = model.scores(X)
+        codes = model.codes(y, len(scores))
+        errors = model.predict(X) != codes
         label, scale = _unit(model)
-        found = found / scale
+        found = model.margins(scores, codes) / scale
         joint = isinstance(model.reduction, Kesler)
         has_band = model.is_machine and (model.binary or joint)
-        wrong = int((found < 0).sum())
         title = described(model)
         if model.is_machine or not model.binary:
-            title = f"{title}, {number(wrong, 'error')}"
+            title = f"{title}, {number(int(errors.sum()), 'error')}"
         return cls(
-            margins=found, codes=codes, names=model.names, label=label, title=title,
+            margins=found, codes=codes, errors=errors, names=model.names, label=label, title=title,
             has_band=has_band, is_two_sided=has_band and model.binary,
             edges=_edges(found, bins, has_band),
         ).plot(ax, legend=legend)  # fmt: skip
-
-    @property
-    def errors(self) -> Bools:
-        """Which samples are on the wrong side."""
-        return self.margins < 0
 
     @property
     def slacks(self) -> Bools:
@@ -166,10 +166,11 @@ class MarginsDisplay:
         if self.has_band:
             parts.append(f"{int((self.slacks & mine).sum()):,} with slack")
         parts.append(number(int((self.errors & mine).sum()), "error"))
+        text = ", ".join(parts) + " "
         self.counts_.append(
             ax.text(
-                1.0, code + 0.0, ", ".join(parts) + " ", transform=ax.get_yaxis_transform(),
-                ha="right", va="top", fontsize="small", color=INK, zorder=4,
+                1.0, code + 0.0, text, transform=ax.get_yaxis_transform(), ha="right", va="top",
+                fontsize=size_for(ax, text), color=INK, zorder=4,
             )
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -84,9 +85,11 @@ class Model:
         """Whether |g| = 1 is a margin: that of a support vector machine."""
         return isinstance(self.machine, MACHINES)
 
-    def codes(self, y: Any) -> Integers:
-        """Return the class number of every label."""
+    def codes(self, y: Any, n: int | None = None) -> Integers:
+        """Return the class number of every label, of which there have to be n."""
         labels = np.asarray(y).ravel()
+        if n is not None and labels.size != n:
+            raise ValueError(f"y has {labels.size} labels, X {n} rows: pass one each.")
         order = {label: code for code, label in enumerate(self.classes.tolist())}
         unknown = [label for label in np.unique(labels).tolist() if label not in order]
         if unknown:
@@ -123,10 +126,12 @@ class Model:
         """Whether scores of n rows take seconds at most."""
         return self.is_linear or n * len(getattr(self.machine, "support_", ())) <= MOST_VALUES
 
-    def support(self, n: int, margins: Floats | None = None, X: Any = None) -> Bools:
+    def support(
+        self, n: int, margins: Floats | None = None, take: Callable[[Integers], Any] | None = None
+    ) -> Bools:
         """Say which of n rows are support vectors; none where the model was not fitted on them.
 
-        Known from the vectors that a kernel machine keeps, where X is given; else from margins.
+        Known from those rows, which ``take`` returns by number, and from margins.
 
         α of less than a millionth of the largest is what an interior-point method leaves of 0.
         """
@@ -137,10 +142,9 @@ class Model:
         fitted_on = getattr(self.machine, "shape_fit_", (n,))[0]
         if fitted_on != n or (rows.size and rows.max() >= n):
             return is_support
-        if X is not None and not self._holds(X, rows):
+        if take is not None and rows.size and not self._holds(take(rows)):
             return is_support
-        dual = dual.toarray() if sparse.issparse(dual) else dual
-        weight = np.abs(dual).max(axis=0, initial=0.0)
+        weight = np.abs(_dense(dual)).max(axis=0, initial=0.0)
         rows = rows[weight > 1e-6 * weight.max(initial=0.0)]
         # Other rows of the same number: support vectors lie on or inside the margin.
         if self.binary and margins is not None and (margins[rows] > 1.1).any():
@@ -148,18 +152,23 @@ class Model:
         is_support[rows] = True
         return is_support
 
-    def _holds(self, X: Any, rows: Integers) -> bool:
-        """Whether these rows of X are the support vectors, as far as the machine has kept them."""
+    def _holds(self, X: Any) -> bool:
+        """Whether the rows of X are the support vectors.
+
+        They are compared with those that a kernel machine keeps. A linear one keeps none, but
+        P(w) − D(α) ≥ ½‖w − Σ α_i y_i x_i‖² holds of its own.
+        """
+        given = self.transform(X)
+        if given.shape[1] != self.machine.n_features_in_:
+            return False
         kept = getattr(self.machine, "support_vectors_", None)
-        if kept is None or kept.shape[0] != rows.size or not hasattr(X, "__getitem__"):
-            return True
-        try:
-            given = self.transform(X)[rows]
-        except (TypeError, KeyError, IndexError):  # a frame, which is not asked for rows like this
-            return True
-        given = given.toarray() if sparse.issparse(given) else np.asarray(given)
-        kept = kept.toarray() if sparse.issparse(kept) else kept
-        return given.shape == kept.shape and bool(np.allclose(given, kept, rtol=1e-6, atol=1e-12))
+        if kept is not None:
+            given, kept = _dense(given), _dense(kept)
+            return bool(np.allclose(given, kept, rtol=1e-6, atol=1e-12))
+        W = _dense(self.machine.coef_)
+        rest = W - self.machine.dual_coef_ @ (given if sparse.issparse(given) else _dense(given))
+        gap = sum(certificate.gap for certificate in self.machine.certificates_)
+        return bool(0.5 * np.sum(rest**2) <= gap + 1e-9 * np.sum(W**2))
 
     def affine(self, origin: Any, fill: Any) -> tuple[Floats, Floats] | None:
         """Return W and b of g(x) = Wx + b in the space of X, None where g is no plane there.
@@ -170,9 +179,7 @@ class Model:
         if not self.is_linear:
             return None
         if not self.in_pipeline:
-            coef = self.machine.coef_
-            coef = coef.toarray() if sparse.issparse(coef) else np.asarray(coef)
-            return coef, np.asarray(self.machine.intercept_, dtype=float)
+            return _dense(self.machine.coef_), np.asarray(self.machine.intercept_, dtype=float)
         d = origin.size
         if d > MOST_FEATURES:
             return None
@@ -184,6 +191,10 @@ class Model:
         foretold = probe[d + 1 :] @ W.T + b
         scale = np.abs(g).max() + 1e-300
         return (W, b) if np.abs(foretold - g[d + 1 :]).max() <= 1e-6 * scale else None
+
+
+def _dense(matrix: Any) -> Floats:
+    return matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix, dtype=float)
 
 
 def kernel_in_words(kernel: Kernel | None) -> str:
@@ -203,6 +214,16 @@ def kernel_in_words(kernel: Kernel | None) -> str:
     return "given kernel values" if isinstance(kernel, (Custom, Precomputed)) else repr(kernel)
 
 
+def cost_in_words(model: Model) -> str:
+    """Return what a support vector machine pays for errors, ν or C; nothing of other models."""
+    machine = model.machine
+    if isinstance(machine, NuSVC):
+        return f"ν = {machine.nu:g}"
+    if not model.is_machine:
+        return ""
+    return "C = ∞" if np.isinf(machine.C) else f"C = {machine.C:g}"
+
+
 def described(model: Model, width: float | None = None) -> str:
     """Return what the model is and what its certificate says, in a few words."""
     machine, name = model.machine, type(model.machine).__name__
@@ -220,8 +241,9 @@ def described(model: Model, width: float | None = None) -> str:
     if width is not None and np.isfinite(width):
         parts.append(f"width {width:.4g}")
     parts.append(number(int(model.support(_rows_fitted(machine)).sum()), "support vector"))
-    if not machine.certificate_.holds(machine.tol):
-        parts.append(f"not optimal: gap {machine.certificate_.relative_gap:.1e}")
+    proof = getattr(machine, "certificate_", None)  # which other programs do not give
+    if proof is not None and not proof.holds(machine.tol):
+        parts.append(f"not optimal: gap {proof.relative_gap:.1e}")
     return ", ".join(parts)
 
 
@@ -231,14 +253,11 @@ def _rows_fitted(machine: Any) -> int:
 
 
 def _options(model: Model) -> str:
-    machine = model.machine
     words = []
     if model.kernel is not None:
         words.append(kernel_in_words(model.kernel))
-    if isinstance(machine, NuSVC):
-        words.append(f"ν = {machine.nu:g}")
-    elif isinstance(machine, (SVC, LinearSVC)):
-        words.append("C = ∞" if np.isinf(machine.C) else f"C = {machine.C:g}")
+    if model.is_machine:
+        words.append(cost_in_words(model))
     return f" ({', '.join(words)})" if words else ""
 
 

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Polygon
 
 from ..samples import Floats, Integers
-from .boundary import Grid
+from .boundary import Grid, nearest_on
 from .canvas import (
     INK,
     PALETTE,
@@ -40,6 +40,9 @@ from .view import Table
 MOST_MOMENTS = 5000
 MOST_PLANES = 25  # lines in the first panel
 MOST_ARROWS = 60
+MOST_WIDENED = 20.0  # times the window of w, to show solutions: in more the way of w is a dot
+HUGE = 1e6  # times the window of w, in which solutions would be met
+RESOLUTION = 100  # of planes that a pipeline bends
 SOLUTIONS = PALETTE[2]
 
 
@@ -61,7 +64,9 @@ class PathDisplay:
         b with them.
     solutions : ndarray of shape (k, 2)
         Corners of {w : y_i(w·x_i + b) > 0 for every i} at the last b, cut off at the picture's
-        edge; empty where there is none.
+        edge; empty where there is none, or where it is far outside.
+    is_solvable : bool
+        Whether there is such a w, in the picture or not.
     window : ndarray of shape (2, 2)
         Of the second panel.
     normal : ndarray of shape (2, 2) or None
@@ -87,6 +92,7 @@ class PathDisplay:
     weights: Floats
     biases: Floats
     solutions: Floats
+    is_solvable: bool
     window: Floats
     normal: Floats | None
     names: list[str]
@@ -118,8 +124,11 @@ class PathDisplay:
         """Watch a fit, or read its recorder, and draw its way; see `path`."""
         model = Model(fitted(clf, X, y))
         table = Table(X, feature_names, model.clf)
-        if table.n_features != 2 or not model.is_linear:
+        seen = model.machine.n_features_in_
+        if table.n_features != 2 or not model.is_linear or seen != 2:
             what = f"{table.n_features} features" if model.is_linear else "a kernel's feature space"
+            if table.n_features == 2 and model.is_linear:
+                what = f"{seen} features after the pipeline"
             raise ValueError(
                 f"the way of w is drawn in the plane, this model has {what}: fit it on two "
                 "features without a kernel, or use plots.animate or plots.convergence."
@@ -180,7 +189,9 @@ class PathDisplay:
         )
         set_frame(ax, self.window, self.weight_labels)
         ax.locator_params(nbins=6)
-        found = "all samples right" if len(self.solutions) > 2 else "no w has all samples right"
+        found = "some w has all samples right" if self.is_solvable else "no w has all samples right"
+        if self.is_solvable and len(self.solutions) < 3:
+            found = "solutions lie outside"
         set_title(ax, f"weight space, b = {self.biases[-1]:.3g}: {found}")
 
     def _draw_arrows(self, ax: Axes) -> None:
@@ -303,15 +314,16 @@ def _compute(
     limits = np.array(limits_of(points))
     grid, evaluate = _lattice(model, table, run, limits)
     chosen = thinned(run.moments, MOST_PLANES)
-    planes = [grid.contour(evaluate(moment).reshape(2, 2), 0.0) for moment in chosen]
+    planes = [grid.contour(evaluate(moment).reshape(grid.codes.shape), 0.0) for moment in chosen]
     weights, biases = _way(run)
     window = np.array([span(np.append(weights[:, k], 0.0), 0.2) for k in (0, 1)])
     seen = run.X.toarray() if hasattr(run.X, "toarray") else run.X
+    window, cone, is_solvable = solutions(seen, run.signs, float(biases[-1]), weights[-1], window)
     names = list(table.names)
     scaled = " after the pipeline" if model.in_pipeline else ""
     return cls(
         planes=planes, points=points, codes=codes, limits=limits, weights=weights, biases=biases,
-        solutions=solution_region(seen, run.signs, float(biases[-1]), window), window=window,
+        solutions=cone, is_solvable=is_solvable, window=window,
         normal=_normal(model, table, points, limits), names=model.names,
         labels=(names[0], names[1]),
         weight_labels=(f"w of {names[0]}{scaled}", f"w of {names[1]}{scaled}"),
@@ -319,16 +331,49 @@ def _compute(
     )  # fmt: skip
 
 
-def _lattice(model: Model, table: Table, run: Run, limits: Floats) -> tuple[Grid, Any]:
-    """Return the corners of the picture and what gives g of a moment there: lines need no more.
+def solutions(
+    X: Floats, signs: Floats, b: float, w: Floats, window: Floats
+) -> tuple[Floats, Floats, bool]:
+    """Return a window that shows solutions where it can, those in it, and whether there are any.
 
-    A pipeline that bends the plane would need a finer lattice; scalers, the usual ones, do not.
+    Every sample cuts weight space at the distance \\|b\\|/‖x‖ from 0: whether anything is left is
+    seen in a window many times as large.
     """
-    x, y = limits
+    corners = solution_region(X, signs, b, window)
+    if len(corners) > 2:
+        return window, corners, True
+    length = np.linalg.norm(X, axis=1)
+    far = np.abs(b) / length[(length > 0) & (signs * b <= 0)]
+    reach = HUGE * max(float(np.abs(window).max()), float(far.max(initial=0.0)))
+    corners = solution_region(X, signs, b, np.array([[-reach, reach], [-reach, reach]]))
+    # What rounding leaves of nothing has no inside.
+    if len(corners) < 3 or not (signs * (X @ corners.mean(axis=0) + b) > 0).all():
+        return window, np.empty((0, 2)), False
+    edges = np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
+    nearest = nearest_on(w[None], edges, np.ptp(window, axis=1))[0]
+    window = _widened(window, nearest)
+    return window, solution_region(X, signs, b, window), True
+
+
+def _widened(window: Floats, point: Floats) -> Floats:
+    """Return the window with a point and some room beyond it; as it is where that is far off."""
+    wide = np.array([span(np.append(window[k], point[k]), 0.2) for k in (0, 1)])
+    too_far = (np.ptp(wide, axis=1) > MOST_WIDENED * np.ptp(window, axis=1)).any()
+    return window if too_far else wide
+
+
+def _lattice(model: Model, table: Table, run: Run, limits: Floats) -> tuple[Grid, Any]:
+    """Return points of the picture and what gives g of a moment there.
+
+    Lines need no more than its corners; a pipeline that bends the plane needs a finer lattice.
+    """
+    resolution = RESOLUTION if model.affine(table.mean, table.fill) is None else 2
+    x, y = (np.linspace(low, high, resolution) for low, high in limits)
     across, up = np.meshgrid(x, y)
-    corners = np.column_stack([across.ravel(), up.ravel()])
-    evaluate = run.evaluator(model.transform(table.fill(corners)))
-    return Grid(x, y, np.empty((0, 2, 2)), np.zeros((2, 2), dtype=np.int64)), evaluate
+    lattice = np.column_stack([across.ravel(), up.ravel()])
+    evaluate = run.evaluator(model.transform(table.fill(lattice)))
+    shape = (resolution, resolution)
+    return Grid(x, y, np.empty((0, *shape)), np.zeros(shape, dtype=np.int64)), evaluate
 
 
 def _way(run: Run) -> tuple[Floats, Floats]:
@@ -358,9 +403,8 @@ def _normal(model: Model, table: Table, points: Floats, limits: Floats) -> Float
 
 
 def _title(model: Model, run: Run, shown: int) -> str:
-    moments = len(run.moments)
-    text = f"{type(model.machine).__name__}: {number(moments, 'plane')}, first to last"
-    return text if shown == moments else f"{text} ({shown} shown)"
+    text = f"{type(model.machine).__name__}: {number(run.n_moments, 'plane')}, first to last"
+    return text if shown == run.n_moments else f"{text} ({shown} shown)"
 
 
 def _shades(n: int) -> list[str]:

@@ -56,10 +56,12 @@ class Run:
     signs : ndarray of shape (n,)
         y = ±1.
     moments : list of Moment
+        Of the ``n_moments`` of the fit those that were kept.
     """
 
     def __init__(self, model: Model, X: Any, signs: Floats, moments: list[Moment]) -> None:
         self.model, self.X, self.signs, self.moments = model, X, signs, moments
+        self.n_moments = len(moments)
 
     def weights(self, moment: Moment) -> Floats | None:
         """Return w: the solver's, or Σ α_i y_i x_i of a linear kernel, None of another."""
@@ -115,7 +117,7 @@ def run_of(model: Model, X: Any, y: Any, limit: int) -> Run:
         )
     rows = model.transform(X)
     rows = rows if sparse.issparse(rows) else np.asarray(rows, dtype=float)
-    signs = np.where(model.codes(y) == 1, 1.0, -1.0)
+    signs = np.where(model.codes(y, rows.shape[0]) == 1, 1.0, -1.0)
     recorded = model.machine.callback
     if isinstance(recorded, Recorder) and recorded.steps:
         steps = _last_fit(recorded.steps)
@@ -126,7 +128,7 @@ def run_of(model: Model, X: Any, y: Any, limit: int) -> Run:
     run = Run(model, rows, signs, moments)
     run.moments = [_of_margin_one(run, moment) for moment in moments]
     run.moments = _different([*run.moments, _answer(model, len(signs), run.moments)])
-    run.moments = thinned(run.moments, limit)
+    run.n_moments, run.moments = len(run.moments), thinned(run.moments, limit)
     return run
 
 

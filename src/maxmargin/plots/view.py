@@ -194,7 +194,8 @@ def view_of(
 
 
 def _of_features(table: Table, features: Any) -> View:
-    chosen = [table.feature(which) for which in features]
+    alone = isinstance(features, (int, np.integer, str))
+    chosen = [table.feature(which) for which in ([features] if alone else features)]
     if len(chosen) not in (1, 2) or len(set(chosen)) != len(chosen):
         raise ValueError(f"features={features!r}: pass one or two different features.")
     mean, d = table.mean, table.n_features
