@@ -196,7 +196,10 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
         if name == "decomposition":
             gram, exact = self._engines.fast(problem), self._engines.corrections(problem)
             working_set = n if n <= SMALL and gram.is_whole else WORKING_SET
-            solver = Decomposition(gram, exact, self.tol, limits, working_set, self.shrinking)
+            alone = problem.index.size == problem.X.shape[0]  # pairs of classes are many
+            solver = Decomposition(
+                gram, exact, self.tol, limits, working_set, self.shrinking, often=alone
+            )
             if self.solver == "auto" and n <= NEWTON:
                 return partial(_to_the_end, solver, self._engines.few)
             return lambda problem, start, progress: solver.solve(
@@ -206,7 +209,7 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
         if name in ("smo", "coordinate-ascent"):
             _refuse_large(name, n, gram)
             gram.whole()
-            whole = Decomposition(gram, None, self.tol, limits, n)
+            whole = Decomposition(gram, None, self.tol, limits, n, often=True)
             return lambda problem, start, progress: whole.solve(
                 problem, start and start.alpha, progress
             )

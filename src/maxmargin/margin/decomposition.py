@@ -36,8 +36,10 @@ from .smo import Block
 WORKING_SET = 2048
 FRESH = 1024
 # A round ends when the block violates by this share of what the whole did before it,
-# and after so many steps a variable.
+# and after STEPS steps a variable.
 PART = 0.1
+# The share where the block is the whole, and the trace wants something to show.
+HALF = 0.5
 STEPS = 20
 # Numbers that the steps of a round may pass over: a tenth of a second, for Ctrl-C's sake.
 SLICE = 10**8
@@ -107,6 +109,8 @@ class Decomposition:
     working_set : int
     shrinking : bool
         Leave samples alone for a while that are not going to violate soon.
+    often : bool
+        Look up now and then also where all samples are in the working set: for the trace.
     """
 
     gram: GramMatrix
@@ -115,6 +119,7 @@ class Decomposition:
     limits: Limits = field(default_factory=Limits)
     working_set: int = WORKING_SET
     shrinking: bool = True
+    often: bool = False
 
     def solve(
         self,
@@ -481,11 +486,16 @@ class _WorkingSet:
         block = self._block()
         for name in ("curvature", "beta", "lower", "upper", "f"):
             getattr(block, name)[present] = getattr(descent, name)[rows]
-        # Where all are here, there is nobody else to wait for, unless somebody watches.
-        at_once = self.is_all and not descent.progress.callbacks
-        part = 0.0 if at_once else PART * descent.violation
+        part = self._part(descent) * descent.violation
         descent.steps += block.solve(max(part, 0.5 * descent.goal()), most)
         return rows, block.beta[present]
+
+    def _part(self, descent: _Descent) -> float:
+        """Return the share of the violation at which the others are looked at again."""
+        if not self.is_all:
+            return PART
+        # Where all are here, there is nobody else to wait for, unless somebody watches.
+        return HALF if descent.options.often or descent.progress.callbacks else 0.0
 
     def _block(self) -> Block:
         """Return an empty block: places without a member have no room to move in."""
