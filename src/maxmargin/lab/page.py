@@ -101,7 +101,7 @@ class Lab:
 
     def _make_playback(self) -> None:
         self.scrubber = Slider(
-            title="step", start=0, end=1, value=1, step=1, name="scrubber",
+            title="steps", start=0, end=1, value=1, step=1, name="scrubber", show_value=False,
             sizing_mode="stretch_width",
         )  # fmt: skip
         self.scrubber.on_change("value", lambda attr, old, new: self._draw())
