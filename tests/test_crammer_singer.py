@@ -17,20 +17,20 @@ from sklearn.svm import SVC, LinearSVC
 from maxmargin import qp
 from maxmargin.certificate import certify
 from maxmargin.certificate.joint import circulation
-from maxmargin.margin import crammer_singer
-from maxmargin.margin.crammer_singer import CrammerSinger
+from maxmargin.margin.crammer_singer import CrammerSinger, ascent, directions, passes, solver
 from maxmargin.problem import JointMarginProblem
 from maxmargin.rows import rows_of
 from maxmargin.solution import Limits, Progress, Recorder, Solution, Status
 
 BIASES = ["free", "penalised", "none"]
 # How much work comes before Newton steps, and how their systems are solved.
+NEWTON, BLOCKS = (ascent, "STEPS", 0.0), (directions, "WHOLE", 0)
 WAYS = {
-    "sequential": {"STEPS": 1e6},
-    "both": {},
-    "newton": {"STEPS": 0.0},
-    "newton-blocks": {"STEPS": 0.0, "WHOLE": 0},
-    "newton-diagonal": {"STEPS": 0.0, "WHOLE": 0, "BLOCKS": 0},
+    "sequential": [(ascent, "STEPS", 1e6)],
+    "both": [],
+    "newton": [NEWTON],
+    "newton-blocks": [NEWTON, BLOCKS],
+    "newton-diagonal": [NEWTON, BLOCKS, (directions, "BLOCKS", 0)],
 }
 
 
@@ -79,8 +79,8 @@ def optimum(problem):
 @pytest.mark.parametrize("bias", BIASES)
 @pytest.mark.parametrize("way", WAYS)
 def test_reaches_the_optimum_of_the_quadratic_program(way, bias, monkeypatch):
-    for name, value in WAYS[way].items():
-        monkeypatch.setattr(crammer_singer, name, value)
+    for constant in WAYS[way]:
+        monkeypatch.setattr(*constant)
     X, labels = blobs(40, 3, 3, seed=1)
     C = np.random.default_rng(2).uniform(0.1, 3.0, 40)
     C[::7] = 0.0
@@ -101,7 +101,7 @@ def test_converges_whatever_the_cost_and_the_features(data, C, bias, monkeypatch
     if data == "wide":
         X, labels = blobs(40, 400, 4, seed=3)
         X[:, :30] += 5.0 * X[:, 30:31]  # correlated
-        monkeypatch.setattr(crammer_singer, "STEPS", 0.01)
+        monkeypatch.setattr(ascent, "STEPS", 0.01)
     else:
         X, labels = blobs(90, 6, 4, seed=4, spread=0.7 if data == "scales" else 8.0)
     if data == "scales":
@@ -229,7 +229,7 @@ def test_a_start_is_used(bias):
 @pytest.mark.parametrize("steps", [0.0, 1e6], ids=["newton", "sequential"])
 @pytest.mark.parametrize("bias", BIASES)
 def test_limits(steps, bias, monkeypatch):
-    monkeypatch.setattr(crammer_singer, "STEPS", steps)
+    monkeypatch.setattr(ascent, "STEPS", steps)
     X, labels = blobs(100, 5, 3, seed=13)
     problem = posed(X, labels, 5.0, bias)
     short = solved(problem, 1e-9, limits=Limits(iterations=2))
@@ -246,7 +246,7 @@ def test_limits(steps, bias, monkeypatch):
 
 @pytest.mark.parametrize("steps", [0.0, 1e6], ids=["newton", "sequential"])
 def test_callbacks_watch_and_stop(steps, monkeypatch):
-    monkeypatch.setattr(crammer_singer, "STEPS", steps)
+    monkeypatch.setattr(ascent, "STEPS", steps)
     X, labels = blobs(100, 5, 3, seed=14)
     problem = posed(X, labels, 5.0)
     recorder = Recorder()
@@ -269,8 +269,8 @@ def test_callbacks_watch_and_stop(steps, monkeypatch):
 
 @pytest.mark.parametrize("bias", BIASES)
 def test_many_rows_begin_with_samples_of_them(bias, monkeypatch):
-    monkeypatch.setattr(crammer_singer, "LEVEL", 4)
-    monkeypatch.setattr(crammer_singer, "FEWEST", 50)
+    monkeypatch.setattr(solver, "LEVEL", 4)
+    monkeypatch.setattr(solver, "FEWEST", 50)
     X, labels = blobs(900, 2, 3, seed=19)
     labels[labels == 2] = 1
     labels[:30] = 2  # a rare class
@@ -285,8 +285,8 @@ def test_many_rows_begin_with_samples_of_them(bias, monkeypatch):
 
 
 def test_a_stop_among_samples_leaves_a_plane(monkeypatch):
-    monkeypatch.setattr(crammer_singer, "LEVEL", 4)
-    monkeypatch.setattr(crammer_singer, "FEWEST", 50)
+    monkeypatch.setattr(solver, "LEVEL", 4)
+    monkeypatch.setattr(solver, "FEWEST", 50)
     X, labels = blobs(900, 2, 3, seed=20)
     problem = posed(X, labels)
     recorder = Recorder()
@@ -377,7 +377,7 @@ def projected(v):
 
 @pytest.mark.parametrize("function", ["compiled", "python"])
 def test_threshold_is_that_of_the_projection(function):
-    kernel = crammer_singer.simplex_threshold
+    kernel = passes.simplex_threshold
     kernel = kernel if function == "compiled" else kernel.py_func
     rng = np.random.default_rng(0)
     for _ in range(50):
@@ -419,8 +419,7 @@ def test_compiled_pass_equals_its_python(storage):
     own = np.arange(30), labels
     orders = [rng.permutation(30) for _ in range(3)]
     seen, expected = (
-        run(kernel)
-        for kernel in (crammer_singer.sequential_pass, crammer_singer.sequential_pass.py_func)
+        run(kernel) for kernel in (passes.sequential_pass, passes.sequential_pass.py_func)
     )
     for here, there in zip(seen, expected, strict=True):
         np.testing.assert_allclose(here, there, rtol=1e-9, atol=1e-12)
@@ -433,7 +432,7 @@ def test_compiled_looks_equal_their_python():
     values, along = rng.standard_normal((2, 40, 4))
     cost, center = rng.uniform(0.5, 2.0, 40), rng.dirichlet(np.ones(4), 40)
     found = []
-    for kernel in (crammer_singer.smoothed_maxima, crammer_singer.smoothed_maxima.py_func):
+    for kernel in (passes.smoothed_maxima, passes.smoothed_maxima.py_func):
         p = np.empty((40, 4))
         found.append((*kernel(values, along, 0.3, labels, cost, center, 0.5, p), p))
     for here, there in zip(*found, strict=True):
@@ -443,14 +442,12 @@ def test_compiled_looks_equal_their_python():
     np.testing.assert_allclose(found[0][2], expected, atol=1e-12)
     surveyed = []
     center[::3] = np.eye(4)[s.argmax(axis=1)][::3]
-    for kernel in (crammer_singer.survey, crammer_singer.survey.py_func):
+    for kernel in (passes.survey, passes.survey.py_func):
         distance = np.empty(40)
         surveyed.append((*kernel(values, labels, cost, center, distance), distance))
     for here, there in zip(*surveyed, strict=True):
         np.testing.assert_allclose(here, there, rtol=1e-12)
     rows, lengths = rows_of(X), np.empty((2, 40))
-    for kernel, out in zip(
-        (crammer_singer.square_rows, crammer_singer.square_rows.py_func), lengths, strict=True
-    ):
+    for kernel, out in zip((passes.square_rows, passes.square_rows.py_func), lengths, strict=True):
         kernel(rows, np.arange(40), out)
         np.testing.assert_allclose(out, np.sum(X**2, axis=1))

@@ -690,7 +690,7 @@ def test_data_frames():
 
 
 def test_a_sampled_certificate_is_enough_to_know_the_data_by(monkeypatch):
-    monkeypatch.setattr("maxmargin.estimators.svm.THOROUGH", 1)
+    monkeypatch.setattr("maxmargin.estimators.kernel_machine.THOROUGH", 1)
     X, y = overlapping(n=3500)
     model = mm.SVC().fit(X, y)
     assert model.certificate_.n_checked < 3500

@@ -18,8 +18,10 @@ from algorithms import ALGORITHMS, blobs, cloud, over, quiet
 import maxmargin as mm
 from maxmargin.engines.cpu import Gram
 from maxmargin.kernels import RBF, Linear
-from maxmargin.margin import active_set, crammer_singer, decomposition, newton
+from maxmargin.margin import active_set, decomposition, newton
 from maxmargin.margin.active_set import ActiveSet
+from maxmargin.margin.crammer_singer import CrammerSinger
+from maxmargin.margin.crammer_singer import solver as joint_solver
 from maxmargin.margin.decomposition import Decomposition
 from maxmargin.problem import MarginProblem
 from maxmargin.solution import Limits, Progress, Recorder, Solution, Status, Step, Trace
@@ -264,15 +266,13 @@ def test_a_stopped_descent_knows_what_it_publishes():
 @pytest.mark.parametrize("bias", joint.BIASES)
 @pytest.mark.parametrize("way", joint.WAYS)
 def test_crammer_singer(way, bias, monkeypatch):
-    for name, value in joint.WAYS[way].items():
-        monkeypatch.setattr(crammer_singer, name, value)
+    for constant in joint.WAYS[way]:
+        monkeypatch.setattr(*constant)
     X, labels = joint.blobs(100, 5, 3, seed=14)
     C = np.random.default_rng(2).uniform(0.1, 3.0, 100)
     C[::7] = 0.0
     problem = joint.posed(X, labels, C, bias)
-    solution, steps = watched(
-        lambda progress: crammer_singer.CrammerSinger(1e-7).solve(problem, None, progress)
-    )
+    solution, steps = watched(lambda progress: CrammerSinger(1e-7).solve(problem, None, progress))
     assert solution.status is Status.CONVERGED
     assert_traces(problem, solution, steps, snapshot=ROUNDING, tol=1e-7)
     trace = solution.trace
@@ -287,13 +287,11 @@ def test_crammer_singer(way, bias, monkeypatch):
 
 @pytest.mark.parametrize("bias", joint.BIASES)
 def test_samples_of_many_rows_say_nothing(bias, monkeypatch):
-    monkeypatch.setattr(crammer_singer, "LEVEL", 4)
-    monkeypatch.setattr(crammer_singer, "FEWEST", 50)
+    monkeypatch.setattr(joint_solver, "LEVEL", 4)
+    monkeypatch.setattr(joint_solver, "FEWEST", 50)
     X, labels = joint.blobs(900, 2, 3, seed=19)
     problem = joint.posed(X, labels, 1.0, bias)
-    solution, steps = watched(
-        lambda progress: crammer_singer.CrammerSinger(1e-5).solve(problem, None, progress)
-    )
+    solution, steps = watched(lambda progress: CrammerSinger(1e-5).solve(problem, None, progress))
     assert_traces(problem, solution, steps, snapshot=ROUNDING, tol=1e-5)
     for step in steps:
         if step.alpha() is None:

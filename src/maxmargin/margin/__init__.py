@@ -1,1 +1,1 @@
-"""One maximum-margin solver a file."""
+"""One maximum-margin solver a file, or a folder."""

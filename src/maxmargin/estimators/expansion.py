@@ -1,0 +1,132 @@
+"""Planes as sums over support vectors, w = Σ α y φ(z), with α y where LIBSVM has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..kernels import Kernel, Precomputed
+from ..multiclass import OneVsOne, Task
+from ..samples import Floats, Integers
+from ..threads import in_parallel
+from .base import Training
+
+# Rows and support vectors whose kernel values are computed together in a prediction.
+ROWS, VECTORS = 256, 2048
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """The planes of a machine, without their biases.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    support : ndarray of int of shape (n_support,)
+        Rows of the training data, class by class.
+    vectors : array or CSR matrix
+        These rows (empty for a precomputed kernel).
+    counts : ndarray of int of shape (n_classes,)
+        Support vectors of each class.
+    dual : array or CSR matrix of shape (n_classes − 1, n_support), or (n_planes, n_support)
+        α y. Of pairs of classes a vector of class i has that of the pair with j in row j, in row
+        j − 1 where j > i.
+    of_pairs : bool
+        Whether there is a plane for every pair of classes.
+    """
+
+    kernel: Kernel
+    support: Integers
+    vectors: Any
+    counts: Integers
+    dual: Any
+    of_pairs: bool
+
+    def scores(self, X: Any) -> Floats:
+        """Return Σ α y K(x, z) of every plane, (n, n_planes); each vector is evaluated once."""
+        dual = self.dual.toarray() if sparse.issparse(self.dual) else self.dual
+        ends = self._ends if self.of_pairs else np.array([0, self.support.size])
+        # Σ α y K(x, ·) of every row of dual, over the support vectors of one class each.
+        sums = np.zeros((X.shape[0], ends.size - 1, dual.shape[0]))
+
+        def work(start: int, stop: Event) -> None:
+            rows = slice(start, start + ROWS)
+            for c in range(ends.size - 1):
+                for first in range(ends[c], ends[c + 1], VECTORS):
+                    if stop.is_set():
+                        return
+                    some = slice(first, min(first + VECTORS, ends[c + 1]))
+                    sums[rows, c] += self._values(X[rows], some) @ dual[:, some].T
+
+        in_parallel(work, range(0, X.shape[0], ROWS), alone=not self.kernel.elementwise)
+        if not self.of_pairs:
+            return sums[:, 0]
+        return np.column_stack([sums[:, i, j - 1] + sums[:, j, i] for i, j in self._pairs])
+
+    def planes(self) -> Any:
+        """Return Σ α y z of every plane, (n_planes, n_features): w of a linear kernel."""
+        if not self.of_pairs:
+            return self.dual @ self.vectors
+        parts = [slice(*ends) for ends in zip(self._ends[:-1], self._ends[1:], strict=True)]
+        rows = [
+            self.dual[[j - 1], parts[i]] @ self.vectors[parts[i]]
+            + self.dual[[i], parts[j]] @ self.vectors[parts[j]]
+            for i, j in self._pairs
+        ]
+        return sparse.vstack(rows).tocsr() if sparse.issparse(rows[0]) else np.vstack(rows)
+
+    @property
+    def _pairs(self) -> list[tuple[int, int]]:
+        return OneVsOne.pairs(len(self.counts))
+
+    @property
+    def _ends(self) -> Integers:
+        """Where the vectors of each class begin and end."""
+        return np.cumsum([0, *self.counts])
+
+    def _values(self, X: Any, some: slice) -> Floats:
+        """K(x, z) in float64 for some support vectors z."""
+        if isinstance(self.kernel, Precomputed):
+            return np.asarray(X[:, self.support[some]], dtype=np.float64)
+        z = self.vectors[some].astype(np.float64, copy=False)
+        if sparse.issparse(X) != sparse.issparse(z):
+            # Products of one kind are the faster ones; these are small blocks.
+            X = X.toarray() if sparse.issparse(X) else X
+            z = z.toarray() if sparse.issparse(z) else z
+        return self.kernel(X.astype(np.float64, copy=False), z)
+
+
+def expanded(
+    kernel: Kernel, training: Training, tasks: list[Task], alphas: list[Floats], of_pairs: bool
+) -> Expansion:
+    """Return the planes of the tasks, whose α these are."""
+    X, codes, n_classes = training.X, training.codes, len(training.classes)
+    is_support = np.zeros(X.shape[0], dtype=bool)
+    for task, alpha in zip(tasks, alphas, strict=True):
+        is_support[task.rows[alpha > 0]] = True
+    support = np.flatnonzero(is_support)
+    support = support[np.argsort(codes[support], kind="stable")]
+    place = np.full(X.shape[0], -1)
+    place[support] = np.arange(support.size)
+    dual = np.zeros((n_classes - 1 if of_pairs else len(tasks), support.size))
+    pairs = OneVsOne.pairs(n_classes) if of_pairs else []
+    for k, (task, alpha) in enumerate(zip(tasks, alphas, strict=True)):
+        used = np.flatnonzero(alpha)
+        at = place[task.rows[used]]
+        if of_pairs:
+            i, j = pairs[k]
+            dual[np.where(task.labels[used] > 0, j - 1, i), at] = (alpha * task.labels)[used]
+        else:
+            dual[k, at] = (alpha * task.labels)[used]
+    return Expansion(
+        kernel,
+        support.astype(np.int32),
+        X[:0] if isinstance(kernel, Precomputed) else X[support],
+        np.bincount(codes[support], minlength=n_classes).astype(np.int32),
+        sparse.csr_matrix(dual) if sparse.issparse(X) else dual,
+        of_pairs,
+    )

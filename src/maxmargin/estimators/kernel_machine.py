@@ -1,0 +1,317 @@
+"""The kernel machine that SVC and NuSVC are: its fit, its claims and its predictions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import blake2b
+from numbers import Integral, Real
+from threading import Event
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from .. import validation
+from ..certificate import MarginCertificate, certify
+from ..kernels import KERNELS, Custom, Kernel, Linear, Precomputed, resolve
+from ..multiclass import OneVsOne, Task
+from ..problem import MarginProblem
+from ..samples import Floats
+from ..solution import Progress, Solution, Status
+from ..threads import at_most, in_parallel, single_threaded_blas
+from .base import CertifiedClassifier, ClaimsOptimality, Training, with_kernel
+from .dual import Dual, Solver, WarmStart
+from .expansion import Expansion, expanded
+from .gram import SMALL, Engines
+
+# Kernel values that a certificate recomputes without thinking twice: some hundredths of a second.
+# Beyond, the solver's scores are checked on so many samples in all.
+THOROUGH = 1 << 23
+SAMPLES = 512
+
+
+class KernelMachine(ClaimsOptimality, CertifiedClassifier):
+    """What SVC and NuSVC share: a MarginProblem a task, a solver, support vectors."""
+
+    kernel: Any
+    gamma: Any
+    degree: int
+    coef0: float
+    solver: Solver
+    tol: float
+    cache_size: Any
+    time_limit: float | None
+    decision_function_shape: str
+    break_ties: bool
+    shrinking: bool
+    n_jobs: int | None
+    fit_intercept: bool
+    _frames = 6
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(set(KERNELS)), callable, Kernel],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "solver": [StrOptions(set(get_args(Solver)))],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "cache_size": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "max_iter": [Interval(Integral, -1, None, closed="left")],
+        "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
+        "warm_start": ["boolean"],
+        "multi_class": [StrOptions({"ovo", "ovr"})],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "break_ties": ["boolean"],
+        "shrinking": ["boolean"],
+        "n_jobs": [Integral, None],
+        "callback": [callable, None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    # Fitting -------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        with at_most(self.n_jobs), single_threaded_blas():
+            super()._fit(X, y, sample_weight)
+
+    def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
+        if get_tags(self).input_tags.pairwise and sparse.issparse(X):
+            raise TypeError("Sparse precomputed kernels are not supported: pass X.toarray().")
+        self._objects = None
+        if self._is_function and validation.holds_objects(X):
+            self._objects, X = X, self.kernel(X, X)
+        sample_weight = validation.without_negative(sample_weight)
+        try:
+            return super()._check_training(X, y, sample_weight, reset=reset)
+        except validation.OutOfRangeError as error:
+            raise ValueError(
+                f"The dual coefficients or intercepts are not finite: {error}"
+            ) from None
+
+    @property
+    def _is_function(self) -> bool:
+        """Whether the kernel is the caller's own function."""
+        return callable(self.kernel) and not isinstance(self.kernel, Kernel)
+
+    def _begin(self, training: Training) -> None:
+        self.kernel_ = self._resolve(training)
+        if isinstance(self.kernel_, Precomputed):
+            validation.check_precomputed(training.X)
+        validation.warn_if_indefinite(self.kernel_, training.X, frames=self._frames + 1)
+        budget = None if self.cache_size == "auto" else float(self.cache_size) * 2**20
+        engines = Engines(self.kernel_, training, self.tol, budget)
+        self._dual = Dual(engines, self.solver, self.tol, self.shrinking)
+        self._start_clock()
+
+    def _resolve(self, training: Training) -> Kernel:
+        if self._objects is not None:
+            return Precomputed()
+        X, weights = training.counted, training.sample_weights[training.rows]
+        gamma = self.gamma
+        if gamma == "scale" and (weights != weights[0]).any():
+            # A sample of weight 2 counts as two samples.
+            variance = validation.weighted_variance(X, weights)
+            gamma = 1.0 / (X.shape[1] * variance) if variance else 1.0
+        return resolve(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0, X=X)
+
+    def _end(self) -> None:
+        # What engines keep may be as large as the memory allows.
+        del self._dual, self._clock
+
+    def _tasks(self, training: Training) -> list[Task]:
+        if len(self.classes_) == 2:
+            return super()._tasks(training)
+        # The positive class first: blocks of K between classes are then whole.
+        orders = [
+            (task, np.argsort(-task.labels, kind="stable")) for task in super()._tasks(training)
+        ]
+        return [replace(task, rows=task.rows[k], labels=task.labels[k]) for task, k in orders]
+
+    def _side_by_side(self, training: Training, tasks: list[Task]) -> bool:
+        return self.kernel_.elementwise and max(task.rows.size for task in tasks) <= SMALL
+
+    def _answer(
+        self,
+        problem: MarginProblem,
+        start: WarmStart | None,
+        progress: Progress,
+        training: Training,
+        max_iter: int,
+    ) -> Solution:
+        return self._dual.solve(problem, start, progress, self._limits(max_iter))
+
+    def _restart(self, X: Any, tasks: list[Task]) -> list[Any]:
+        if self._memory is None:  # the last fit was told to forget
+            return [None] * len(tasks)
+        sizes = [alpha.size for alpha, _ in self._memory]
+        if X.shape[0] != self.shape_fit_[0] or sizes != [task.rows.size for task in tasks]:
+            raise ValueError(
+                f"warm_start=True with {X.shape[0]} samples after {self.shape_fit_[0]}, or others "
+                "of a class or of positive weight: the dual variables belong to the samples. Use "
+                "warm_start=False or the same samples."
+            )
+        by, same = self._rescale(), _fingerprint(X) == self._fitted_on
+        return [
+            WarmStart(alpha * by, scores * by if same and scores is not None else None)
+            for alpha, scores in self._memory
+        ]
+
+    def _rescale(self) -> float:
+        """By how much a start grows: α scales with C."""
+        return 1.0
+
+    def _certify(self, problems: list[Any], solutions: list[Solution]) -> list[Any]:
+        """Recompute every proof, thoroughly where that takes no time to speak of."""
+        work = sum(s.alpha.size * int(np.count_nonzero(s.alpha)) for s in solutions)  # type: ignore
+        sample = None if work <= THOROUGH else max(32, SAMPLES // int(len(problems) ** 0.5))
+
+        def one(k: int, stop: Event) -> MarginCertificate:
+            certificate: MarginCertificate = certify(problems[k], solutions[k], sample=sample)
+            converged = solutions[k].status is Status.CONVERGED
+            if sample is not None and converged and not certificate.holds(self.tol):
+                return certify(problems[k], solutions[k])  # type: ignore[no-any-return]
+            return certificate
+
+        side_by_side = len(problems) > 1 and self.kernel_.elementwise
+        return in_parallel(one, range(len(problems)), alone=not side_by_side)
+
+    def _publish_claims(self) -> None:
+        super()._publish_claims()
+        self.fit_status_ = int(any(status is not Status.CONVERGED for status in self.statuses_))
+
+    def _attributes(
+        self, training: Training, tasks: list[Task], solutions: list[Solution]
+    ) -> dict[str, Any]:
+        scaled = [self._scaled(training, *pair) for pair in zip(tasks, solutions, strict=True)]
+        alphas = [alpha for alpha, _ in scaled]
+        planes = expanded(self.kernel_, training, tasks, alphas, self._of_pairs)
+        remember = [(solution.alpha, solution.scores) for solution in solutions]
+        return {
+            "support_": planes.support,
+            "support_vectors_": planes.vectors,
+            "n_support_": planes.counts,
+            "dual_coef_": planes.dual,
+            "intercept_": np.array([b for _, b in scaled]),
+            "n_iter_": np.array([solution.n_iter for solution in solutions], dtype=np.int32),
+            "shape_fit_": training.X.shape,
+            "class_weight_": training.class_weights,
+            "_memory": remember if self.warm_start else None,
+            "_fitted_on": _fingerprint(training.X) if self.warm_start else None,
+        }
+
+    @property
+    def _of_pairs(self) -> bool:
+        """Whether there is a plane for every pair of many classes."""
+        return isinstance(self._reduction(), OneVsOne)
+
+    def _scaled(self, training: Training, task: Task, solution: Solution) -> tuple[Floats, float]:
+        """Return α and b of the machine whose margin is 1."""
+        assert solution.alpha is not None
+        return solution.alpha, float(solution.b[0])
+
+    def _remedy(self, status: Status) -> str:
+        if status is Status.TIME_LIMIT:
+            return f"Raise time_limit={self.time_limit}, or go on with warm_start=True."
+        if status is Status.PATIENCE:
+            return "Rounding, or an indefinite kernel, allows no further descent: raise tol."
+        return (
+            f"Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing your "
+            "data with StandardScaler or MinMaxScaler. Or raise max_iter; warm_start=True goes on "
+            "from here."
+        )
+
+    # Prediction ----------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each row: by votes for "ovo", by the largest g for "ovr".
+
+        Equal votes go to the first class, or with ``break_ties=True`` to the one of the largest
+        confidence. On the plane itself the answer is the second class, of a pair too.
+        """
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        scores = self._scores(X)
+        if len(self.classes_) == 2:
+            return self.classes_[(scores[:, 0] >= 0).astype(int)]
+        reduction = self._reduction()
+        if isinstance(reduction, OneVsOne) and not self.break_ties:
+            won = np.where(scores > 0, 1.0, -1.0)
+            return self.classes_[reduction.votes(won, len(self.classes_)).argmax(1)]
+        return self.classes_[reduction.confidences(scores, len(self.classes_)).argmax(1)]
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return g(x): shape (n,) for two classes, else by ``decision_function_shape``.
+
+        "ovr": one confidence a class, for "ovo" machines votes plus a fraction from the scores;
+        "ovo": g of every pair of classes, positive for the first of them.
+        """
+        scores = self._scores(X)
+        if len(self.classes_) == 2:
+            return scores[:, 0]
+        if self.decision_function_shape == "ovo" and self._of_pairs:
+            return scores
+        return self._reduction().confidences(scores, len(self.classes_))
+
+    def _scores(self, X: Any) -> Floats:
+        """Return g of every plane, (n, n_planes)."""
+        with at_most(self.n_jobs):
+            X = self._check_new_data(X)
+            return self._expansion.scores(X) + self.intercept_
+
+    def _check_new_data(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if self._objects is not None:
+            X = self.kernel(X, self._objects)
+        X = validation.check_new_data(self, X)
+        dense = not sparse.issparse(self.support_vectors_)
+        if sparse.issparse(X) and dense and not isinstance(self.kernel_, Custom):
+            raise ValueError(
+                f"cannot use sparse input in {type(self).__name__!r} trained on dense data: pass "
+                "X.toarray()."
+            )
+        if isinstance(self.kernel_, Precomputed) and X.shape[1] != self.shape_fit_[0]:
+            raise ValueError(
+                f"X.shape[1] = {X.shape[1]} should be equal to {self.shape_fit_[0]}, the number of "
+                "samples at training time"
+            )
+        return X
+
+    @property
+    def _expansion(self) -> Expansion:
+        return Expansion(
+            self.kernel_,
+            self.support_,
+            self.support_vectors_,
+            self.n_support_,
+            self.dual_coef_,
+            self._of_pairs,
+        )
+
+    @property
+    def coef_(self) -> Any:
+        """The planes of a linear kernel, one a row."""
+        check_is_fitted(self)
+        if not isinstance(self.kernel_, Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        coef = self._expansion.planes()
+        # Changes, which would change nothing, are refused.
+        (coef.data if sparse.issparse(coef) else coef).flags.writeable = False
+        return coef
+
+    def __sklearn_tags__(self) -> Any:
+        return with_kernel(super().__sklearn_tags__(), self.kernel)
+
+
+def _fingerprint(X: Any) -> bytes:
+    """Return a digest of the numbers in X: scores of a last fit belong to them."""
+    digest = blake2b()
+    for part in (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,):
+        digest.update(np.ascontiguousarray(part).data)
+    return digest.digest()
