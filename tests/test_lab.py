@@ -15,6 +15,8 @@ import maxmargin as mm
 
 pytest.importorskip("bokeh", reason="bokeh is not installed")
 
+from bokeh.events import RangesUpdate
+
 from maxmargin.lab.algorithms import ALGORITHMS, Choice
 from maxmargin.lab.drawing import lattice, picture_of, weight_space, window_of
 from maxmargin.lab.fitting import Outcome, Request, Worker, answered, evaluated, recorded, state
@@ -490,6 +492,107 @@ def test_undo_goes_back_far_enough_and_no_further(lab):
     for _ in range(100):
         lab._undo()
     assert lab.points.X.tolist() == [[9.0, 9.0]]
+
+
+def arrived(lab, key, points, **changes):
+    """Load points, choose an algorithm, and hand over what comes of it."""
+    lab._load(points)
+    lab.panels[0].choose(key, ALGORITHMS[key].defaults() | changes)
+    lab.changed()
+    outcome = fitted(key, points, **changes)
+    lab.panels[0]._arrive(replace(outcome, request=lab.panels[0].request))
+    return outcome
+
+
+def test_no_plane_is_drawn_where_w_is_zero(lab):
+    """g of the machine is rounding there, and so would be its regions and its margin."""
+    for key, points in (("nusvc", SAMPLES["moons"]()), ("svc", SAMPLES["XOR"]())):
+        arrived(lab, key, points)
+        proof, picture = lab.panels[0].proof.text, lab.panels[0].picture
+        assert "w = 0 is optimal: there is no plane" in proof
+        assert "margin" not in proof
+        assert "wrong" not in proof
+        assert picture.regions is None
+        assert picture.planes == []
+        assert picture.support.any()
+    arrived(lab, "svc", SAMPLES["six points"]())
+    assert "w = 0" not in lab.panels[0].proof.text
+
+
+def test_curves_of_several_tasks_are_not_joined(lab):
+    outcome = arrived(lab, "svc", SAMPLES["four blobs"]())
+    tasks = [frame.task for frame in outcome.frames]
+    x = np.array(lab.beside.curves["dual"].data["x"])
+    assert np.isnan(x).sum() == len(set(tasks)) - 1 == 5
+    lab._go(0)
+    assert "A against B, pass 1" in lab.panels[0].scene.figure.title.text
+
+
+def test_steps_that_were_not_all_kept_say_so(lab):
+    outcome = arrived(lab, "perceptron", SAMPLES["moons"]())
+    n = len(outcome.frames)
+    assert not outcome.complete
+    title = lab.panels[0].scene.figure.title
+    assert title.text == f"the answer (its first {n} steps were kept)"
+    lab._go(n - 1)
+    wrong = int(lab.panels[0].picture.wrong.sum())
+    assert title.text.startswith(f"step {n} of the first {n}: pass")
+    assert title.text.endswith(f"{wrong} points wrong")
+    assert arrived(lab, "perceptron", SAMPLES["AND"]()).complete
+    assert title.text == "the answer"
+
+
+def test_steps_that_run_away_are_not_kept():
+    outcome = fitted("lms", SAMPLES["six points"](), learning_rate=0.0)  # 10⁰
+    assert all(np.isfinite(frame.w).all() for frame in outcome.frames)
+
+
+def test_what_comes_into_sight_is_drawn(lab):
+    arrived(lab, "perceptron", SAMPLES["AND"]())
+    panel = lab.panels[0]
+    panel._on_ranges(RangesUpdate(panel.scene.figure, x0=-9.0, x1=9.0, y0=-8.0, y1=8.0))
+    panel._redraw()
+    assert panel.picture.window == (-9.0, 9.0, -8.0, 8.0)
+    assert panel.redrawing is None
+
+
+def test_an_upload_is_forgotten_with_its_points(lab):
+    content = b"a,b,c\n0,0,u\n1,0,u\n3,3,v\n"
+    lab._on_upload("value", "", base64.b64encode(content).decode())
+    assert lab.columns[0].visible
+    assert lab.sample.title == "samples"
+    lab.sample.value = "AND"
+    assert lab.sample.title == "samples (AND)"
+    assert not lab.columns[0].visible
+    lab.columns[0].value = "b"
+    assert len(lab.points.X) == 4
+    lab._clear()
+    assert lab.sample.title == "samples"
+
+
+def test_a_link_to_what_was_before_goes(lab):
+    lab._load(SAMPLES["AND"]())
+    lab.taking.make_link()
+    assert lab.taking.link.value
+    lab.changed()
+    assert lab.taking.link.value == ""
+
+
+def test_one_point_too_many_is_refused_not_swapped(lab):
+    assert all(panel.scene.pen.num_objects > MOST_POINTS for panel in lab.panels)
+
+
+def test_lines_of_an_upload_are_counted_with_blank_ones():
+    table = read_upload(b"x,y,class\n\n1,2,a\nzz,4,b\n")
+    with pytest.raises(ValueError, match="Line 4: 'zz'"):
+        chosen_columns(table, "x", "y", "class")
+    table = read_upload(b"x,y,class\n\n1,2,a\n3,4,b\n")
+    assert chosen_columns(table, "x", "y", "class").X.tolist() == [[1, 2], [3, 4]]
+
+
+def test_sums_of_steps_are_rounded():
+    nu = next(c for c in ALGORITHMS["nusvc"].controls if c.name == "nu")
+    assert nu.number(0.9400000000000001) == 0.94
 
 
 # Drawing -----------------------------------------------------------------------------------

@@ -59,8 +59,9 @@ class MarginCertificate:
         return max(self.violation + self.rounding, self.balance, self.box) <= tol
 
     def __str__(self) -> str:
+        gap = max(self.relative_gap, 0.0)  # rounding may put D above P
         return (
-            f"optimal to a relative gap of {self.relative_gap:.1e}: primal {self.primal:.8g}, dual "
+            f"optimal to a relative gap of {gap:.1e}: primal {self.primal:.8g}, dual "
             f"{self.dual:.8g}, worst KKT violation {self.violation:.1e}"
         )
 

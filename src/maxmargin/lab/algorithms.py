@@ -57,7 +57,8 @@ class Slide(Control):
         """Return what a place of the slider means."""
         if self.top and value >= self.high:
             return float("inf")
-        return float(f"{10.0**value:.3g}") if self.log else value
+        # A slider adds up its steps: 0.94 may come as 0.9400000000000001.
+        return float(f"{10.0**value:.3g}") if self.log else round(value, 10)
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         Algorithm(
             "svc", "Support vector machine", "SVC",
             "The widest band between the classes; C is what a sample pays for lying in it.",
-            "min ½‖w‖² + C Σ ξ,   y g(x) ≥ 1 − ξ",
+            "min ½‖w‖² + C Σ ξ  (or ξ²),   y g(x) ≥ 1 − ξ",
             (C, Choice("loss", "loss", "hinge", options=("hinge", "squared_hinge")), KERNEL,
              *KERNEL_PARAMETERS, KERNEL_SOLVER, BY_PAIRS),
         ),

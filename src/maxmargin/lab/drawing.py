@@ -18,6 +18,8 @@ from ..samples import Floats
 from .fitting import Outcome, evaluated, state, weights
 from .points import Points
 
+# g that differs by less than this share of its terms is the same everywhere.
+ROUNDING = 1e-12
 # Points of the lattice along each axis.
 FINE = 90
 MACHINES = (mm.SVC, mm.NuSVC, mm.LinearSVC)
@@ -97,6 +99,9 @@ def picture_of(outcome: Outcome, k: int | None = None, window: Window | None = N
 def _draw_answer(picture: Picture, points: Points, model: Any) -> None:
     xs, ys, rows = lattice(picture.window)
     known = np.array([points.names.index(label) for label in model.classes_.tolist()])
+    if is_flat(model, points):
+        _draw_support(picture, points, model)
+        return
     if len(known) == 2:
         g, at = model.decision_function(rows), model.decision_function(points.X)
         places, own = (g >= 0).astype(int), (at >= 0).astype(int)
@@ -106,6 +111,19 @@ def _draw_answer(picture: Picture, points: Points, model: Any) -> None:
         places, own = (np.searchsorted(model.classes_, model.predict(X)) for X in (rows, points.X))
     picture.regions = known[places].reshape(len(ys), len(xs))
     picture.wrong = known[own] != points.codes
+    _draw_support(picture, points, model)
+
+
+def is_flat(model: Any, points: Points) -> bool:
+    """Whether w of a machine of two classes is 0, to rounding: then there is no plane to show."""
+    if len(model.classes_) > 2 or not isinstance(model, (mm.SVC, mm.NuSVC)):
+        return False
+    g = model.decision_function(points.X)
+    terms = np.abs(model.dual_coef_).sum() * np.abs(model.kernel_.diagonal(points.X)).max()
+    return bool(np.ptp(g) <= ROUNDING * terms)
+
+
+def _draw_support(picture: Picture, points: Points, model: Any) -> None:
     if hasattr(model, "support_"):
         picture.support = np.zeros(len(points.X), dtype=bool)
         picture.support[model.support_] = True

@@ -21,8 +21,9 @@ from bokeh.models import (
 from bokeh.plotting import figure
 from bokeh.transform import factor_cmap, factor_mark
 
+from ..summary import plane_names
 from .drawing import COLOURS, Picture, weight_space, window_of
-from .fitting import Outcome
+from .fitting import Frame, Outcome
 from .points import MOST_POINTS, Points
 
 FACTORS = ["0", "1", "2", "3"]
@@ -111,7 +112,7 @@ class SceneFigure:
         self.pen = PointDrawTool(
             renderers=[dots],
             default_overrides={"label": "0"},
-            num_objects=MOST_POINTS,
+            num_objects=MOST_POINTS + 1,  # one too many is refused; the tool would drop the first
             description="draw",
         )
         plot.add_tools(self.pen, PanTool(), WheelZoomTool(), ResetTool(), SaveTool(), CrosshairTool(
@@ -154,7 +155,7 @@ class SceneFigure:
         self.target.data = _dots(points.X[:0] if sample is None else points.X[[sample]])
         star = picture.common_point
         self.star.data = _dots(points.X[:0] if star is None else star[np.newaxis])
-        self.figure.title.text = _title(outcome, k)
+        self.figure.title.text = _title(outcome, k, picture)
 
     def _painted(self, regions: Any) -> Any:
         """Return class numbers as pixels, softly coloured."""
@@ -187,7 +188,7 @@ class BesideFigures:
         self.objective.add_layout(legend, "above")
         self.entries = {item.label.value: item for item in legend.items}
         self.errors = figure(
-            title="errors",
+            title="errors met in each pass",
             x_axis_label="step",
             y_range=DataRange1d(start=0, min_interval=4),
             **size,
@@ -223,7 +224,9 @@ class BesideFigures:
         way, region = found if found is not None else (np.empty((0, 2)), np.empty((0, 2)))
         self.region.data, self.way.data = _dots(region), _dots(way)
         self.tip.data = _dots(way[-1:])
-        self.note.text = "" if found else "Weights are drawn of linear algorithms and two classes."
+        why = "Weights are drawn of linear algorithms and two classes."
+        why = why if outcome.frames else "There are no steps."
+        self.note.text = "" if found else why
 
     def _draw_curves(self, outcome: Outcome, k: int) -> None:
         frames = outcome.frames
@@ -240,10 +243,7 @@ class BesideFigures:
             ("criterion", sides["objective"] if not machine else sides["objective"][:0]),
             ("errors", sides["errors"]),
         ):  # fmt: skip
-            known = np.isfinite(values)
-            self.curves[name].data = {
-                "x": (steps[: len(values)][known] + 1).tolist(), "y": values[known].tolist()
-            }  # fmt: skip
+            self.curves[name].data = _curve(steps[: len(values)], values, frames)
         self.marks.data = {"x": [min(k + 1, len(frames))] if frames else []}
         self.objective.title.text = "primal and dual close in" if machine else "criterion"
 
@@ -252,6 +252,18 @@ def _some(passes: list[int]) -> Any:
     """Return the steps that a curve goes through: ends of passes, where all samples are counted."""
     chosen = np.linspace(0, len(passes) - 1, min(CURVE, len(passes))).astype(int)
     return np.array(passes, dtype=int)[chosen]
+
+
+def _curve(steps: Any, values: Any, frames: list[Frame]) -> dict[str, list[float]]:
+    """Return a line through what is known, broken where another task begins."""
+    known = np.isfinite(values)
+    steps, values = steps[known], values[known]
+    tasks = np.array([frames[k].task for k in steps], dtype=int)
+    breaks = np.flatnonzero(np.diff(tasks)) + 1
+    return {
+        "x": np.insert(steps + 1.0, breaks, np.nan).tolist(),
+        "y": np.insert(values, breaks, np.nan).tolist(),
+    }
 
 
 def _lines(plot: Any, kind: str, **style: Any) -> ColumnDataSource:
@@ -285,13 +297,19 @@ def _rgb(colour: str) -> Any:
     return np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)], dtype=float)
 
 
-def _title(outcome: Outcome, k: int) -> str:
+def _title(outcome: Outcome, k: int, picture: Picture) -> str:
+    """Return where the picture stands; what was not recorded to the end says so."""
     if outcome.model is None:
         return "no answer"
-    if k >= len(outcome.frames):
-        return "the answer" if outcome.recorded else "the answer (steps are being recorded)"
+    n, kept = len(outcome.frames), "" if outcome.complete else "the first "
+    if k >= n:
+        if not outcome.recorded:
+            return "the answer (steps are being recorded)"
+        return f"the answer (its first {n} steps were kept)" if kept and n else "the answer"
     frame = outcome.frames[k]
-    begin = f"step {k + 1} of {len(outcome.frames)}: pass {frame.iteration}"
+    names = plane_names(outcome.model) if len(outcome.model.classes_) > 2 else []
+    task = f"{names[frame.task]}, " if outcome.frames[-1].task and frame.task < len(names) else ""
+    begin = f"step {k + 1} of {kept}{n}: {task}pass {frame.iteration}"
     if frame.sample is not None:
         return f"{begin}, for point {frame.sample + 1}"
-    return f"{begin}, {frame.errors} errors"
+    return begin if picture.wrong is None else f"{begin}, {int(picture.wrong.sum())} points wrong"

@@ -178,8 +178,11 @@ class _Watcher:
 
     def __call__(self, step: Any) -> bool:
         seen = self.counts[step.task] = self.counts.get(step.task, 0) + 1
-        self.frames.append(Frame.of(step))
-        stop = seen >= self.most or self.is_over(step)
+        frame = Frame.of(step)
+        runs_away = not (np.isfinite(frame.w).all() and np.isfinite(frame.b).all())
+        if not runs_away:
+            self.frames.append(frame)
+        stop = seen >= self.most or runs_away or self.is_over(step)
         self.cut = self.cut or stop
         return stop
 

@@ -205,6 +205,7 @@ class Lab:
         if remember:
             self._remember()
         self.points = points
+        self.sample.title = "samples"
         self.say("")
         self._show_points()
         self._ask()
@@ -212,6 +213,7 @@ class Lab:
     def _load_sample(self, name: str) -> None:
         """Load a sample; the choice is then open again, for the same one as well."""
         if name in SAMPLES:
+            self._forget_upload()
             self._load(SAMPLES[name]())
             self.sample.title = f"samples ({name})"
             self.sample.value = CHOOSE
@@ -259,10 +261,18 @@ class Lab:
     def _undo(self) -> None:
         if self.past:
             points = self.past.pop()
+            self._forget_upload()
             self._load(points, remember=False)
 
     def _clear(self) -> None:
+        self._forget_upload()
         self._load(checked(np.empty((0, 2)), []))
+
+    def _forget_upload(self) -> None:
+        """Offer no columns of a file that is no longer shown."""
+        self.uploaded = None
+        for select in self.columns:
+            select.visible = False
 
     def _on_upload(self, attr: str, old: Any, new: str) -> None:
         if not new:
@@ -299,6 +309,7 @@ class Lab:
 
     def _ask(self) -> None:
         self._stop()
+        self.taking.link.value = ""
         self.quiet = True
         self.scrubber.value = self.scrubber.end
         self.quiet = False

@@ -6,16 +6,22 @@ import html
 from functools import partial
 from typing import Any
 
+from bokeh.events import RangesUpdate
 from bokeh.layouts import column
 from bokeh.models import Div, Select, Slider
 
+import maxmargin as mm
+
 from ..summary import summarize
 from .algorithms import ALGORITHMS, Choice, Slide
-from .drawing import Picture, picture_of
+from .drawing import Picture, is_flat, picture_of
 from .figures import SceneFigure
 from .fitting import Outcome, Request, Worker
 from .points import Points
 from .skin import dress
+
+# Milliseconds after which a figure that was moved is drawn anew.
+SOON = 150
 
 
 class Panel:
@@ -41,6 +47,8 @@ class Panel:
         self.controls = column(width=250)
         self.widgets = column(self.select, self.words, self.controls, width=260)
         self.scene = SceneFigure(lab.look, lab.source, name)
+        self.scene.figure.on_event(RangesUpdate, self._on_ranges)
+        self.redrawing: Any = None
         self.proof = Div(text="", name=f"proof-{name}", sizing_mode="stretch_width")
         self.worker = Worker(self._tell)
         self._show_controls()
@@ -96,6 +104,17 @@ class Panel:
                 self.outcome, k if k < len(self.outcome.frames) else None, self.scene.window
             )
             self.scene.draw(self.picture, self.outcome, k)
+
+    def _on_ranges(self, event: RangesUpdate) -> None:
+        """Draw what has come into sight, once the moving has ended."""
+        self.scene.window = (event.x0, event.x1, event.y0, event.y1)
+        if self.redrawing is not None:
+            self.lab.document.remove_timeout_callback(self.redrawing)
+        self.redrawing = self.lab.document.add_timeout_callback(self._redraw, SOON)
+
+    def _redraw(self) -> None:
+        self.redrawing = None
+        self.draw(int(self.lab.scrubber.value))
 
     # Controls ------------------------------------------------------------------------------
 
@@ -162,16 +181,21 @@ def proof_of(outcome: Outcome) -> str:
     if outcome.failure is not None:
         return f"<p class='bad'>{html.escape(outcome.failure)}</p>"
     found = summarize(outcome.model)
-    holds = "good" if found.holds else "open"
+    flat = is_flat(outcome.model, outcome.request.points)
+    holds = "good" if found.holds and not flat else "open"
     lines = [f"<p class='{holds}'>{html.escape(str(found.certificate))}</p>"]
+    if flat:
+        remedy = "raise ν" if isinstance(outcome.model, mm.NuSVC) else "try another kernel"
+        lines.append(f"<p class='open'>w = 0 is optimal: there is no plane; {remedy}</p>")
     title = ALGORITHMS[outcome.request.algorithm].title
     facts = [title, f"{found.status}", f"{found.n_iter} steps", f"{1000 * outcome.seconds:.1f} ms"]
-    if found.margin is not None:
+    if found.margin is not None and not flat:
         facts.append(f"margin {found.margin:.4g}")
     if found.n_support is not None:
         facts.append(f"{found.n_support} support vectors")
-    wrong = outcome.model.predict(outcome.request.points.X) != outcome.request.points.labels
-    facts.append(f"{int(wrong.sum())} of {len(wrong)} points wrong")
+    if not flat:  # else rounding would decide
+        wrong = outcome.model.predict(outcome.request.points.X) != outcome.request.points.labels
+        facts.append(f"{int(wrong.sum())} of {len(wrong)} points wrong")
     lines.append(f"<p class='facts'>{html.escape(' · '.join(facts))}</p>")
     if outcome.verdict is not None:
         lines.append(f"<p class='facts'>{html.escape(str(outcome.verdict))}</p>")

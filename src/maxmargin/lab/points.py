@@ -176,7 +176,7 @@ def read_upload(content: bytes) -> list[list[str]]:
                 raise ValueError(
                     f"Line {reader.line_num} has {len(row)} fields, line 1 has {len(rows[0])}."
                 )
-            if row:
+            if row or rows:  # blank lines as well, for lines are counted
                 rows.append(row)
     except csv.Error as error:
         raise ValueError(f"Line {reader.line_num}: {error}.") from None
@@ -187,8 +187,9 @@ def read_upload(content: bytes) -> list[list[str]]:
         raise ValueError("The first line names a column twice.")
     if len(header) < 3:
         raise ValueError(f"The file has {len(header)} columns: two coordinates and a class make 3.")
-    if len(rows) - 1 > MOST_POINTS:
-        raise ValueError(f"The file has {len(rows) - 1} rows: the lab shows {MOST_POINTS} at most.")
+    n = sum(map(bool, rows[1:]))
+    if n > MOST_POINTS:
+        raise ValueError(f"The file has {n} rows: the lab shows {MOST_POINTS} at most.")
     return [header, *rows[1:]]
 
 
@@ -202,19 +203,22 @@ def chosen_columns(table: list[list[str]], x: str, y: str, target: str) -> Point
         places.append(header.index(name))
     if len(set(places)) < 3:
         raise ValueError("Choose three different columns.")
-    X = np.empty((len(rows), 2))
-    for number, row in enumerate(rows):
-        for k in (0, 1):
-            try:
-                X[number, k] = float(row[places[k]].replace("_", "no number"))  # 1_0 is Python's
-            except ValueError:
-                raise ValueError(
-                    f"Line {number + 2}: {row[places[k]]!r} in column {(x, y)[k]!r} is no number."
-                ) from None
-    labels = [row[places[2]].strip() for row in rows]
-    if "" in labels:
-        raise ValueError(f"Line {labels.index('') + 2} lacks its class in column {target!r}.")
+    X, labels = [], []
+    for line, row in enumerate(rows, 2):
+        if row:
+            cells = [row[place].strip() for place in places]
+            X.append([_number(cells[k], line, name) for k, name in enumerate((x, y))])
+            labels.append(cells[2])
+            if not cells[2]:
+                raise ValueError(f"Line {line} lacks its class in column {target!r}.")
     names, codes = np.unique(labels, return_inverse=True)
     if not 2 <= names.size <= MOST_CLASSES:
         raise ValueError(f"Column {target!r} holds {names.size} classes: the lab takes 2 to 4.")
     return checked(X, codes, names, (x, y))
+
+
+def _number(cell: str, line: int, column: str) -> float:
+    try:
+        return float(cell.replace("_", "no number"))  # 1_0 is Python's
+    except ValueError:
+        raise ValueError(f"Line {line}: {cell!r} in column {column!r} is no number.") from None

@@ -9,7 +9,7 @@ from bokeh.models import (
     ColumnDataSource,
     CustomJS,
     DataTable,
-    NumberFormatter,
+    ScientificFormatter,
     Select,
     StringFormatter,
     TableColumn,
@@ -34,7 +34,7 @@ class PointTable:
     def __init__(self, points: ColumnDataSource) -> None:
         self.shown: tuple[Outcome, Picture, bool] | None = None
         self.rows = ColumnDataSource(data={name: [] for name in COLUMNS}, name="rows")
-        number = NumberFormatter(format="0.[0000]")
+        number = ScientificFormatter(precision=4, power_limit_low=-4, power_limit_high=6)
         self.grid = DataTable(
             source=self.rows,
             columns=[
@@ -44,6 +44,9 @@ class PointTable:
             ],
             index_position=None, height=320, sizing_mode="stretch_width", name="kkt",
         )  # fmt: skip
+        # Bokeh draws the cells anew where there are other rows, not where they hold other numbers.
+        again = CustomJS(args={"grid": self.grid}, code="grid.view.change.emit()")
+        self.rows.js_on_change("data", again)
         for one, other in ((points, self.rows), (self.rows, points)):
             link = CustomJS(args={"other": other.selected}, code=SELECT)
             one.selected.js_on_change("indices", link)
