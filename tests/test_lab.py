@@ -561,6 +561,10 @@ def test_an_upload_is_forgotten_with_its_points(lab):
     lab._on_upload("value", "", base64.b64encode(content).decode())
     assert lab.columns[0].visible
     assert lab.sample.title == "samples"
+    lab._on_upload("value", "", base64.b64encode(b"nothing").decode())
+    assert "no header" in lab.note.text
+    lab.columns[0].value, lab.columns[1].value = "b", "a"  # of the file that was taken
+    assert lab.points.axes == ("b", "a")
     lab.sample.value = "AND"
     assert lab.sample.title == "samples (AND)"
     assert not lab.columns[0].visible

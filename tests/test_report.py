@@ -264,3 +264,10 @@ def test_a_perceptron_has_no_support_vectors_to_draw():
     assert "<h2>Margins</h2>" in page
     assert "<h2>Support vectors</h2>" not in page
     assert "Not drawn" not in page
+
+
+def test_rows_may_be_lists():
+    X, y = mm.datasets.load_six_points(return_X_y=True)
+    model = make_pipeline(StandardScaler(), mm.SVC(kernel="linear", C=10)).fit(X, y)
+    page = report.render(model, X.tolist(), y.tolist())
+    assert page.count("<img") == 4

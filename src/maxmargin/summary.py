@@ -151,8 +151,9 @@ def as_drawn(model: Any, X: Any) -> Drawn:
     names = feature_names(model)
     if not isinstance(model, Pipeline) or len(model) == 1:
         return Drawn(machine_of(model), X, names, names)
+    X = X if hasattr(X, "shape") else np.asarray(X)
     if X.shape[1] == 2 and not sparse.issparse(X):
-        rows = X.to_numpy() if hasattr(X, "to_numpy") else np.asarray(X)
+        rows = X.to_numpy() if hasattr(X, "to_numpy") else X
         if rows.dtype.kind in "fiub":
             names = [str(name) for name in getattr(model, "feature_names_in_", Numbered(2))]
             return Drawn(model, X, names, names)

@@ -47,6 +47,7 @@ class Reading:
                 first_index=self.first_index,
                 dtype="float32" if self.float32 else "float64",
             )
+        _refuse_of_other_formats(table, self.target, self.first_index)
         table.labels_to_learn()
         if not self.impute:
             refuse(
@@ -61,6 +62,15 @@ class Reading:
         from ..estimators.columns import ColumnEncoder
 
         return ColumnEncoder(scale=not self.no_scale, impute=self.impute, copy=copy)
+
+
+def _refuse_of_other_formats(table: Any, target: str | None, first_index: int | None) -> None:
+    """Refuse options that say nothing of this file; only svmlight text has a first index."""
+    is_svmlight = table.first_index is not None
+    if first_index is not None and not is_svmlight:
+        raise click.UsageError(f"--first-index is of svmlight text, which {table.source} is not.")
+    if target is not None and is_svmlight:
+        raise click.UsageError(f"--target: {table.source} has its labels in front of the features.")
 
 
 def refuse(table: Any, counts: dict[str, int], what: str, remedy: str) -> None:
@@ -250,10 +260,11 @@ class Rows:
             n_features=_n_features(self.model),
             first_index=learnt.get("first_index") if self.first_index is None else self.first_index,
         ):
+            _refuse_of_other_formats(part, self.target, self.first_index)
             if encoder is None or not encoder.impute:
                 refuse(
                     part, part.missing(), "missing",
-                    "the model was fitted without --impute: remove those rows, or fit it with",
+                    "remove those rows, or fit a model with --impute",
                 )  # fmt: skip
             refuse(part, part.infinite(), "infinite", "remove those rows")
             yield part

@@ -279,12 +279,11 @@ class Lab:
             return
         self.upload.clear()  # the same file may come again
         try:
-            self.uploaded = read_upload(base64.b64decode(new))
-        except ValueError as error:
-            self.uploaded = None
+            table = read_upload(base64.b64decode(new))
+        except ValueError as error:  # the file before it stays, with its columns
             self.say(str(error), bad=True)
             return
-        header = self.uploaded[0]
+        self.uploaded, header = table, table[0]
         self.quiet = True
         for select, value in zip(self.columns, (header[0], header[1], header[-1]), strict=True):
             select.options, select.value, select.visible = list(header), value, True
