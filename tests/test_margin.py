@@ -33,7 +33,7 @@ def test_xor_certificate_is_tight_and_the_wrong_note_is_caught():
     X, y = mm.datasets.load_xor(return_X_y=True)
     problem = MarginProblem.hard(Polynomial(degree=2, coef0=1.0), X, y)
     right = mm.certify(problem, answer(np.full(4, 1 / 8), 0.0))
-    assert right.holds(1e-14)
+    assert right.holds(1e-13)  # what rounding may have done counts
     assert right.dual == pytest.approx(0.25)
     wrong = mm.certify(problem, answer(np.full(4, 1 / 4), 0.0))
     assert wrong.dual == pytest.approx(0.0)

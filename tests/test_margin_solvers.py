@@ -84,7 +84,7 @@ METHODS = [
         "clarabel", lambda *options: QuadraticProgram(*options, "clarabel"),
         tol=1e-12, holds=1e-4, exact=1e-7, warm=False, steps=False, needs="clarabel",
     ),
-    Method("decomposition", in_float64, tol=1e-9, holds=1e-9, exact=1e-9, **DESCENT),
+    Method("decomposition", in_float64, tol=1e-9, holds=4e-9, exact=1e-9, **DESCENT),
     Method(
         "decomposition-float32", in_float32, tol=1e-5, holds=1e-5, exact=1e-5, **DESCENT
     ),
@@ -93,7 +93,7 @@ METHODS = [
         tol=1e-6, holds=1e-6, exact=1e-6, handles=is_soft, **DESCENT,
     ),
     Method(
-        "smo", on_the_whole, tol=1e-9, holds=1e-9, exact=1e-9,
+        "smo", on_the_whole, tol=1e-9, holds=4e-9, exact=1e-9,
         handles=lambda problem: problem.balanced, **DESCENT,
     ),
     Method(

@@ -134,6 +134,8 @@ class Solution:
     scores : ndarray of shape (n,), optional
         Σ_l α_l y_l K(x_l, x_m) as a kernel solver has them: a claim that a certificate may check
         on some samples instead of computing all of them anew.
+    score_bounds : ndarray of shape (n,), optional
+        By how much rounding may have made each of the scores wrong, at most.
     """
 
     w: Floats
@@ -146,6 +148,7 @@ class Solution:
     multipliers: Floats | None = None
     margins: Floats | None = None
     scores: Floats | None = field(default=None, repr=False)
+    score_bounds: Floats | None = field(default=None, repr=False)
     trace: Trace | None = field(default=None, repr=False)
 
 

@@ -1,22 +1,42 @@
-"""How far a support vector machine is from its optimum."""
+"""How far a support vector machine is from its optimum.
+
+With z_i = 1 − y_i g(x_i) and h_i(z) = max {az − ½D_i a² : 0 ≤ a ≤ u_i} the loss of a sample, the
+duality gap of a feasible α and the plane w = Σ α_i y_i φ(x_i), b is a sum of terms that are not
+negative,
+
+    P(w, b) − D(α) = Σ_i h_i(z_i) − α_i z_i + ½D_i α_i²,
+
+and 0 where α_i = 0 and z_i < 0, or where α_i = u_i and z_i > 0: of such samples the sign of z_i is
+all that counts. What rounding may have done to the scores is bounded row by row, and the claims are
+as large as these bounds allow.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..problem import MarginProblem
-from ..samples import Floats
+from ..samples import Floats, Integers
 from ..solution import Solution
 from .base import certify
-from .scores import kernel_scores
+from .scores import UNIT, kernel_scores
 
-ROUNDING = 1e-14
+# What a variable may be from its bound, relative to it, and count as there: some units of rounding.
+ROUNDING = 8.0 * UNIT
 # Claimed scores that differ from recomputed ones by more, relative to the largest, are not used.
 DOUBTFUL = 1e-3
-# Times the sample: how many samples near the worst violation are recomputed at most.
-MANY = 8
+# By how much, relative to what they are, bounds of scores may widen the gap and the violation.
+WIDER = 0.1
+# The share of scores to recompute from which on all of them are.
+MOST = 0.25
+# The relative gap and the violation up to which an answer is called optimal.
+OPTIMAL = 0.02
+
+Coverage = Literal["complete", "bounded", "sampled"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +48,8 @@ class MarginCertificate:
     primal, dual : float
         P(w, b) and D(α), with P ≥ D for every feasible answer and P = D at the optimum.
     gap, relative_gap : float
-        P − D, and that relative to P (for the ν-machine: to νρ where P is less).
+        P − D, and that relative to P (for the ν-machine: to νρ where P is less); both are upper
+        bounds, rounding included.
     violation : float
         The worst violation of the KKT conditions at b, where the margin is 1 (for the ν-machine:
         relative to `margin_unit`, its ρ).
@@ -38,10 +59,13 @@ class MarginCertificate:
         How far α was outside of 0 ≤ α ≤ u before it was clipped, relative to the largest α where
         that exceeds 1.
     rounding : float
-        By how much the violation may be larger: 0 where all scores were recomputed, or all that
-        come near it (see ``sample`` of `certify`).
-    n_checked : int
-        Samples whose scores were recomputed in float64.
+        By how much the violation may be larger: what rounding can have done to the scores.
+    n_checked, n_samples : int
+        Samples whose scores were recomputed in float64, of so many.
+    coverage : {"complete", "bounded", "sampled"}
+        Whether all scores were recomputed; or those that matter, the others being known to be far
+        enough from the margin by a bound of all rounding errors of the solver (spot-checked); or
+        a sample of them, which proves nothing of the others.
     """
 
     primal: float
@@ -53,17 +77,45 @@ class MarginCertificate:
     box: float
     rounding: float = 0.0
     n_checked: int = 0
+    n_samples: int = 0
+    coverage: Coverage = "complete"
 
     def holds(self, tol: float = 1e-6) -> bool:
-        """Return whether the KKT conditions hold to ``tol`` and α is feasible to ``tol``."""
-        return max(self.violation + self.rounding, self.balance, self.box) <= tol
+        """Return whether the answer is optimal to ``tol``.
+
+        The KKT conditions hold to ``tol``, rounding included, α is feasible to ``tol``, and the
+        relative gap is at most 2·tol.
+        """
+        violation = max(self.violation + self.rounding, self.balance, self.box)
+        return bool(violation <= tol and self.relative_gap <= 2.0 * tol)
 
     def __str__(self) -> str:
-        gap = max(self.relative_gap, 0.0)  # rounding may put D above P
-        return (
-            f"optimal to a relative gap of {gap:.1e}: primal {self.primal:.8g}, dual "
-            f"{self.dual:.8g}, worst KKT violation {self.violation:.1e}"
+        values = (
+            f"primal {self.primal:.8g}, dual {self.dual:.8g}, worst KKT violation "
+            f"{self.violation + self.rounding:.1e}{self._covered()}"
         )
+        if self.relative_gap <= OPTIMAL and self._worst_of_all() <= OPTIMAL:
+            return f"optimal to a relative gap of {self.relative_gap:.1e}: {values}"
+        return f"not optimal: relative gap {self.relative_gap:.1e}, {values}"
+
+    def _worst_of_all(self) -> float:
+        return max(self.violation + self.rounding, self.balance, self.box)
+
+    def _covered(self) -> str:
+        if self.coverage == "complete":
+            return ""
+        if self.coverage == "bounded":
+            return f" ({self.n_checked} of {self.n_samples} scores recomputed, the others bounded)"
+        return f" (not proved: {self.n_checked} of {self.n_samples} scores recomputed)"
+
+
+class Margins(NamedTuple):
+    """y g(x) of every sample, by how much it may be wrong, and how it is known."""
+
+    values: Floats
+    errors: Floats
+    n_checked: int
+    coverage: Coverage
 
 
 @certify.register
@@ -76,74 +128,176 @@ def _(
     box = max(box, problem.total - float(alpha.sum()))
     balance = abs(float(problem.y @ alpha)) if problem.balanced else 0.0
     balance /= max(1.0, float(alpha.sum()))
-    # At its bound is what rounding cannot tell from it.
-    below = alpha < (1.0 - ROUNDING) * problem.upper
-    above = alpha > ROUNDING * np.minimum(problem.upper, alpha.max())
-    scores, rounding, n_checked = _scores(problem, solution, alpha, sample)
-    alpha = _balanced(alpha, problem.y) if problem.balanced else alpha
-    margins = problem.y * (scores + float(solution.b[0]))
-    square = float((alpha * problem.y) @ scores)
-    dual = problem.linear * float(alpha.sum()) - 0.5 * square
-    dual -= 0.5 * float(problem.ridge @ alpha**2)
-    primal = primal_value(problem, square, margins)
-    # ∂/∂α_i of the dual with b as the multiplier of yᵀα = 0, and ρ as that of 1ᵀα ≥ s: for no α
-    # at its upper bound y g ≥ ρ, for none at 0 y g ≤ ρ.
-    slope = margins + problem.ridge * alpha
-    least, most = slope[below].min(initial=np.inf), slope[above].max(initial=-np.inf)
-    rho = problem.linear
-    if problem.total:
-        rho = 0.5 * (least + most) if below.any() else best_rho(problem, margins)
-    violation, unit = float(max(rho - least, most - rho, 0.0)), 1.0
+    feasible = _balanced(alpha, problem.y) if problem.balanced else alpha
+    margins = _margins(problem, solution, alpha, feasible, sample)
+    level = _level(problem, alpha, margins.values)
+    wrong = kkt_violations(problem, margins.values, alpha, level)
+    nominal, worst = (max(float(w.max()), 0.0) for w in (wrong, wrong + margins.errors))
+    unit = 1.0
     if problem.total:
         largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
-        unit = margin_unit(problem, rho, largest)
-        violation, rounding = violation / unit, rounding / unit
-    gap = primal - dual
+        unit = margin_unit(problem, level, largest)
+    primal, dual, gap, unknown = _values(problem, feasible, margins)
+    if problem.balanced:  # what rounding leaves of yᵀα, and what it may have done to that sum
+        rest = abs(float(np.sum(problem.y * feasible))) + 64.0 * UNIT * float(feasible.sum())
+        gap += rest * abs(float(solution.b[0]))
     # P of the ν-machine is about −νρ, and may be anything, 0 included.
-    relative = gap / max(abs(primal), problem.total * unit, np.finfo(float).tiny)
+    size = max(abs(primal) - unknown, problem.total * unit, np.finfo(float).tiny)
+    relative = gap / size if np.isfinite(gap) else np.inf
     return MarginCertificate(
-        primal, dual, gap, relative, violation, balance, box, rounding, n_checked
-    )
+        primal, dual, gap, relative, nominal / unit, balance, box, (worst - nominal) / unit,
+        margins.n_checked, problem.y.size, margins.coverage,
+    )  # fmt: skip
 
 
-def _scores(
-    problem: MarginProblem, solution: Solution, alpha: Floats, sample: int | None
-) -> tuple[Floats, float, int]:
-    """Return Σ_l α_l y_l K(x_l, x_m) of every sample, how well they are known, and of how many.
+def _margins(
+    problem: MarginProblem,
+    solution: Solution,
+    alpha: Floats,
+    feasible: Floats,
+    sample: int | None,
+) -> Margins:
+    """Return y g(x) of all samples.
 
-    Without ``sample`` all are recomputed. Else the solver's own are compared with those of so many
-    samples taken at random: they differ by e at most. All samples within 2e of being the worst
-    violator are then recomputed as well, so that no other can be it. Should the claims be far off,
-    or too many samples be that near, all are recomputed after all.
+    Without ``sample`` all are recomputed. Else the solver's own scores are taken where the bounds
+    that it gives leave no doubt; those bounds are checked on a sample. Scores without bounds are
+    compared with recomputed ones on the sample, and taken to be as good elsewhere.
     """
-    n, coefficients = problem.y.size, alpha * problem.y
-    if problem.balanced and sample is None:
-        coefficients = _balanced(alpha, problem.y) * problem.y
-    if sample is None or solution.scores is None or n <= 2 * sample:
-        return kernel_scores(problem, coefficients)[0], 0.0, n
-    scores = solution.scores.copy()
-    chosen = np.random.RandomState(0).permutation(n)[:sample]
-    exact = kernel_scores(problem, coefficients, chosen)[0]
-    error = 2.0 * float(np.abs(exact - scores[chosen]).max())
-    wrong = _violations(problem, scores, float(solution.b[0]), alpha)
-    near = np.flatnonzero(wrong >= wrong.max() - 2.0 * error)
-    if error > DOUBTFUL * max(1.0, float(np.abs(exact).max())) or near.size > n // 8:
-        return kernel_scores(problem, coefficients)[0], 0.0, n
-    # Of very many the worst will do; then e is what is not known.
-    worst = near[np.argsort(-wrong[near])[: MANY * sample]]
-    scores[chosen] = exact
-    scores[worst] = kernel_scores(problem, coefficients, worst)[0]
-    return scores, 0.0 if worst.size == near.size else error, np.union1d(chosen, worst).size
+    n, b = problem.y.size, float(solution.b[0])
+    coefficients = feasible * problem.y
+    if sample is not None and solution.scores is not None and n > 2 * sample:
+        chosen = np.random.RandomState(0).permutation(n)[:sample]
+        exact, blur = kernel_scores(problem, coefficients, chosen, b)
+        claims = _claims(problem, solution, alpha, feasible, chosen, exact, blur)
+        if claims is not None:
+            claims.values[chosen], claims.errors[chosen] = problem.y[chosen] * exact, blur
+            rows = _decisive(problem, alpha, feasible, claims)
+            if rows.size <= MOST * n:
+                exact, blur = kernel_scores(problem, coefficients, rows, b)
+                claims.values[rows], claims.errors[rows] = problem.y[rows] * exact, blur
+                return claims._replace(n_checked=int(np.union1d(chosen, rows).size))
+    scores, errors = kernel_scores(problem, coefficients, b=b)
+    return Margins(problem.y * scores, errors, n, "complete")
 
 
-def _violations(problem: MarginProblem, scores: Floats, b: float, alpha: Floats) -> Floats:
-    """Return by how much every sample violates its KKT condition; below 0 it does not."""
-    slope = problem.y * (scores + b) + problem.ridge * alpha
-    level = best_rho(problem, slope) if problem.total else problem.linear
+def _claims(
+    problem: MarginProblem,
+    solution: Solution,
+    alpha: Floats,
+    feasible: Floats,
+    chosen: Integers,
+    exact: Floats,
+    blur: Floats,
+) -> Margins | None:
+    """Return the solver's margins with their errors; None where a recomputed one denies them."""
+    assert solution.scores is not None
+    scores = solution.scores + float(solution.b[0])
+    off = np.abs(exact - scores[chosen])
+    errors = solution.score_bounds
+    if errors is None:
+        error = 2.0 * float(off.max())
+        if error > DOUBTFUL * max(1.0, float(np.abs(exact).max())):
+            return None
+        return Margins(problem.y * scores, np.full(scores.size, error), 0, "sampled")
+    # The solver's α was not quite feasible.
+    size = np.sqrt(np.maximum(problem.kernel.diagonal(problem.X)[problem.index], 0.0))
+    moved = float(np.abs(feasible - alpha) @ size)
+    errors = errors + moved * size + 4.0 * UNIT * (np.abs(scores) + abs(float(solution.b[0])))
+    if (off > errors[chosen] + blur).any():
+        return None
+    return Margins(problem.y * scores, errors, 0, "bounded")
+
+
+def _decisive(
+    problem: MarginProblem, alpha: Floats, feasible: Floats, margins: Margins
+) -> Integers:
+    """Return the samples whose errors widen the claims by more than a little."""
+    wrong = kkt_violations(problem, margins.values, alpha, _level(problem, alpha, margins.values))
+    certain = max(float((wrong - margins.errors).max()), 0.0)
+    chosen: NDArray[np.bool_] = wrong + margins.errors > (1.0 + WIDER) * certain
+    terms, widest = _gap_terms(problem, feasible, margins)
+    wider = np.where(np.isfinite(widest), widest, np.inf) - terms
+    wider[chosen] = 0.0
+    order = np.argsort(wider)
+    allowed = np.cumsum(wider[order]) <= WIDER * float(terms.sum())
+    chosen[order[~allowed]] = True
+    return np.flatnonzero(chosen)
+
+
+def _level(problem: MarginProblem, alpha: Floats, margins: Floats) -> float:
+    """Return what y g(x) is compared with: 1, or the ρ that serves the KKT conditions best."""
+    if not problem.total:
+        return problem.linear
+    below, above = _may_move(problem, alpha)
+    if not below.any():
+        return best_rho(problem, margins)
+    slope = margins + problem.ridge * alpha
+    return 0.5 * (float(slope[below].min()) + float(slope[above].max(initial=-np.inf)))
+
+
+def _may_move(problem: MarginProblem, alpha: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which α may grow and which may shrink."""
+    below = alpha < (1.0 - ROUNDING) * problem.upper
+    return below, alpha > ROUNDING * np.minimum(problem.upper, alpha.max())
+
+
+def kkt_violations(problem: MarginProblem, margins: Floats, alpha: Floats, level: float) -> Floats:
+    """Return by how much every sample violates its KKT condition; below 0 it does not.
+
+    ∂/∂α_i of the dual with b as the multiplier of yᵀα = 0, and ρ as that of 1ᵀα ≥ s, asks for
+    y g ≥ ρ of all α that may grow, and y g ≤ ρ of all that may shrink.
+    """
+    below, above = _may_move(problem, alpha)
+    slope = margins + problem.ridge * alpha
     return np.maximum(
-        np.where(alpha < problem.upper, level - slope, -np.inf),
-        np.where(alpha > 0.0, slope - level, -np.inf),
+        np.where(below, level - slope, -np.inf), np.where(above, slope - level, -np.inf)
     )
+
+
+def _values(
+    problem: MarginProblem, alpha: Floats, margins: Margins
+) -> tuple[float, float, float, float]:
+    """Return P, D, P − D at most, and by how much P may be less."""
+    values, errors = margins.values, margins.errors
+    square = float(alpha @ values)  # with yᵀα = 0 the bias adds nothing
+    blur = float(alpha @ errors)
+    dual = problem.linear * float(alpha.sum()) - 0.5 * square
+    dual -= 0.5 * float(problem.ridge @ alpha**2)
+    primal = primal_value(problem, square, values)
+    if _is_hard(problem).all():
+        # As if every margin were as small as it may be.
+        scale = min(float((values - errors).min()), 1.0)
+        worst = 0.5 * (square + blur) / scale**2 if scale > 0.0 else np.inf
+        return primal, dual, worst - dual + 0.5 * blur, blur
+    terms, widest = _gap_terms(problem, alpha, margins)
+    gap = float(widest.sum())
+    if problem.total:
+        gap += abs((float(alpha.sum()) - problem.total) * best_rho(problem, values))
+    return primal, dual, gap, float((widest - terms).sum()) + 0.5 * blur
+
+
+def _gap_terms(problem: MarginProblem, alpha: Floats, margins: Margins) -> tuple[Floats, Floats]:
+    """Return h(z) − αz + ½Dα² of every sample, and the most that it may be."""
+    level = best_rho(problem, margins.values) if problem.total else problem.linear
+    z = level - margins.values
+    fixed = 0.5 * problem.ridge * alpha**2
+    terms = losses(problem, z) - alpha * z + fixed
+    # The function is convex in z: the most is at an end.
+    ends = [losses(problem, end) - alpha * end for end in (z - margins.errors, z + margins.errors)]
+    return terms, np.maximum(*ends) + fixed
+
+
+def losses(problem: MarginProblem, z: Floats) -> Floats:
+    """Return h(z) of every sample: ∞ where a hard margin is violated."""
+    z = np.maximum(z, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        a = np.minimum(z / problem.ridge, problem.upper)
+        h = np.where(problem.ridge > 0.0, a * (z - 0.5 * problem.ridge * a), problem.upper * z)
+        return np.where(z > 0.0, h, 0.0)
+
+
+def _is_hard(problem: MarginProblem) -> NDArray[np.bool_]:
+    return np.isinf(problem.upper) & (problem.ridge == 0.0)
 
 
 def margin_unit(problem: MarginProblem, rho: float, largest: float) -> float:
@@ -171,16 +325,11 @@ def primal_value(problem: MarginProblem, square: float, margins: Floats) -> floa
         rho = best_rho(problem, margins)
         slack = np.maximum(rho - margins, 0.0)
         return 0.5 * square - problem.total * rho + float(problem.upper @ slack)
-    hard = np.isinf(problem.upper) & (problem.ridge == 0.0)
+    hard = _is_hard(problem)
     if hard.all():
         smallest = float(margins.min())
         return 0.5 * square / min(smallest, 1.0) ** 2 if smallest > 0 else np.inf
-    slack = np.maximum(1.0 - margins, 0.0)
-    if slack[hard].any():
-        return np.inf
-    linear, squared = np.isfinite(problem.upper), problem.ridge > 0.0
-    cost = float(problem.upper[linear] @ slack[linear])
-    return 0.5 * square + cost + float((0.5 / problem.ridge[squared]) @ slack[squared] ** 2)
+    return 0.5 * square + float(losses(problem, 1.0 - margins).sum())
 
 
 def _balanced(alpha: Floats, y: Floats) -> Floats:

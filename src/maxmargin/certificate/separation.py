@@ -157,19 +157,20 @@ def _gradient(Z: Samples, u: Floats) -> Floats:
 def _(problem: KernelSeparationProblem, solution: Solution) -> SeparationCertificate:
     assert solution.alpha is not None
     b = float(solution.b[0])
-    scores, magnitude = kernel_scores(problem, solution.alpha * problem.y)
-    norm = np.sqrt(max(float((solution.alpha * problem.y) @ scores), 0.0))
-    margins = problem.y * (scores + b)
+    scores, errors = kernel_scores(problem, solution.alpha * problem.y, b=b)
+    signed = solution.alpha * problem.y
+    norm = np.sqrt(max(float(signed @ scores) - b * float(signed.sum()), 0.0))
+    margins = problem.y * scores
     largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
     radius = np.sqrt(max(largest, 0.0))  # an indefinite kernel may have no radius
     step = np.sqrt(max(problem.bias_step, 0.0))
-    n_terms = int(np.count_nonzero(solution.alpha)) + 1
     return SeparationCertificate(
         n_samples=problem.index.size,
         n_errors=int((margins <= 0).sum()),
         margin=float(margins.min()),
         geometric_margin=_ratio(margins.min(), norm),
-        rounding=4 * ROUNDING * np.sqrt(n_terms) * (magnitude + abs(b)),
+        # What is left of the smallest margin where every sample has as little as it may.
+        rounding=float(margins.min() - (margins - errors).min()),
         radius=radius,
         augmented_margin=_ratio(margins.min(), np.hypot(norm, b / step if step else 0.0)),
         augmented_radius=np.hypot(radius, step),

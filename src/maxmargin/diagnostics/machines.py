@@ -32,7 +32,7 @@ class MeasuredTask:
     """One task as the machine whose margin is 1, with what was recomputed of it.
 
     The problem is the dual one, that of a `LinearSVC` too. ``square`` is ‖w‖²; ``rho`` is that of a
-    ν-machine, ``magnitude`` the largest Σ \\|α K\\| of a sample, to which rounding is relative.
+    ν-machine, ``magnitude`` what no Σ \\|α K\\| of a sample exceeds, to which rounding is relative.
     """
 
     number: int
@@ -102,13 +102,15 @@ def dense(matrix: Any) -> Floats:
 def _expansion(
     clf: KernelMachine, number: int, name: str, problem: MarginProblem, coefficients: Floats
 ) -> MeasuredTask:
+    alpha, b = np.abs(coefficients), float(clf.intercept_[number])
     scores: Floats = np.empty(0)
     magnitude = 0.0
     if problem.index.size:  # a solver that diverged may leave no support vector
-        scores, magnitude = kernel_scores(problem, coefficients)
-    alpha = np.abs(coefficients)
-    margins = problem.y * (scores + float(clf.intercept_[number]))
-    square = float(coefficients @ scores)
+        scores, _ = kernel_scores(problem, coefficients, b=b)
+        lengths = np.sqrt(np.abs(diagonal(problem)))
+        magnitude = float(alpha @ lengths) * float(lengths.max())
+    square = float(coefficients @ scores) - b * float(coefficients.sum())
+    margins = problem.y * scores
     machine = MeasuredTask(number, name, problem, alpha, margins, square, magnitude)
     if not isinstance(clf, NuSVC):
         return machine

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from .products import Floats, Rows, as_rows, finite, products, squared_norms
 
+# The unit roundoff of float64.
+UNIT = 0.5 * float(np.finfo(np.float64).eps)
+
 
 class Kernel(ABC):
     """K(x, z) = φ(x)·φ(z), a formula of (⟨x,z⟩, ‖x‖², ‖z‖²) unless it says otherwise.
@@ -49,6 +52,34 @@ class Kernel(ABC):
         ``dot`` makes that of an RBF exactly 1.
         """
 
+    def rounding(
+        self, x_sq: Floats, z_sq: Floats, weights: Floats, terms: int, unit: float
+    ) -> Floats:
+        """Return Σ_j weights_j |Δ_ij| for every row i, Δ_ij the rounding error of K(x_i, z_j).
+
+        The error is that of `from_products` in arithmetic of unit roundoff ``unit``, on inner
+        products of ``terms`` terms and rows rounded to it (Higham, 2002, section 3.1). A kernel
+        that does not say is not known to have a bound: ∞.
+        """
+        return np.full(x_sq.shape, np.inf)
+
+    def bounded(self, X: Any, Z: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return K(x_i, z_j) of float64 rows with a bound of its rounding errors.
+
+        Returns
+        -------
+        K : ndarray of shape (n, m)
+        error : ndarray of shape (n,)
+            Σ_j weights_j |Δ_ij|, at least; ``weights`` ≥ 0.
+        size : ndarray of shape (n,)
+            Σ_j weights_j |K_ij|.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            dot, x_sq, z_sq, terms = products(X, Z, self.shift_invariant)
+            error = self.rounding(x_sq, z_sq, weights, terms, UNIT)
+            K = finite(self.from_products(dot, x_sq, z_sq), repr(self))
+        return K, error, np.abs(K) @ weights
+
     def __call__(self, X: Rows, Z: Rows | None = None) -> Floats:
         """Return the Gram block K(x_i, z_j), Z = X by default.
 
@@ -64,8 +95,13 @@ class Kernel(ABC):
         with np.errstate(over="ignore", invalid="ignore"):
             return finite(self._diagonal(as_rows(X)), repr(self)).astype(np.float64)
 
+    def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
+        """Return what no |K(x, z)| exceeds, of rows of these squared lengths: ∞ if not known."""
+        return np.inf
+
     def _gram(self, X: Any, Z: Any) -> Floats:
-        return self.from_products(*products(X, Z, self.shift_invariant))
+        dot, x_sq, z_sq, _ = products(X, Z, self.shift_invariant)
+        return self.from_products(dot, x_sq, z_sq)
 
     def _diagonal(self, X: Any) -> Floats:
         squares = squared_norms(X)[:, None]  # of n Gram matrices of one row each

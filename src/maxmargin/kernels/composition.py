@@ -16,8 +16,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .base import Kernel, positive
-from .products import Floats, blocks
+from .base import UNIT, Kernel, positive
+from .products import Floats, Products, blocks, finite, products
+
+# Rounding errors of a kernel value, in units, that are seen.
+BLURRED = 1e4
 
 
 class _Composition(Kernel):
@@ -50,8 +53,44 @@ class _Composition(Kernel):
 
     def _gram(self, X: Any, Z: Any) -> Floats:
         if self.elementwise:
-            return super()._gram(X, Z)  # one matrix product for all parts
+            parts = products(X, Z, self.shift_invariant)
+            if not self._blurred(parts):
+                return self.from_products(parts.dot, parts.x_sq, parts.z_sq)
+            del parts
+        # Each part has the origin that suits it.
         return self._join(part._gram(X, Z) for part in self.parts)
+
+    def _blurred(self, parts: Products) -> bool:
+        """Whether a part that another origin suits better is seen to lose digits about this one."""
+        unit = 0.5 * float(np.finfo(parts.dot.dtype).eps)
+        farthest = [np.array([squares.max(initial=0.0)]) for squares in (parts.x_sq, parts.z_sq)]
+        return any(
+            part._blurred(parts)
+            if isinstance(part, _Composition)
+            else part.shift_invariant
+            and float(part.rounding(*farthest, np.ones(1), parts.terms, unit)[0]) > BLURRED * unit
+            for part in self.parts
+        )
+
+    def bounded(self, X: Any, Z: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
+        parts = [part.bounded(X, Z, weights) for part in self.parts]
+        K = finite(self._join(values for values, _, _ in parts), repr(self))
+        largest = [float(np.abs(values).max(initial=0.0)) for values, _, _ in parts]
+        size: Floats = np.abs(K) @ weights
+        error = self._join_errors([error for _, error, _ in parts], largest)
+        return K, error + len(parts) * UNIT * size, size
+
+    def rounding(
+        self, x_sq: Floats, z_sq: Floats, weights: Floats, terms: int, unit: float
+    ) -> Floats:
+        errors = [part.rounding(x_sq, z_sq, weights, terms, unit) for part in self.parts]
+        largest = [part._largest(x_sq, z_sq) for part in self.parts]
+        own = len(self.parts) * unit * self._largest(x_sq, z_sq) * float(weights.sum())
+        return self._join_errors(errors, largest) + own
+
+    @abstractmethod
+    def _join_errors(self, errors: list[Floats], largest: list[float]) -> Floats:
+        """Return the error of this kernel from those of its parts, whose values are so large."""
 
     def _diagonal(self, X: Any) -> Floats:
         return self._join(part._diagonal(X) for part in self.parts)
@@ -77,6 +116,12 @@ class Sum(_Several):
     operation = np.add
     symbol = " + "
 
+    def _join_errors(self, errors: list[Floats], largest: list[float]) -> Floats:
+        return np.sum(errors, axis=0)
+
+    def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
+        return sum(part._largest(x_sq, z_sq) for part in self.parts)
+
 
 @dataclass(frozen=True, repr=False)
 class Product(_Several):
@@ -84,6 +129,20 @@ class Product(_Several):
 
     operation = np.multiply
     symbol = " * "
+
+    def _join_errors(self, errors: list[Floats], largest: list[float]) -> Floats:
+        # |ΔΠ| ≤ Σ_k |ΔK_k| Π_{l≠k} |K_l|, but for products of errors.
+        total = math.prod(largest)
+        return 1.01 * np.sum(
+            [
+                error * (total / most if most else 0.0)
+                for error, most in zip(errors, largest, strict=True)
+            ],
+            axis=0,
+        )
+
+    def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
+        return math.prod(part._largest(x_sq, z_sq) for part in self.parts)
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,6 +158,12 @@ class Scaled(_Composition):
 
     def _join(self, values: Iterator[Floats]) -> Floats:
         return self.factor * next(values)
+
+    def _join_errors(self, errors: list[Floats], largest: list[float]) -> Floats:
+        return self.factor * errors[0]
+
+    def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
+        return self.factor * self.kernel._largest(x_sq, z_sq)
 
     def __repr__(self) -> str:
         return f"{self.factor!r} * {_operand(self.kernel)}"

@@ -7,13 +7,28 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
-from .base import Kernel, positive, real
-from .products import Floats, Rows, as_rows, blocks, dense, finite
+from .base import UNIT, Kernel, positive, real
+from .products import (
+    Floats,
+    Products,
+    Rows,
+    as_rows,
+    blocks,
+    dense,
+    finite,
+    products,
+    squared_norms,
+)
 
 _LARGEST_MAP = 10_000_000  # numbers in an explicit feature map
+# The rounding of −γ‖x − z‖² from which on pairs that cancel are computed from their differences:
+# those of ‖x − z‖² below this share of ‖x‖² + ‖z‖².
+SEEN = 1e-12
+CANCELLED = 1e-3
 
 
 @dataclass(frozen=True)
@@ -30,6 +45,14 @@ class Linear(Kernel):
 
     def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
         return dot
+
+    def rounding(
+        self, x_sq: Floats, z_sq: Floats, weights: Floats, terms: int, unit: float
+    ) -> Floats:
+        return (terms + 4) * unit * np.sqrt(x_sq) * float(weights @ np.sqrt(z_sq))
+
+    def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
+        return _largest_product(x_sq, z_sq)
 
 
 @dataclass(frozen=True)
@@ -65,6 +88,20 @@ class Polynomial(Kernel):
         for block in blocks(dot.shape[0], math.prod(dot.shape[1:])):
             _raise_to(dot[block], self.degree)
         return dot
+
+    def rounding(
+        self, x_sq: Floats, z_sq: Floats, weights: Floats, terms: int, unit: float
+    ) -> Floats:
+        # γ‖x‖‖z‖ + |r| ≤ √(γ‖x‖² + |r|) √(γ‖z‖² + |r|); each of p factors has the error of γ⟨x,z⟩.
+        x, z = (
+            (self.gamma * squares + abs(self.coef0)) ** (0.5 * self.degree)
+            for squares in (x_sq, z_sq)
+        )
+        return self.degree * (terms + 8) * unit * x * float(weights @ z)
+
+    def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
+        base = self.gamma * _largest_product(x_sq, z_sq) + abs(self.coef0)
+        return float(base**self.degree)
 
     def feature_map(self, X: Rows) -> Floats:
         """Return φ(X) with ⟨φ(x), φ(z)⟩ = K(x, z), of shape (n, C(d+p, p)).
@@ -147,6 +184,61 @@ class RBF(Kernel):
         dot *= 2.0 * self.gamma
         return np.exp(dot, out=dot)
 
+    def rounding(
+        self, x_sq: Floats, z_sq: Floats, weights: Floats, terms: int, unit: float
+    ) -> Floats:
+        farthest = float(z_sq.max(initial=0.0))
+        return self.relative_rounding(x_sq, farthest, terms, unit) * float(weights.sum())
+
+    def relative_rounding(self, x_sq: Floats, z_sq: float, terms: float, unit: float) -> Floats:
+        """Return a bound of \\|ΔK(x, z)\\|/K(x, z) for every x and all z of ‖z‖² ≤ ``z_sq``.
+
+        ‖x‖² + ‖z‖² − 2⟨x,z⟩ has an error of at most (terms + 8) unit (‖x‖ + ‖z‖)², whose half is
+        due to the inner product; the exponential adds some units of its own.
+        """
+        squares = 2.0 * (x_sq.astype(np.float64) + z_sq)
+        return np.expm1(np.minimum(self.gamma * (terms + 8) * unit * squares, 700.0)) + 6.0 * unit
+
+    def bounded(self, X: Any, Z: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = products(X, Z, True)
+            _, x_sq, z_sq, terms = parts
+            error = self.relative_rounding(x_sq, float(z_sq.max(initial=0.0)), terms, UNIT)
+            K = self._from_rows(X, Z, parts)
+            size = K @ weights
+            if not self._cancels(parts):
+                return K, error * size, size
+            # Weighted by K, far rows do not blur the others; pairs that cancel have no error.
+            unit = self.gamma * (terms + 8) * UNIT
+            near = 2.0 * unit * (x_sq * size + K @ (weights * z_sq)) * (1.0 + error)
+            anywhere = (terms + 8) * UNIT / CANCELLED * float(weights.sum())
+        return K, np.fmin(near, anywhere) + 6.0 * UNIT * size, size
+
+    def _gram(self, X: Any, Z: Any) -> Floats:
+        return self._from_rows(X, Z, products(X, Z, True))
+
+    def _from_rows(self, X: Any, Z: Any, parts: Products) -> Floats:
+        """Return K, with ‖x − z‖² taken from the differences where the products cancel."""
+        dot, x_sq, z_sq, terms = parts
+        if not self._cancels(parts):
+            return self.from_products(dot, x_sq, z_sq)
+        squares = x_sq[:, None] + z_sq[None, :]
+        pairs = np.argwhere(squares - 2.0 * dot < CANCELLED * squares)
+        K = self.from_products(dot, x_sq, z_sq)
+        for block in blocks(len(pairs), terms):
+            i, j = pairs[block].T
+            K[i, j] = np.exp(-self.gamma * squared_norms(X[i] - Z[j]))
+        return K
+
+    def _cancels(self, parts: Products) -> bool:
+        """Whether the rounding of ‖x‖² + ‖z‖² − 2⟨x,z⟩ may be seen in K."""
+        farthest = float(parts.x_sq.max(initial=0.0)) + float(parts.z_sq.max(initial=0.0))
+        seen = self.gamma * (parts.terms + 8) * UNIT * farthest > SEEN
+        return seen and parts.dot.dtype == np.float64
+
+    def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
+        return 1.0
+
 
 @dataclass(frozen=True)
 class Sigmoid(Kernel):
@@ -170,6 +262,17 @@ class Sigmoid(Kernel):
         dot += self.coef0
         return np.tanh(dot, out=dot)
 
+    def rounding(
+        self, x_sq: Floats, z_sq: Floats, weights: Floats, terms: int, unit: float
+    ) -> Floats:
+        # tanh is nowhere steeper than 1.
+        product = np.sqrt(x_sq) * float(weights @ np.sqrt(z_sq))
+        constant = (2.0 * abs(self.coef0) + 6.0) * float(weights.sum())
+        return unit * (self.gamma * (terms + 6) * product + constant)
+
+    def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
+        return 1.0
+
 
 def _raise_to(values: Floats, p: int) -> None:
     """Do values ← values^p by squaring: several times faster than pow."""
@@ -178,6 +281,10 @@ def _raise_to(values: Floats, p: int) -> None:
         values *= values
         if bit == "1":
             values *= base
+
+
+def _largest_product(x_sq: Floats, z_sq: Floats) -> float:
+    return math.sqrt(float(x_sq.max(initial=0.0)) * float(z_sq.max(initial=0.0)))
 
 
 def _largest_exponent(indices: tuple[int, ...]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -51,17 +51,27 @@ def squared_norms(X: Rows) -> NDArray[np.float64]:
     return _refuse_overflow(_squares(rows), rows, "X")
 
 
-def products(X: Any, Z: Any, centre: bool) -> tuple[Floats, Floats, Floats]:
-    """Return ⟨x,z⟩ of shape (n, m), ‖x‖² and ‖z‖²; dense rows about a better origin on request."""
+class Products(NamedTuple):
+    """⟨x,z⟩ of shape (n, m), ‖x‖² and ‖z‖², and of how many terms they are the sums at most."""
+
+    dot: Floats
+    x_sq: Floats
+    z_sq: Floats
+    terms: int
+
+
+def products(X: Any, Z: Any, centre: bool) -> Products:
+    """Return the inner products of rows, about a better origin on request."""
     if X.shape[1] != Z.shape[1]:
         raise ValueError(f"X has {X.shape[1]} columns, Z has {Z.shape[1]}: pass as many.")
-    A, B = _centred(X, Z) if centre and not (sp.issparse(X) or sp.issparse(Z)) else (X, Z)
+    A, B = _centred(X, Z) if centre else (X, Z)
     dot = _inner_products(A, B)
     if A is B:  # the very numbers on the diagonal, so that ‖x − x‖² is exactly 0
         squares = _refuse_overflow(dot.diagonal().copy(), X, "X")
-        return dot, squares, squares
+        return Products(dot, squares, squares, _n_terms(A))
     x_sq, z_sq = (_squares(rows).astype(dot.dtype, copy=False) for rows in (A, B))
-    return dot, _refuse_overflow(x_sq, X, "X"), _refuse_overflow(z_sq, Z, "Z")
+    x_sq, z_sq = _refuse_overflow(x_sq, X, "X"), _refuse_overflow(z_sq, Z, "Z")
+    return Products(dot, x_sq, z_sq, _n_terms(A))
 
 
 def finite(values: Floats, name: str) -> Floats:
@@ -88,16 +98,31 @@ def _inner_products(X: Any, Z: Any) -> Floats:
 def _centred(X: Any, Z: Any) -> tuple[Any, Any]:
     """Subtract from X and Z the mean of those columns of Z whose mean exceeds their spread.
 
-    There ‖x‖² + ‖z‖² − 2⟨x,z⟩ would cancel; elsewhere the mean may be that of an outlier.
+    There ‖x‖² + ‖z‖² − 2⟨x,z⟩ would cancel; elsewhere the mean may be that of an outlier. At least
+    half of the entries of such a column are not zero, so that sparse rows are as good as dense.
     """
-    n = max(Z.shape[0], 1)
-    mean = Z.sum(axis=0, dtype=np.float64) / n
-    power = np.einsum("ij,ij->j", Z, Z, dtype=np.float64) / n
-    centre = np.where(2.0 * mean**2 > power, mean, 0.0).astype(np.result_type(X, Z))
+    centre = _far_columns(Z).astype(np.result_type(X.dtype, Z.dtype))
     if not centre.any():
         return X, Z
-    moved = Z - centre
-    return (moved if X is Z else X - centre), moved
+    moved = dense(Z) - centre
+    return (moved if X is Z else dense(X) - centre), moved
+
+
+def _far_columns(Z: Any) -> NDArray[np.float64]:
+    """Return the mean of each column where it exceeds the spread, 0 elsewhere."""
+    n = max(Z.shape[0], 1)
+    if sp.issparse(Z):
+        sums = np.bincount(Z.indices, Z.data, minlength=Z.shape[1])
+        squares = np.bincount(Z.indices, Z.data.astype(np.float64) ** 2, minlength=Z.shape[1])
+    else:
+        sums = Z.sum(axis=0, dtype=np.float64)
+        squares = np.einsum("ij,ij->j", Z, Z, dtype=np.float64)
+    mean: NDArray[np.float64] = sums / n
+    return np.where(2.0 * mean**2 > squares / n, mean, 0.0)
+
+
+def _n_terms(X: Any) -> int:
+    return int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else X.shape[1]
 
 
 def _squares(rows: Any) -> NDArray[np.float64]:
