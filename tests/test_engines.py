@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 from maxmargin import memory
 from maxmargin.engines import cpu, values
-from maxmargin.engines.cpu import Gram, Selected, assembled
+from maxmargin.engines.cpu import Assembled, Gram, Selected
 from maxmargin.engines.values import (
     DenseProducts,
     Given,
@@ -481,8 +481,12 @@ def test_blocks_of_two_sets_are_put_together():
     K = exact(WAYS[0], KERNELS["rbf"])[:150, :150]
     K = np.maximum(K, K.T)  # equal to the last bit on both sides
     for cut in (1, 32, 70, 149):
-        gram = assembled(*map(np.ascontiguousarray, (K[:cut, :cut], K[:cut, cut:], K[cut:, cut:])))
+        parts = map(np.ascontiguousarray, (K[:cut, :cut], K[:cut, cut:], K[cut:, cut:]))
+        source = Gram(KERNELS["rbf"], WAYS[0].data())
+        gram = Assembled(*parts, source, np.arange(150))
         assert gram.padded
+        bound = gram.bound(slice(None), np.array([3]), np.array([2.0]))
+        assert (0.0 < bound).all() and (bound < 1e-12).all()
         np.testing.assert_array_equal(gram.whole(), K)
         np.testing.assert_array_equal(gram.dot(np.array([3]), np.array([2.0])), 2.0 * K[3])
 

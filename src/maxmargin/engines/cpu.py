@@ -27,6 +27,8 @@ MODEST = 512 << 20
 CHEAP = 100.0
 # Requests after which a kept row that none of them wanted may go.
 STALE = 32
+# The unit roundoff of the sums.
+UNIT = 0.5 * float(np.finfo(np.float64).eps)
 
 
 class Gram:
@@ -151,22 +153,40 @@ class Gram:
             np.fill_diagonal(K, self.diagonal()[rows])
         return K
 
-    def dot(self, rows: Integers, v: Floats, keep: Any = None) -> Floats:
+    def dot(
+        self, rows: Integers, v: Floats, keep: Any = None, error: Floats | None = None
+    ) -> Floats:
         """Return K[:, rows] v in float64.
 
         Where the boolean array ``keep`` is true the row is kept for a next time, if memory allows.
+        A bound of the rounding errors of the answer is added to ``error``, where that is given.
         """
-        total = np.zeros(self.n_samples)
+        sums = _Sums(self.n_samples, self._weighs(error), self.dtype)
         if self._whole is not None:
-            self._add_kept(self._whole, rows, v, total)
-            return total
-        slots = self._slots(rows, keep)
-        known = slots.known
-        if known.any():
-            self._add_kept(slots.cache, slots.of[known], v[known], total)
-        if not known.all():
-            self._add_new(rows[~known], v[~known], slots, slots.of[~known], total)
-        return total
+            self._add_kept(self._whole, rows, v, sums)
+        else:
+            slots = self._slots(rows, keep)
+            known = slots.known
+            if known.any():
+                self._add_kept(slots.cache, slots.of[known], v[known], sums)
+            if not known.all():
+                self._add_new(rows[~known], v[~known], slots, slots.of[~known], sums)
+        if error is not None and sums.sizes.size:
+            # Σ|v_j|K_ij is itself a sum of rounded numbers.
+            inflated = 1.0 + (rows.size + 8) * self.values.unit
+            error += inflated * (self.values.relative + (rows.size + 2) * UNIT) * sums.sizes
+        elif error is not None:
+            error += self.bound(slice(None), rows, v)
+        return sums.total
+
+    def bound(self, rows: Any, columns: Integers, v: Floats) -> Floats:
+        """Return a bound of the rounding errors of K[rows, columns] v, not knowing K."""
+        bound: Floats = self.values.bound(rows, columns, v)
+        return bound
+
+    def _weighs(self, error: Floats | None) -> bool:
+        """Whether Σ|v_j|K_ij is wanted beside Σ v_j K_ij: errors of float32 are relative to it."""
+        return error is not None and self.dtype == np.float32 and self.values.relative is not None
 
     def product(self, rows: Integers, columns: Integers, v: Floats) -> Floats:
         """Return K[rows, columns] v in float64."""
@@ -185,18 +205,16 @@ class Gram:
             self._kept = _Kept(self.n_samples, self.dtype, budget)
         return self._kept.slots(rows, keep)
 
-    def _add_kept(self, cache: Floats, at: Integers, v: Floats, total: Floats) -> None:
-        """Do total ← total + Σ_k v_k cache[at_k]."""
+    def _add_kept(self, cache: Floats, at: Integers, v: Floats, sums: _Sums) -> None:
+        """Add Σ_k v_k cache[at_k]."""
 
         def work(start: int, stop: Event) -> None:
-            add_rows(cache, at, v, start, total[start : start + 8192])
+            sums.add(cache, at, v, start, slice(start, start + 8192))
 
-        in_parallel(work, range(0, total.size, 8192))
+        in_parallel(work, range(0, self.n_samples, 8192))
 
-    def _add_new(
-        self, rows: Integers, v: Floats, slots: _Slots, at: Integers, total: Floats
-    ) -> None:
-        """Compute rows of K tile by tile, add them to ``total``, keep those that have a slot."""
+    def _add_new(self, rows: Integers, v: Floats, slots: _Slots, at: Integers, sums: _Sums) -> None:
+        """Compute rows of K tile by tile, add them up, keep those that have a slot."""
         prepared = self.values.prepare(rows)
         own = self.diagonal()[rows] if self.kernel.elementwise else None
 
@@ -214,11 +232,27 @@ class Gram:
                 if own is not None:  # exactly the diagonal, not what rounding makes of it
                     here = np.flatnonzero((rows[part] >= start) & (rows[part] < columns.stop))
                     tile[here, rows[part][here] - start] = own[part][here]
-                add_rows(tile, np.arange(tile.shape[0]), v[part], 0, total[columns])
+                sums.add(tile, np.arange(tile.shape[0]), v[part], 0, columns)
                 keep_rows(tile, at[part], start, slots.cache)
             self._spare.append(memory)
 
         in_parallel(work, range(0, self.n_samples, WIDTH), alone=not self.kernel.elementwise)
+
+
+class _Sums:
+    """Σ v_j K_ij in float64, and Σ \\|v_j\\| K_ij in the type of K where it is wanted."""
+
+    def __init__(self, size: int, weighs: bool, dtype: Any) -> None:
+        self.total = np.zeros(size)
+        self.sizes = np.zeros(size if weighs else 0, dtype=dtype)
+
+    def add(self, K: Floats, rows: Integers, v: Floats, start: int, at: slice) -> None:
+        """Add rows of K, from column ``start`` on, to some of the sums."""
+        if self.sizes.size:
+            weights = np.abs(v).astype(self.sizes.dtype)
+            add_rows_and_sizes(K, rows, v, weights, start, self.total[at], self.sizes[at])
+        else:
+            add_rows(K, rows, v, start, self.total[at])
 
 
 class Selected:
@@ -241,9 +275,17 @@ class Selected:
         """Return K[rows, columns] v."""
         return self.gram.product(self.index[rows], self.index[columns], v)
 
-    def dot(self, rows: Integers, v: Floats, keep: Any = None) -> Floats:
-        """Return K[:, rows] v."""
+    def dot(
+        self, rows: Integers, v: Floats, keep: Any = None, error: Floats | None = None
+    ) -> Floats:
+        """Return K[:, rows] v, and add a bound of its rounding errors to ``error``."""
+        if error is not None:
+            error += self.bound(slice(None), rows, v)
         return self.gram.product(self.index, self.index[rows], v)
+
+    def bound(self, rows: Any, columns: Integers, v: Floats) -> Floats:
+        """Return a bound of the rounding errors of K[rows, columns] v."""
+        return self.gram.bound(self.index[rows], self.index[columns], v)
 
     def restrict(self, rows: Integers) -> Selected:
         """Return some of these rows."""
@@ -306,13 +348,23 @@ class _Kept:
         return slots
 
 
-def assembled(first: Floats, between: Floats, second: Floats) -> Gram:
-    """Return the Gram matrix of two sets of rows from its blocks within and between them."""
-    K = square(first.shape[0] + second.shape[0], first.dtype)
-    assemble(first, between, second, K)
-    gram = Gram(Precomputed(), K)
-    gram.padded = True
-    return gram
+class Assembled(Gram):
+    """The Gram matrix of two sets of rows from its blocks within and between them.
+
+    ``source`` computed them, and knows how exact they are; ``index`` are its rows.
+    """
+
+    def __init__(
+        self, first: Floats, between: Floats, second: Floats, source: Gram, index: Integers
+    ) -> None:
+        K = square(first.shape[0] + second.shape[0], first.dtype)
+        assemble(first, between, second, K)
+        super().__init__(Precomputed(), K)
+        self.padded = True
+        self._source = Selected(source, index)
+
+    def bound(self, rows: Any, columns: Integers, v: Floats) -> Floats:
+        return self._source.bound(rows, columns, v)
 
 
 @compiled
@@ -333,6 +385,30 @@ def add_rows(K, rows, v, start, total):
             a, va = K[rows[k]][low:high], v[k]
             for j in range(part.size):
                 part[j] += va * a[j]
+            k += 1
+
+
+@compiled
+def add_rows_and_sizes(K, rows, v, weights, start, total, sizes):
+    """Do total ← total + Σ_k v_k K[rows_k, start:], and the same for sizes with weights ≥ 0."""
+    for first in range(0, total.size, 2048):
+        part, size = total[first : first + 2048], sizes[first : first + 2048]
+        low, high = start + first, start + first + part.size
+        k = 0
+        while k + 4 <= rows.size:
+            a, b = K[rows[k]][low:high], K[rows[k + 1]][low:high]
+            c, d = K[rows[k + 2]][low:high], K[rows[k + 3]][low:high]
+            va, vb, vc, vd = v[k], v[k + 1], v[k + 2], v[k + 3]
+            wa, wb, wc, wd = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+            for j in range(part.size):
+                part[j] += va * a[j] + vb * b[j] + vc * c[j] + vd * d[j]
+                size[j] += wa * a[j] + wb * b[j] + wc * c[j] + wd * d[j]
+            k += 4
+        while k < rows.size:
+            a, va, wa = K[rows[k]][low:high], v[k], weights[k]
+            for j in range(part.size):
+                part[j] += va * a[j]
+                size[j] += wa * a[j]
             k += 1
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from numba.extending import overload
 from scipy import sparse
 
-from ..kernels import RBF, Kernel, Precomputed
-from ..kernels.products import finite
+from ..kernels import RBF, Kernel, Precomputed, squared_norms
+from ..kernels.products import far_columns, finite
 from ..lanes import aligned, count, fill, load, store
 from ..rows import compiled
 from ..samples import Floats, Integers
@@ -32,6 +32,19 @@ SPARSE = 0.25
 SPARSE_NARROW, NARROW = 0.7, 64
 # Vectors in a panel: as many running sums stay in registers.
 PANEL = 8
+# Products of sparse rows that are summed before they are added to the others: a sum of n numbers in
+# parts has the rounding errors of CHUNK + n/CHUNK.
+CHUNK = 16
+# What the kernel itself makes of a value, where differences of rows are used (RBF.bounded).
+EXACT = 1e-11
+UNIT = 0.5 * float(np.finfo(np.float64).eps)
+# The relative error of float32 kernel values that is of no concern, and the share of rows that may
+# be computed in float64 where it is larger.
+FINE, FAR = 1e-5, 1.0 / 64.0
+# How many times as far as the median a far row is from the centre.
+OUTLYING = 8.0
+# The relative error of float64 kernel values from which on all come from differences of rows.
+COARSE = 1e-7
 
 
 class Values(ABC):
@@ -69,18 +82,56 @@ class Values(ABC):
     def block(self, rows: Integers, columns: Any) -> Floats:
         """Return K[rows, columns], the columns made ready by `against`."""
 
+    @property
+    def unit(self) -> float:
+        """The unit roundoff."""
+        return 0.5 * float(np.finfo(self.dtype).eps)
+
+    @property
+    def relative(self) -> Floats | None:
+        """Bounds of \\|ΔK\\|/K for every row, where errors are relative to K ≥ 0; else None."""
+        return None
+
+    def bound(self, rows: Any, columns: Integers, v: Floats) -> Floats:
+        """Return a bound of the rounding errors Σ_j \\|v_j ΔK_ij\\| for the rows i."""
+        n = self.n_samples if isinstance(rows, slice) else rows.size
+        # What the caller computed is not wrong; of other formulas nothing is known.
+        return np.full(n, np.inf if self.kernel.elementwise else 0.0)
+
 
 def values_of(kernel: Kernel, X: Any, index: Integers | None, dtype: Any, budget: float) -> Values:
     """Return the way to kernel values that suits the kernel, the data and the memory."""
     if isinstance(kernel, Precomputed):
         return Given(kernel, X, index, dtype)
-    if not kernel.elementwise:
+    if not kernel.elementwise or _blurred(kernel, X):
         return Opaque(kernel, X, index, dtype)
+    values = _products_of(kernel, X, index, dtype, budget)
+    return Mended.where_needed(values) if type(kernel) is RBF else values
+
+
+def _products_of(
+    kernel: Kernel, X: Any, index: Integers | None, dtype: Any, budget: float
+) -> _Products:
+    if kernel.shift_invariant and not sparse.issparse(X) and _off_centre(X):
+        return DenseProducts(kernel, X, index, dtype)
     if _density(X) > (SPARSE_NARROW if X.shape[1] <= NARROW else SPARSE):
         return DenseProducts(kernel, X, index, dtype)
     if X.shape[0] * X.shape[1] * np.dtype(dtype).itemsize <= budget:
         return SparseProducts(kernel, X, index, dtype)
     return WideProducts(kernel, X, index, dtype)
+
+
+def _blurred(kernel: Kernel, X: Any) -> bool:
+    """Whether the kernel, a composed one, is better computed part by part."""
+    if not hasattr(kernel, "parts"):
+        return False
+    farthest = np.array([squared_norms(X).max(initial=0.0)])
+    return kernel.blurred(farthest, farthest, X.shape[1], UNIT)
+
+
+def _off_centre(X: Any) -> bool:
+    """Whether some column is farther from 0 than it is wide, as seen on some rows."""
+    return bool(far_columns(X[:: max(1, X.shape[0] // 4096)]).any())
 
 
 class Given(Values):
@@ -106,13 +157,43 @@ class Opaque(Values):
         out[:] = self.block(prepared[part], np.arange(columns.start, columns.stop))
 
     def block(self, rows: Integers, columns: Any) -> Floats:
-        return np.asarray(self.kernel(self.of(rows), self.of(columns)), dtype=self.dtype)
+        x, z = (self.of(some).astype(self.dtype, copy=False) for some in (rows, columns))
+        return np.asarray(self.kernel(x, z), dtype=self.dtype)
 
 
 class _Products(Values):
-    """A formula of ⟨x,z⟩, ‖x‖² and ‖z‖²; the ways to ⟨x,z⟩ differ."""
+    """A formula of ⟨x,z⟩, ‖x‖² and ‖z‖²; the ways to ⟨x,z⟩ differ.
+
+    ``squares`` are ‖x‖², and ``terms`` the roundings of an inner product at most.
+    """
 
     squares: Floats
+    terms: int
+
+    def bound(self, rows: Any, columns: Integers, v: Floats) -> Floats:
+        squares, weights = self.squares[: self.n_samples], np.abs(v)
+        own = squares[rows].astype(np.float64)
+        # Sums of float64 numbers, whatever K is.
+        size = self.kernel._largest(own, squares[columns]) * float(weights.sum())
+        sums = (columns.size + 2) * UNIT * size
+        if self.relative is not None:
+            return self.relative[rows] * float(weights.sum()) + sums
+        others = squares[columns].astype(np.float64)
+        return self.kernel.rounding(own, others, weights, self.terms, self.unit) + sums
+
+    @cached_property
+    def relative(self) -> Floats | None:
+        return self.relative_within(np.inf)
+
+    def relative_within(self, radius: float) -> Floats | None:
+        """Return bounds of \\|ΔK\\|/K for every row and all rows of ‖x‖² ≤ ``radius``."""
+        if type(self.kernel) is not RBF:
+            return None
+        squares = self.squares[: self.n_samples].astype(np.float64)
+        farthest = float(squares.max(initial=0.0, where=squares <= radius))
+        # The squares are sums of float64 numbers: half of the error of a distance is left.
+        terms = 0.5 * self.terms + 2 if self.dtype == np.float32 else self.terms
+        return self.kernel.relative_rounding(squares, farthest, terms, self.unit)
 
     def _transform(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> None:
         if type(self.kernel) is RBF:
@@ -134,7 +215,7 @@ class DenseProducts(_Products):
         if kernel.shift_invariant:
             # About the mean ‖x‖² + ‖z‖² − 2⟨x,z⟩ loses the least.
             some = self._dense(slice(0, None, max(1, self.n_samples // 4096)))
-            self.centre = some.mean(axis=0, dtype=np.float64).astype(dtype)
+            self.centre = _middle(some)
         self.rows: Any = None
         self.squares = np.empty(self.n_samples, dtype=dtype)
         keep = not sparse.issparse(X) and self.dtype.itemsize <= X.dtype.itemsize
@@ -145,7 +226,7 @@ class DenseProducts(_Products):
             self.squares[part] = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
             if kept is not None:
                 kept[part] = rows
-        self.rows = kept
+        self.rows, self.terms = kept, X.shape[1]
 
     def _dense(self, rows: Any) -> Floats:
         X = self.of(rows)
@@ -154,8 +235,10 @@ class DenseProducts(_Products):
     def _centred(self, rows: Any) -> Floats:
         if self.rows is not None:
             return self.rows[rows]
-        X = self._dense(rows).astype(self.dtype, copy=False)
-        return X - self.centre if self.kernel.shift_invariant else X
+        X = self._dense(rows)
+        if self.kernel.shift_invariant:  # before digits are lost
+            X = X - self.centre.astype(np.result_type(X.dtype, self.dtype), copy=False)
+        return X.astype(self.dtype, copy=False)
 
     def prepare(self, rows: Integers) -> Any:
         return self._centred(rows), self.squares[rows]
@@ -192,6 +275,8 @@ class SparseProducts(_Products):
         # Zeros beyond the last sample: tiles are computed in whole panels.
         self.squares = np.zeros(n_panels * self.panel, dtype=dtype)
         square_rows(*self.csr, self.squares)
+        longest = int(np.diff(self.csr[2]).max(initial=0))
+        self.terms = min(longest, CHUNK + -(-longest // CHUNK))
 
     @cached_property
     def panels(self) -> Floats:
@@ -254,6 +339,7 @@ class WideProducts(_Products):
         for start in range(0, self.n_samples, WIDTH):
             rows = self.of(slice(start, start + WIDTH)).astype(np.float64)
             self.squares[start : start + WIDTH] = rows.multiply(rows).sum(axis=1).A1
+        self.terms = int(np.diff(self.X.indptr).max(initial=0))
 
     @property
     def cost(self) -> float:
@@ -276,6 +362,91 @@ class WideProducts(_Products):
         out = np.asarray((self.of(rows).astype(self.dtype, copy=False) @ z).toarray())
         self._transform(out, self.squares[rows], z_sq)
         return out
+
+
+class Mended(Values):
+    """Gaussian kernel values, those of a few far rows by the kernel itself in float64.
+
+    ‖x‖² + ‖z‖² − 2⟨x,z⟩ of rows far from all others, an outlier's or a cluster of them, has lost
+    the digits that count: their values are replaced.
+    """
+
+    def __init__(self, values: _Products, far: Integers) -> None:
+        super().__init__(values.kernel, values.X, values.index, values.dtype)
+        self.values, self.far = values, far
+        self.is_far = np.zeros(self.n_samples, dtype=bool)
+        self.is_far[far] = True
+        self.squares = values.squares
+
+    @classmethod
+    def where_needed(cls, values: _Products) -> Values:
+        """Return values, mended where that is needed and few rows need it."""
+        relative, squares = values.relative, values.squares[: values.n_samples]
+        assert relative is not None
+        fine = FINE * values.unit / (0.5 * float(np.finfo(np.float32).eps))
+        if float(relative.max(initial=0.0)) <= fine:
+            return values
+        far = np.flatnonzero(squares > OUTLYING**2 * float(np.median(squares)))
+        if 0 < far.size <= FAR * values.n_samples:
+            return cls(values, far)
+        if values.dtype == np.float64 and float(relative.max()) > COARSE:
+            return Opaque(values.kernel, values.X, values.index, values.dtype)
+        return values
+
+    @property
+    def cost(self) -> float:
+        return self.values.cost
+
+    @cached_property
+    def relative(self) -> Floats | None:
+        near = float(self.squares[: self.n_samples][~self.is_far].max(initial=0.0))
+        relative = self.values.relative_within(near)
+        assert relative is not None
+        relative[self.far] = 16.0 * self.unit + EXACT
+        return np.maximum(relative, 16.0 * self.unit + EXACT)
+
+    def bound(self, rows: Any, columns: Integers, v: Floats) -> Floats:
+        assert self.relative is not None
+        weight = float(np.abs(v).sum())
+        return (self.relative[rows] + (columns.size + 2) * UNIT) * weight
+
+    def prepare(self, rows: Integers) -> Any:
+        return self.values.prepare(rows), rows
+
+    def tile(self, prepared: Any, part: slice, columns: slice, out: Floats) -> None:
+        inner, rows = prepared
+        self.values.tile(inner, part, columns, out)
+        self._mend(out, rows[part], np.arange(columns.start, columns.stop))
+
+    def against(self, columns: Integers) -> Any:
+        return self.values.against(columns), columns
+
+    def block(self, rows: Integers, columns: Any) -> Floats:
+        inner, chosen = columns
+        out = self.values.block(rows, inner)
+        self._mend(out, rows, chosen)
+        return out
+
+    def _mend(self, out: Floats, rows: Integers, columns: Integers) -> None:
+        """Replace the values of far rows and far columns."""
+        for places, turned in ((np.flatnonzero(self.is_far[rows]), False),
+                               (np.flatnonzero(self.is_far[columns]), True)):  # fmt: skip
+            if not places.size:
+                continue
+            far, others = (columns[places], rows) if turned else (rows[places], columns)
+            x, z = (self.of(some).astype(np.float64) for some in (far, others))
+            values = self.kernel(x, z)
+            if turned:
+                out[:, places] = values.T
+            else:
+                out[places] = values
+
+
+def _middle(rows: Floats) -> Floats:
+    """Return the median of the means of some groups of rows: a mean that outliers do not move."""
+    groups = np.array_split(rows, min(64, max(1, len(rows))))
+    means = np.array([group.mean(axis=0, dtype=np.float64) for group in groups])
+    return np.median(means, axis=0)
 
 
 def _density(X: Any) -> float:
@@ -347,30 +518,38 @@ def lay_panels(data, indices, indptr, samples, panels):
 def sparse_products(data, indices, indptr, rows, panels, out):
     """Do out[r] ← ⟨x_rows[r], x_s⟩ for all samples s of the panels, eight vectors at a time."""
     n, width = count(data), panels.shape[2]
+    zero = fill(data, 0.0)
     for p in range(panels.shape[0]):
         panel, start = panels[p], p * width
         for r in range(rows.size):
             i = rows[r]
-            a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = fill(data, 0.0)
-            for k in range(indptr[i], indptr[i + 1]):
-                x, z = fill(data, data[k]), panel[np.uint32(indices[k])]
-                a0 = a0 + x * load(z, 0)
-                a1 = a1 + x * load(z, n)
-                a2 = a2 + x * load(z, 2 * n)
-                a3 = a3 + x * load(z, 3 * n)
-                a4 = a4 + x * load(z, 4 * n)
-                a5 = a5 + x * load(z, 5 * n)
-                a6 = a6 + x * load(z, 6 * n)
-                a7 = a7 + x * load(z, 7 * n)
+            s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = zero
+            k, last = indptr[i], indptr[i + 1]
+            while k < last:
+                a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = zero
+                end = min(k + CHUNK, last)
+                while k < end:
+                    x, z = fill(data, data[k]), panel[np.uint32(indices[k])]
+                    a0 = a0 + x * load(z, 0)
+                    a1 = a1 + x * load(z, n)
+                    a2 = a2 + x * load(z, 2 * n)
+                    a3 = a3 + x * load(z, 3 * n)
+                    a4 = a4 + x * load(z, 4 * n)
+                    a5 = a5 + x * load(z, 5 * n)
+                    a6 = a6 + x * load(z, 6 * n)
+                    a7 = a7 + x * load(z, 7 * n)
+                    k += 1
+                s0, s1, s2, s3 = s0 + a0, s1 + a1, s2 + a2, s3 + a3
+                s4, s5, s6, s7 = s4 + a4, s5 + a5, s6 + a6, s7 + a7
             dot = out[r]
-            store(dot, start, a0)
-            store(dot, start + n, a1)
-            store(dot, start + 2 * n, a2)
-            store(dot, start + 3 * n, a3)
-            store(dot, start + 4 * n, a4)
-            store(dot, start + 5 * n, a5)
-            store(dot, start + 6 * n, a6)
-            store(dot, start + 7 * n, a7)
+            store(dot, start, s0)
+            store(dot, start + n, s1)
+            store(dot, start + 2 * n, s2)
+            store(dot, start + 3 * n, s3)
+            store(dot, start + 4 * n, s4)
+            store(dot, start + 5 * n, s5)
+            store(dot, start + 6 * n, s6)
+            store(dot, start + 7 * n, s7)
 
 
 @compiled

@@ -27,10 +27,11 @@ Solver = Literal["auto", "decomposition", "smo", "active-set", "coordinate-ascen
 
 
 class WarmStart(NamedTuple):
-    """α of the rows of a task to begin with, and the scores that it had."""
+    """α of the rows of a task to begin with, and the scores that it had, with their bounds."""
 
     alpha: Floats
     scores: Floats | None
+    bounds: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class Dual:
         )
         if self.solver == "auto" and n <= NEWTON:
             return _to_the_end(solver, self.engines.few, problem, start, progress)
-        return solver.solve(problem, start and start.alpha, progress, start and start.scores)
+        return solver.solve(problem, *_beginning(start, progress))
 
     def _exact_solver(self, name: str, problem: MarginProblem, limits: Limits) -> Any:
         """Return a solver in float64 alone, on the whole Gram matrix but for the active set."""
@@ -154,7 +155,7 @@ def _to_the_end(
     most = np.inf if limits.iterations is None else limits.iterations
     enough = min((ENOUGH if few else PLENTY) * n, most)
     solution: Solution = replace(solver, limits=replace(limits, iterations=int(enough))).solve(
-        problem, start and start.alpha, progress, start and start.scores
+        problem, *_beginning(start, progress)
     )
     creeps = solution.status is Status.ITERATION_LIMIT and solution.n_iter < most
     done = few and solution.status is Status.CONVERGED
@@ -167,15 +168,27 @@ def _to_the_end(
     feasible = balance <= 1e-9 * float(polished.alpha.sum())  # an indefinite kernel may spoil it
     if polished.status is Status.CONVERGED and feasible:
         return replace(
-            solution, status=polished.status, alpha=polished.alpha, b=polished.b, scores=None
+            solution,
+            status=polished.status,
+            alpha=polished.alpha,
+            b=polished.b,
+            scores=None,
+            score_bounds=None,
         )
     if not creeps:
         return solution
     rest = None if limits.iterations is None else limits.iterations - solution.n_iter
     last: Solution = replace(solver, limits=replace(limits, iterations=rest)).solve(
-        problem, solution.alpha, progress, solution.scores
+        problem, solution.alpha, progress, solution.scores, solution.score_bounds
     )
     return replace(last, n_iter=solution.n_iter + last.n_iter)
+
+
+def _beginning(start: WarmStart | None, progress: Progress) -> tuple[Any, ...]:
+    """Return what decomposition is told of a start."""
+    if start is None:
+        return None, progress
+    return start.alpha, progress, start.scores, start.bounds
 
 
 def _is_hard(problem: MarginProblem) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..kernels import Kernel
+from ..kernels.products import far_columns, shifted
 from ..problem import MarginProblem
 from ..samples import Floats, Integers
 from .base import Training
@@ -22,15 +23,25 @@ FINEST = 1e-5
 # then the same for X dense or sparse, and for K computed by us or by the caller.
 FEW = 256
 NUMBERS = 1 << 20
+# The error α ΔK of float32 up to which descent with corrections is faster than in float64.
+COARSEST = 1e-2
 
 
 class Engines:
-    """What the tasks of a fit share: the ways to kernel values, and those within a class."""
+    """What the tasks of a fit share: the ways to kernel values, and those within a class.
+
+    ``largest`` is what no α exceeds, about: float32 is not chosen where its errors would matter.
+    """
 
     def __init__(
-        self, kernel: Kernel, training: Training, tol: float, budget: float | None
+        self,
+        kernel: Kernel,
+        training: Training,
+        tol: float,
+        budget: float | None,
+        largest: float = 1.0,
     ) -> None:
-        self.kernel, self.X, self.budget = kernel, training.X, budget
+        self.kernel, self.X, self.budget = kernel, _about_centre(kernel, training.X), budget
         self.few = self.X.shape[0] <= FEW
         if (
             self.few
@@ -44,19 +55,18 @@ class Engines:
         coarse = tol >= FINEST and kernel.elementwise and not self.few and _moderate(kernel, self.X)
         self.dtype: Any = np.float32 if coarse else np.float64
         self._within: dict[int, Floats] = {}
-        if coarse and not self._fine_enough():
+        if coarse and not self._fine_enough(largest):
             self.dtype = np.float64
             del self._all_fast
 
-    def _fine_enough(self) -> bool:
-        """Whether float32 makes about the right values, as seen on some rows."""
-        n = self.X.shape[0]
-        rows = np.linspace(0, n - 1, min(n, 64)).astype(int)
-        with np.errstate(all="ignore"):
-            rough = self._all_fast.block(rows)
-        some = self.X[rows].astype(np.float64)
-        exact = self.kernel(some.toarray() if sparse.issparse(some) else some)
-        return bool(np.abs(rough - exact).max() <= 1e-4 * np.abs(exact).max())
+    def _fine_enough(self, largest: float) -> bool:
+        """Whether what float32 does to K is far below the margin, α being so large at most."""
+        values = self._all_fast.values
+        errors = values.relative
+        if errors is None:
+            lengths = self._all_fast.diagonal()
+            errors = values.bound(slice(None), np.array([lengths.argmax()]), np.ones(1))
+        return bool(float(errors.max()) * max(largest, 1.0) <= COARSEST)
 
     def fast(self, problem: MarginProblem) -> Any:
         """Return the engine of a task, with all of K where that is small."""
@@ -96,12 +106,15 @@ class Engines:
 
     def _assembled(self, problem: MarginProblem) -> Any:
         """Return an engine on K put together from blocks within and between two sets of rows."""
-        from ..engines.cpu import assembled
+        from ..engines.cpu import Assembled
 
         n_first = int(np.count_nonzero(problem.y > 0))  # they come first
         first, second = problem.index[:n_first], problem.index[n_first:]
         between = np.ascontiguousarray(self._all_fast.block(first, second))
-        return assembled(self._block_within(first), between, self._block_within(second))
+        return Assembled(
+            self._block_within(first), between, self._block_within(second),
+            self._all_fast, problem.index,
+        )  # fmt: skip
 
     def _block_within(self, rows: Integers) -> Floats:
         """Return K of rows; that of a whole class is kept, for every pair needs it."""
@@ -112,6 +125,14 @@ class Engines:
         if (self.codes[rows] == label).all():
             self._within[label] = K
         return K
+
+
+def _about_centre(kernel: Kernel, X: Any) -> Any:
+    """Return CSR rows with far columns moved to 0, where that changes nothing but the rounding."""
+    if not (sparse.issparse(X) and kernel.shift_invariant):
+        return X  # dense rows are moved tile by tile
+    centre = far_columns(X).astype(X.dtype)
+    return shifted(X, centre) if centre.any() else X
 
 
 def _moderate(kernel: Kernel, X: Any) -> bool:

@@ -105,9 +105,13 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
             validation.check_precomputed(training.X)
         validation.warn_if_indefinite(self.kernel_, training.X, frames=self._frames + 1)
         budget = None if self.cache_size == "auto" else float(self.cache_size) * 2**20
-        engines = Engines(self.kernel_, training, self.tol, budget)
+        engines = Engines(self.kernel_, training, self.tol, budget, self._largest_cost(training))
         self._dual = Dual(engines, self.solver, self.tol, self.shrinking)
         self._start_clock()
+
+    def _largest_cost(self, training: Training) -> float:
+        """Return what α of a margin of 1 does not exceed, where that is known."""
+        return 1.0
 
     def _resolve(self, training: Training) -> Kernel:
         if self._objects is not None:
@@ -149,7 +153,7 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
     def _restart(self, X: Any, tasks: list[Task]) -> list[Any]:
         if self._memory is None:  # the last fit was told to forget
             return [None] * len(tasks)
-        sizes = [alpha.size for alpha, _ in self._memory]
+        sizes = [alpha.size for alpha, *_ in self._memory]
         if X.shape[0] != self.shape_fit_[0] or sizes != [task.rows.size for task in tasks]:
             raise ValueError(
                 f"warm_start=True with {X.shape[0]} samples after {self.shape_fit_[0]}, or others "
@@ -158,8 +162,10 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
             )
         by, same = self._rescale(), _fingerprint(X) == self._fitted_on
         return [
-            WarmStart(alpha * by, scores * by if same and scores is not None else None)
-            for alpha, scores in self._memory
+            WarmStart(alpha * by, scores * by, bounds * by)
+            if same and scores is not None and bounds is not None
+            else WarmStart(alpha * by, None)
+            for alpha, scores, bounds in self._memory
         ]
 
     def _rescale(self) -> float:
@@ -191,7 +197,7 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
         scaled = [self._scaled(training, *pair) for pair in zip(tasks, solutions, strict=True)]
         alphas = [alpha for alpha, _ in scaled]
         planes = expanded(self.kernel_, training, tasks, alphas, self._of_pairs)
-        remember = [(solution.alpha, solution.scores) for solution in solutions]
+        remember = [(each.alpha, each.scores, each.score_bounds) for each in solutions]
         return {
             "support_": planes.support,
             "support_vectors_": planes.vectors,

@@ -188,6 +188,10 @@ class SVC(KernelMachine):
             balanced=self.fit_intercept,
         )
 
+    def _largest_cost(self, training: Training) -> float:
+        cost = float(self.C * training.weights.max())
+        return cost if np.isfinite(cost) else 1.0  # hard margins have bounds of their own
+
     def _rescale(self) -> float:
         ratio = self.C / self._fitted_with
         return float(ratio) if np.isfinite(ratio) and ratio > 0.0 else 1.0

@@ -63,6 +63,10 @@ class Kernel(ABC):
         """
         return np.full(x_sq.shape, np.inf)
 
+    def blurred(self, x_sq: Floats, z_sq: Floats, terms: int, unit: float) -> bool:
+        """Return whether `from_products` is seen to lose digits that the kernel itself does not."""
+        return False
+
     def bounded(self, X: Any, Z: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
         """Return K(x_i, z_j) of float64 rows with a bound of its rounding errors.
 

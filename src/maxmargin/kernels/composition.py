@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .base import UNIT, Kernel, positive
-from .products import Floats, Products, blocks, finite, products
+from .products import Floats, blocks, finite, products
 
 # Rounding errors of a kernel value, in units, that are seen.
 BLURRED = 1e4
@@ -54,21 +54,21 @@ class _Composition(Kernel):
     def _gram(self, X: Any, Z: Any) -> Floats:
         if self.elementwise:
             parts = products(X, Z, self.shift_invariant)
-            if not self._blurred(parts):
+            unit = 0.5 * float(np.finfo(parts.dot.dtype).eps)
+            farthest = (np.array([sq.max(initial=0.0)]) for sq in (parts.x_sq, parts.z_sq))
+            if not self.blurred(*farthest, parts.terms, unit):
                 return self.from_products(parts.dot, parts.x_sq, parts.z_sq)
             del parts
         # Each part has the origin that suits it.
         return self._join(part._gram(X, Z) for part in self.parts)
 
-    def _blurred(self, parts: Products) -> bool:
-        """Whether a part that another origin suits better is seen to lose digits about this one."""
-        unit = 0.5 * float(np.finfo(parts.dot.dtype).eps)
-        farthest = [np.array([squares.max(initial=0.0)]) for squares in (parts.x_sq, parts.z_sq)]
+    def blurred(self, x_sq: Floats, z_sq: Floats, terms: int, unit: float) -> bool:
+        """Return whether a part that another origin would suit is seen to lose digits here."""
         return any(
-            part._blurred(parts)
+            part.blurred(x_sq, z_sq, terms, unit)
             if isinstance(part, _Composition)
             else part.shift_invariant
-            and float(part.rounding(*farthest, np.ones(1), parts.terms, unit)[0]) > BLURRED * unit
+            and float(part.rounding(x_sq, z_sq, np.ones(1), terms, unit)[0]) > BLURRED * unit
             for part in self.parts
         )
 

@@ -98,17 +98,28 @@ def _inner_products(X: Any, Z: Any) -> Floats:
 def _centred(X: Any, Z: Any) -> tuple[Any, Any]:
     """Subtract from X and Z the mean of those columns of Z whose mean exceeds their spread.
 
-    There ‖x‖² + ‖z‖² − 2⟨x,z⟩ would cancel; elsewhere the mean may be that of an outlier. At least
-    half of the entries of such a column are not zero, so that sparse rows are as good as dense.
+    There ‖x‖² + ‖z‖² − 2⟨x,z⟩ would cancel; elsewhere the mean may be that of an outlier.
     """
-    centre = _far_columns(Z).astype(np.result_type(X.dtype, Z.dtype))
+    centre = far_columns(Z).astype(np.result_type(X.dtype, Z.dtype))
     if not centre.any():
         return X, Z
-    moved = dense(Z) - centre
-    return (moved if X is Z else dense(X) - centre), moved
+    moved = shifted(Z, centre)
+    return (moved if X is Z else shifted(X, centre)), moved
 
 
-def _far_columns(Z: Any) -> NDArray[np.float64]:
+def shifted(X: Any, centre: Floats) -> Any:
+    """Return X − centre; CSR rows stay sparse where the centre is 0.
+
+    At least half of a column whose mean exceeds its spread is not 0: moved, it is hardly longer.
+    """
+    if not sp.issparse(X):
+        return X - centre
+    far = centre != 0.0
+    rows: Any = sp.hstack([X[:, ~far], sp.csr_matrix(X[:, far].toarray() - centre[far])]).tocsr()
+    return rows
+
+
+def far_columns(Z: Any) -> NDArray[np.float64]:
     """Return the mean of each column where it exceeds the spread, 0 elsewhere."""
     n = max(Z.shape[0], 1)
     if sp.issparse(Z):

@@ -6,9 +6,10 @@ on a block of K that fits the cache. Then all others learn of it by one product 
 that moved. Once only few samples can come to violate soon, this goes on for a while among those
 alone: rows of K are then short, and what moved back and forth is told to all others once.
 
-Kernel values may be float32: what the gradient then lacks is measured on some rows before the end,
-and where it matters the gradient is computed anew in float64 and the descent goes on from there.
-Later moves are small, and so is what float32 makes of them: the answer is as good as in float64.
+Kernel values may be float32: what that may have done to the gradient is bounded, row by row, as it
+goes. Before the end the gradient is computed anew in float64 of all rows whose bound leaves doubt
+whether they violate, and the descent goes on from there. Later moves are small, and so is what
+float32 makes of them: the answer is as good as in float64.
 """
 
 from __future__ import annotations
@@ -50,12 +51,13 @@ MANY = 4096
 NEAR = 0.5
 # Two variables may be 2·tol apart with each within tol of the bias; some is left to rounding.
 GOAL = 1.75
+# The share of tol by which f may be wrong, or may violate, without being looked at again.
 DRIFT = 0.1
+ROUNDING = float(np.finfo(np.float64).eps)
 # The relative gap is at most so many tol.
 GAP = 1.8
-CLOSE = 10.0
 CORRECTIONS = 5
-# Rows on which rounding is measured.
+# Rows on which scores that were handed in are checked.
 SOUNDINGS = 256
 # Rounds without a better objective after which another way is tried.
 PATIENCE = 100
@@ -81,8 +83,16 @@ class GramMatrix(Protocol):
     def block(self, rows: Integers, columns: Integers | None = None) -> Floats:
         """K[rows, columns]."""
 
-    def dot(self, rows: Integers, v: Floats, keep: Any = None) -> Floats:
-        """K[:, rows] v; ``keep`` says which rows are likely to be asked for again."""
+    def dot(
+        self, rows: Integers, v: Floats, keep: Any = None, error: Floats | None = None
+    ) -> Floats:
+        """K[:, rows] v; ``keep`` says which rows are likely to be asked for again.
+
+        A bound of its rounding errors is added to ``error``.
+        """
+
+    def bound(self, rows: Any, columns: Integers, v: Floats) -> Floats:
+        """A bound of the rounding errors of K[rows, columns] v."""
 
     def product(self, rows: Integers, columns: Integers, v: Floats) -> Floats:
         """K[rows, columns] v."""
@@ -127,29 +137,30 @@ class Decomposition:
         alpha: Floats | None,
         progress: Progress,
         scores: Floats | None = None,
+        bounds: Floats | None = None,
     ) -> Solution:
         """Return α and b, from ``alpha`` (made feasible) where it is given.
 
-        ``scores`` of that α, if they are known, spare the first products with K.
+        ``scores`` of that α, if they are known to within ``bounds``, spare the first products
+        with K.
         """
         start = feasible(problem, alpha)
-        if alpha is None or not np.array_equal(start, alpha):
+        if alpha is None or bounds is None or not np.array_equal(start, alpha):
             scores = None
         with single_threaded_blas():
-            descent = _Descent(self, problem, problem.y * start, progress, scores)
+            descent = _Descent(self, problem, problem.y * start, progress)
+            descent.begin(scores, bounds)
             return descent.solution(descent.run())
 
 
 class _Descent:
-    """β = yα within its bounds, f = py − (K + D)β, and how they come down."""
+    """β = yα within its bounds, f = py − (K + D)β, and how they come down.
+
+    ``error`` bounds by how much each f may be wrong, ∞ where that is not followed.
+    """
 
     def __init__(
-        self,
-        options: Decomposition,
-        problem: MarginProblem,
-        beta: Floats,
-        progress: Progress,
-        scores: Floats | None = None,
+        self, options: Decomposition, problem: MarginProblem, beta: Floats, progress: Progress
     ) -> None:
         self.options, self.problem, self.progress = options, problem, progress
         self.gram = options.gram
@@ -160,8 +171,8 @@ class _Descent:
         self.is_open = bool((np.isinf(problem.upper) & (problem.ridge == 0.0)).any())
         self.groups = sums_kept(problem)
         self.beta = beta
-        self.f = self.first_gradient(scores)
-        self.value = -0.5 * float(beta @ (self.f + problem.linear * problem.y))
+        self.f, self.error = problem.linear * problem.y, np.zeros(beta.size)
+        self.value = 0.0
         self.working_set = _WorkingSet(options.working_set, problem, self.groups)
         self.parent: _Descent | None = None
         self.rows: Any = None
@@ -171,21 +182,28 @@ class _Descent:
         self.best, self.least, self.idle = np.inf, np.inf, 0
         self.n_corrections = 0
 
-    def first_gradient(self, scores: Floats | None) -> Floats:
-        """Return f, from the scores that were handed in where they prove right on some rows."""
-        if scores is not None:
+    def begin(self, scores: Floats | None, bounds: Floats | None) -> None:
+        """Compute f, from the scores that were handed in where they prove right on some rows."""
+        rows = np.linspace(0, self.f.size - 1, min(self.f.size, SOUNDINGS)).astype(int)
+        if scores is not None and bounds is not None:
             claimed = self.problem.linear * self.problem.y - self.problem.ridge * self.beta - scores
-            rows = np.linspace(0, scores.size - 1, min(scores.size, SOUNDINGS)).astype(int)
-            f = self.gradient(self.options.exact or self.gram, rows)
-            if np.abs(f - claimed[rows]).max() <= self.options.tol:
-                return claimed
-        return self.gradient(self.gram)
+            f, error = self.gradient(self.options.exact or self.gram, rows)
+            if (np.abs(f - claimed[rows]) <= bounds[rows] + error + ROUNDING * np.abs(f)).all():
+                self.f, self.error = claimed, bounds.copy()
+                self.evaluate()
+                return
+        self.f, self.error = self.gradient(self.gram)
+        self.evaluate()
+
+    def evaluate(self) -> None:
+        """Compute the objective from f."""
+        self.value = -0.5 * float(self.beta @ (self.f + self.problem.linear * self.problem.y))
 
     def run(self) -> Status:
         """Go on until the conditions hold, or something ends it."""
         while (ended := self.descend(self.goal)) is None:
             if self.settled():
-                return Status.CONVERGED
+                return Status.CONVERGED if self.has_small_gap() else Status.PATIENCE
         return ended
 
     def descend(self, goal: Callable[[], float]) -> Status | None:
@@ -258,7 +276,10 @@ class _Descent:
         before = self.f[rows]
         self.beta[rows] = beta[moved]
         self.f[rows] -= self.problem.ridge[rows] * change
-        self.f -= self.gram.dot(rows, change, keep=self.free(rows))
+        error = self.error if self.follows_errors else None
+        self.f -= self.gram.dot(rows, change, keep=self.free(rows), error=error)
+        if error is None:
+            self.error[:] = np.inf
         # Exact for a quadratic function: the mean slope times the way.
         self.value -= 0.5 * float(change @ (before + self.f[rows]))
         return ended
@@ -278,7 +299,7 @@ class _Descent:
             ridge=self.problem.ridge[rows],
         )
         part.gram = self.gram.restrict(rows)
-        for name in ("curvature", "lower", "upper", "beta", "f"):
+        for name in ("curvature", "lower", "upper", "beta", "f", "error"):
             setattr(part, name, getattr(self, name)[rows])
         part.groups = sums_kept(part.problem)
         part.working_set = _WorkingSet(self.options.working_set, part.problem, part.groups)
@@ -303,15 +324,22 @@ class _Descent:
         beta = self.beta[rows]
         return (self.lower[rows] < beta) & (beta < self.upper[rows])
 
-    def gradient(self, gram: GramMatrix, rows: Any = slice(None)) -> Floats:
-        """Return f computed anew, or some of it."""
+    @property
+    def follows_errors(self) -> bool:
+        """Whether errors are bounded as f is updated, or f is computed anew at the end."""
+        return self.parent is None and (self.f.size > MANY or self.gram.dtype == np.float64)
+
+    def gradient(self, gram: GramMatrix, rows: Any = slice(None)) -> tuple[Floats, Floats]:
+        """Return f computed anew, or some of it, and a bound of its rounding errors."""
         support = np.flatnonzero(self.beta)
         f = (self.problem.linear * self.problem.y - self.problem.ridge * self.beta)[rows]
+        error = np.zeros(f.size)
         if not support.size:
-            return f
+            return f, error
+        beta = self.beta[support]
         if isinstance(rows, slice):
-            return f - gram.dot(support, self.beta[support])
-        return f - gram.product(rows, support, self.beta[support])
+            return f - gram.dot(support, beta, error=error), error
+        return f - gram.product(rows, support, beta), gram.bound(rows, support, beta)
 
     def settled(self) -> bool:
         """Return whether this is the end; where it is not, there is more to be done after it."""
@@ -320,43 +348,49 @@ class _Descent:
             return False
         if exact is None or self.gram is exact:
             return True
-        return not self.is_off(exact) and (self.f.size > MANY or self.is_tight())
+        return not self.is_off(exact) and self.is_tight()
 
     def is_tight(self) -> bool:
         """Return whether the gap is small; many small violations may add up to a large one."""
-        if self.relative_gap() <= GAP * self.options.tol or self.tightened < 1e-6:
+        if self.has_small_gap() or self.tightened < 1e-6:
             return True
         self.tightened *= 0.5
         return False
 
-    def is_off(self, exact: GramMatrix) -> bool:
-        """Return whether float32 has led astray; where it has, f is corrected."""
-        if self.f.size <= MANY:
-            self.refresh()
-            self.survey()
-            if self.violation <= self.goal():
-                return False
-            self.n_corrections += 1
-            if self.n_corrections > CORRECTIONS:
-                self.turn_to(exact)
-            return True
-        # Nothing depends on the last digits of those far from the margin.
-        near = self.near(CLOSE * self.tol())
-        rows = near[np.linspace(0, near.size - 1, min(near.size, SOUNDINGS)).astype(int)]
-        drift = np.abs(self.gradient(exact, rows) - self.f[rows]).max(initial=0.0)
-        if drift > DRIFT * self.tol():
-            self.correct(exact, drift)
-            return True
-        return False
+    def has_small_gap(self) -> bool:
+        """Return whether the relative gap is as small as it has to be."""
+        return self.relative_gap() <= GAP * self.options.tol
 
-    def correct(self, exact: GramMatrix, drift: float) -> None:
-        """Make up for what float32 lacks near the margin; where that does not end, leave it."""
+    def is_off(self, exact: GramMatrix) -> bool:
+        """Return whether float32 has led astray, once f is corrected where that is in doubt."""
+        rows = self.in_doubt()
+        if self.f.size <= MANY or 2 * rows.size > self.f.size:
+            self.refresh()
+        elif rows.size:
+            self.f[rows], self.error[rows] = self.gradient(exact, rows)
+            self.evaluate()
+        else:
+            return False
+        self.survey()
+        if self.violation <= self.goal():
+            return False
         self.n_corrections += 1
-        if drift > CLOSE * self.tol() or self.n_corrections > CORRECTIONS:
+        if self.n_corrections > CORRECTIONS:
             self.turn_to(exact)
-            return
-        near = self.near(CLOSE * max(self.tol(), drift))
-        self.f[near] = self.gradient(exact, near)
+        return True
+
+    def in_doubt(self) -> Integers:
+        """Return the variables that may violate by more than a little, for all that is known."""
+        little, everything = DRIFT * self.tol(), np.arange(self.f.size)
+        doubt = np.zeros(self.f.size, dtype=bool)
+        for k, group in enumerate(self.groups or [everything]):
+            level = self.level(k) if self.groups else 0.0
+            beta, f, error = self.beta[group], self.f[group] - level, self.error[group]
+            doubt[group] = (error > little) & (
+                ((beta < self.upper[group]) & (f + error > little))
+                | ((beta > self.lower[group]) & (f - error < -little))
+            )
+        return np.flatnonzero(doubt)
 
     def turn_to(self, exact: GramMatrix) -> None:
         """Go on in float64."""
@@ -384,8 +418,8 @@ class _Descent:
 
     def refresh(self) -> None:
         """Compute f anew, in float64."""
-        self.f = self.gradient(self.options.exact or self.gram)
-        self.value = -0.5 * float(self.beta @ (self.f + self.problem.linear * self.problem.y))
+        self.f, self.error = self.gradient(self.options.exact or self.gram)
+        self.evaluate()
 
     def stalled(self) -> Status | None:
         """Return a status once the objective has not improved for long, or α has run away."""
@@ -441,6 +475,11 @@ class _Descent:
 
     def solution(self, status: Status | None) -> Solution:
         """Return what there is now."""
+        scores = bounds = None
+        if status is not None and np.isfinite(self.error).all():
+            scores = self.problem.linear * self.problem.y - self.f - self.problem.ridge * self.beta
+            # Each round rounds f once more.
+            bounds = self.error + (self.working_set.n_rounds + 4) * ROUNDING * np.abs(self.f)
         return Solution(
             w=np.empty((0, 0)),
             b=np.array([self.bias()]),
@@ -449,9 +488,8 @@ class _Descent:
             n_updates=self.steps,
             seconds=self.progress.seconds,
             alpha=self.alpha(),
-            scores=None
-            if status is None
-            else self.problem.linear * self.problem.y - self.f - self.problem.ridge * self.beta,
+            scores=scores,
+            score_bounds=bounds,
             trace=self.progress.trace() if status else None,
         )
 
