@@ -360,7 +360,7 @@ def test_data_of_every_kind_give_one_answer(method):
     ):
         solution = answer(method, other)
         assert mm.certify(other, solution).holds(method.holds)
-        np.testing.assert_allclose(K @ (solution.alpha * problem.y), expected, atol=1e-5)
+        np.testing.assert_allclose(K @ (solution.alpha * problem.y), expected, atol=2e-5)
 
 
 def test_rows_named_by_the_index_take_part(method):

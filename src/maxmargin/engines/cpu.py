@@ -161,20 +161,26 @@ class Gram:
         Where the boolean array ``keep`` is true the row is kept for a next time, if memory allows.
         A bound of the rounding errors of the answer is added to ``error``, where that is given.
         """
-        sums = _Sums(self.n_samples, self._weighs(error), self.dtype)
+        weighs = error is not None and self.dtype == np.float32
+        relative = self.values.relative if weighs else None
+        # Errors of float32 are relative to Σ w_j K_ij, which is wanted beside Σ v_j K_ij.
+        weights = None if relative is None else self.values.weights(rows, v).astype(self.dtype)
+        sums = _Sums(self.n_samples, None if weights is None else self.dtype)
         if self._whole is not None:
-            self._add_kept(self._whole, rows, v, sums)
+            self._add_kept(self._whole, rows, v, weights, sums)
         else:
             slots = self._slots(rows, keep)
             known = slots.known
             if known.any():
-                self._add_kept(slots.cache, slots.of[known], v[known], sums)
+                w = None if weights is None else weights[known]
+                self._add_kept(slots.cache, slots.of[known], v[known], w, sums)
             if not known.all():
-                self._add_new(rows[~known], v[~known], slots, slots.of[~known], sums)
-        if error is not None and sums.sizes.size:
-            # Σ|v_j|K_ij is itself a sum of rounded numbers.
+                w = None if weights is None else weights[~known]
+                self._add_new(rows[~known], v[~known], w, slots, slots.of[~known], sums)
+        if error is not None and relative is not None:
+            # The sum of weights is itself a sum of rounded numbers.
             inflated = 1.0 + (rows.size + 8) * self.values.unit
-            error += inflated * (self.values.relative + (rows.size + 2) * UNIT) * sums.sizes
+            error += inflated * (relative + (rows.size + 2) * UNIT) * sums.sizes
         elif error is not None:
             error += self.bound(slice(None), rows, v)
         return sums.total
@@ -183,10 +189,6 @@ class Gram:
         """Return a bound of the rounding errors of K[rows, columns] v, not knowing K."""
         bound: Floats = self.values.bound(rows, columns, v)
         return bound
-
-    def _weighs(self, error: Floats | None) -> bool:
-        """Whether Σ|v_j|K_ij is wanted beside Σ v_j K_ij: errors of float32 are relative to it."""
-        return error is not None and self.dtype == np.float32 and self.values.relative is not None
 
     def product(self, rows: Integers, columns: Integers, v: Floats) -> Floats:
         """Return K[rows, columns] v in float64."""
@@ -205,15 +207,25 @@ class Gram:
             self._kept = _Kept(self.n_samples, self.dtype, budget)
         return self._kept.slots(rows, keep)
 
-    def _add_kept(self, cache: Floats, at: Integers, v: Floats, sums: _Sums) -> None:
+    def _add_kept(
+        self, cache: Floats, at: Integers, v: Floats, weights: Floats | None, sums: _Sums
+    ) -> None:
         """Add Σ_k v_k cache[at_k]."""
 
         def work(start: int, stop: Event) -> None:
-            sums.add(cache, at, v, start, slice(start, start + 8192))
+            sums.add(cache, at, v, weights, start, slice(start, start + 8192))
 
         in_parallel(work, range(0, self.n_samples, 8192))
 
-    def _add_new(self, rows: Integers, v: Floats, slots: _Slots, at: Integers, sums: _Sums) -> None:
+    def _add_new(
+        self,
+        rows: Integers,
+        v: Floats,
+        weights: Floats | None,
+        slots: _Slots,
+        at: Integers,
+        sums: _Sums,
+    ) -> None:
         """Compute rows of K tile by tile, add them up, keep those that have a slot."""
         prepared = self.values.prepare(rows)
         own = self.diagonal()[rows] if self.kernel.elementwise else None
@@ -232,7 +244,8 @@ class Gram:
                 if own is not None:  # exactly the diagonal, not what rounding makes of it
                     here = np.flatnonzero((rows[part] >= start) & (rows[part] < columns.stop))
                     tile[here, rows[part][here] - start] = own[part][here]
-                sums.add(tile, np.arange(tile.shape[0]), v[part], 0, columns)
+                w = None if weights is None else weights[part]
+                sums.add(tile, np.arange(tile.shape[0]), v[part], w, 0, columns)
                 keep_rows(tile, at[part], start, slots.cache)
             self._spare.append(memory)
 
@@ -240,19 +253,20 @@ class Gram:
 
 
 class _Sums:
-    """Σ v_j K_ij in float64, and Σ \\|v_j\\| K_ij in the type of K where it is wanted."""
+    """Σ v_j K_ij in float64, and Σ w_j K_ij in the type of K where it is wanted."""
 
-    def __init__(self, size: int, weighs: bool, dtype: Any) -> None:
+    def __init__(self, size: int, dtype: Any) -> None:
         self.total = np.zeros(size)
-        self.sizes = np.zeros(size if weighs else 0, dtype=dtype)
+        self.sizes = np.zeros(0 if dtype is None else size, dtype=dtype)
 
-    def add(self, K: Floats, rows: Integers, v: Floats, start: int, at: slice) -> None:
+    def add(
+        self, K: Floats, rows: Integers, v: Floats, weights: Floats | None, start: int, at: slice
+    ) -> None:
         """Add rows of K, from column ``start`` on, to some of the sums."""
-        if self.sizes.size:
-            weights = np.abs(v).astype(self.sizes.dtype)
-            add_rows_and_sizes(K, rows, v, weights, start, self.total[at], self.sizes[at])
-        else:
+        if weights is None:
             add_rows(K, rows, v, start, self.total[at])
+        else:
+            add_rows_and_sizes(K, rows, v, weights, start, self.total[at], self.sizes[at])
 
 
 class Selected:

@@ -41,6 +41,8 @@ UNIT = 0.5 * float(np.finfo(np.float64).eps)
 # The relative error of float32 kernel values that is of no concern, and the share of rows that may
 # be computed in float64 where it is larger.
 FINE, FAR = 1e-5, 1.0 / 64.0
+# The share of the mean ‖x‖² that the square of the mean has where the mean matters.
+OFF_CENTRE = 0.9
 # How many times as far as the median a far row is from the centre.
 OUTLYING = 8.0
 # The relative error of float64 kernel values from which on all come from differences of rows.
@@ -89,8 +91,12 @@ class Values(ABC):
 
     @property
     def relative(self) -> Floats | None:
-        """Bounds of \\|ΔK\\|/K for every row, where errors are relative to K ≥ 0; else None."""
+        """ρ with Σ_j \\|v_j ΔK_ij\\| ≤ ρ_i Σ_j `weights`_j K_ij, where K ≥ 0; else None."""
         return None
+
+    def weights(self, columns: Integers, v: Floats) -> Floats:
+        """Return the weights that go with `relative`."""
+        return np.abs(v)
 
     def bound(self, rows: Any, columns: Integers, v: Floats) -> Floats:
         """Return a bound of the rounding errors Σ_j \\|v_j ΔK_ij\\| for the rows i."""
@@ -130,8 +136,11 @@ def _blurred(kernel: Kernel, X: Any) -> bool:
 
 
 def _off_centre(X: Any) -> bool:
-    """Whether some column is farther from 0 than it is wide, as seen on some rows."""
-    return bool(far_columns(X[:: max(1, X.shape[0] // 4096)]).any())
+    """Whether rows are much farther from 0 than from their mean, as seen on some of them."""
+    some = X[:: max(1, X.shape[0] // 4096)]
+    centre = far_columns(some)
+    power = float(np.einsum("ij,ij->", some, some, dtype=np.float64)) / some.shape[0]
+    return float(centre @ centre) > OFF_CENTRE * power
 
 
 class Given(Values):
@@ -177,23 +186,41 @@ class _Products(Values):
         size = self.kernel._largest(own, squares[columns]) * float(weights.sum())
         sums = (columns.size + 2) * UNIT * size
         if self.relative is not None:
-            return self.relative[rows] * float(weights.sum()) + sums
+            return self.relative[rows] * float(self.weights(columns, v).sum()) + sums
         others = squares[columns].astype(np.float64)
         return self.kernel.rounding(own, others, weights, self.terms, self.unit) + sums
+
+    @cached_property
+    def typical(self) -> float:
+        """A typical ‖x‖²."""
+        return float(np.mean(self.squares[: self.n_samples], dtype=np.float64))
 
     @cached_property
     def relative(self) -> Floats | None:
         return self.relative_within(np.inf)
 
     def relative_within(self, radius: float) -> Floats | None:
-        """Return bounds of \\|ΔK\\|/K for every row and all rows of ‖x‖² ≤ ``radius``."""
+        """Return ρ with \\|ΔK_ij\\| ≤ ρ_i (1 + ‖x_j‖²/q) K_ij for all ‖x_j‖² ≤ ``radius``.
+
+        The error of γ‖x − z‖² is at most some units times 2γ(‖x‖² + ‖z‖²), and that sum at most
+        max(‖x‖², q)(1 + ‖z‖²/q), q a typical ‖x‖².
+        """
         if type(self.kernel) is not RBF:
             return None
         squares = self.squares[: self.n_samples].astype(np.float64)
         farthest = float(squares.max(initial=0.0, where=squares <= radius))
-        # The squares are sums of float64 numbers: half of the error of a distance is left.
-        terms = 0.5 * self.terms + 2 if self.dtype == np.float32 else self.terms
-        return self.kernel.relative_rounding(squares, farthest, terms, self.unit)
+        # The squares are sums of float64 numbers: of the error of a distance half is left, that of
+        # the inner product, and 7 roundings: of x, z, their squares, γ and three sums.
+        terms = 0.5 * self.terms + 7.5 if self.dtype == np.float32 else self.terms + 8.0
+        errors = 2.0 * self.kernel.gamma * terms * self.unit
+        most = np.minimum(errors * (squares + farthest), 700.0)
+        growth = np.expm1(most) / np.maximum(most, np.finfo(float).tiny)
+        return errors * growth * np.maximum(squares, self.typical) + 6.0 * self.unit
+
+    def weights(self, columns: Integers, v: Floats) -> Floats:
+        """Return \\|v_j\\|(1 + ‖x_j‖²/q), by which `relative` multiplies K."""
+        squares = self.squares[columns].astype(np.float64)
+        return np.abs(v) * (1.0 + squares / max(self.typical, np.finfo(float).tiny))
 
     def _transform(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> None:
         if type(self.kernel) is RBF:
@@ -402,12 +429,15 @@ class Mended(Values):
         near = float(self.squares[: self.n_samples][~self.is_far].max(initial=0.0))
         relative = self.values.relative_within(near)
         assert relative is not None
-        relative[self.far] = 16.0 * self.unit + EXACT
-        return np.maximum(relative, 16.0 * self.unit + EXACT)
+        relative[self.far] = 0.0
+        return relative + 16.0 * self.unit + EXACT
+
+    def weights(self, columns: Integers, v: Floats) -> Floats:
+        return np.where(self.is_far[columns], np.abs(v), self.values.weights(columns, v))
 
     def bound(self, rows: Any, columns: Integers, v: Floats) -> Floats:
         assert self.relative is not None
-        weight = float(np.abs(v).sum())
+        weight = float(self.weights(columns, v).sum())
         return (self.relative[rows] + (columns.size + 2) * UNIT) * weight
 
     def prepare(self, rows: Integers) -> Any:

@@ -31,7 +31,7 @@ from .gram import SMALL, Engines
 # Kernel values that a certificate recomputes without thinking twice: some hundredths of a second.
 # Beyond, the solver's scores are checked on so many samples in all.
 THOROUGH = 1 << 23
-SAMPLES = 512
+SAMPLES = 128
 
 
 class KernelMachine(ClaimsOptimality, CertifiedClassifier):

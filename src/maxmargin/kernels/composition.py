@@ -55,8 +55,8 @@ class _Composition(Kernel):
         if self.elementwise:
             parts = products(X, Z, self.shift_invariant)
             unit = 0.5 * float(np.finfo(parts.dot.dtype).eps)
-            farthest = (np.array([sq.max(initial=0.0)]) for sq in (parts.x_sq, parts.z_sq))
-            if not self.blurred(*farthest, parts.terms, unit):
+            x_sq, z_sq = (np.array([sq.max(initial=0.0)]) for sq in (parts.x_sq, parts.z_sq))
+            if not self.blurred(x_sq, z_sq, parts.terms, unit):
                 return self.from_products(parts.dot, parts.x_sq, parts.z_sq)
             del parts
         # Each part has the origin that suits it.

@@ -171,7 +171,8 @@ class _Descent:
         self.is_open = bool((np.isinf(problem.upper) & (problem.ridge == 0.0)).any())
         self.groups = sums_kept(problem)
         self.beta = beta
-        self.f, self.error = problem.linear * problem.y, np.zeros(beta.size)
+        self.f: Floats = problem.linear * problem.y
+        self.error: Floats = np.zeros(beta.size)
         self.value = 0.0
         self.working_set = _WorkingSet(options.working_set, problem, self.groups)
         self.parent: _Descent | None = None
