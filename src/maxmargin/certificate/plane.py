@@ -16,6 +16,8 @@ from ..solution import Solution
 from ..threads import in_parallel
 from .base import certify
 from .margin import ROUNDING, MarginCertificate
+from .origin import Origin, frobenius, score_error, sum_error
+from .scores import UNIT
 
 # Numbers of X that are looked at between two chances to stop.
 PART = 1 << 22
@@ -25,22 +27,38 @@ PART = 1 << 22
 class PlaneCertificate(MarginCertificate):
     """How far a plane is from the optimum of a linear support vector machine.
 
-    P is that of the plane itself, D that of α: every number of both is recomputed.
+    P is that of the plane itself, D that of α: every number of both is recomputed, and ``gap`` is
+    as large as rounding allows.
     """
 
     def holds(self, tol: float = 1e-6) -> bool:
         """Return whether the relative duality gap is at most ``tol``, and α feasible to ``tol``."""
-        return max(abs(self.relative_gap), self.balance, self.box) <= tol
+        return bool(max(abs(self.relative_gap), self.balance, self.box) <= tol)
 
 
 class _Sums(NamedTuple):
     """What a pass over some rows adds up to."""
 
     loss: float
+    most_loss: float
     w: Floats
+    error_of_w: float
     least_margin: float
     least_slope: float
     largest_slope: float
+    error: float
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """A plane about an origin, α in its box, and α y repaired so that yᵀα = 0."""
+
+    problem: LinearMarginProblem
+    origin: Origin
+    w: Floats
+    b: float
+    alpha: Floats
+    signed: Floats
 
 
 @certify.register
@@ -61,73 +79,94 @@ def _(
         # The heavier class is shrunk until yᵀα = 0: α stays in its box.
         factors = np.array([min(total) / of_class if of_class else 0.0 for of_class in total])
     signed: Floats = np.where(problem.y > 0, factors[0], -factors[1]) * alpha
-    passes = list(_passes(problem, w, b, alpha, signed))
+    origin = Origin(problem.X, problem.bias == "free")
+    claim = _Claim(problem, origin, w[origin.order], origin.bias(w, b), alpha, signed)
+    passes = list(_passes(claim))
     np.abs(signed, out=alpha)
-    from_alpha = np.sum([each.w for each in passes], axis=0)
     square = float(w @ w) + (b * b if problem.bias == "penalised" else 0.0)
-    primal = 0.5 * square + sum(each.loss for each in passes)
+    rounding = max(each.error for each in passes)
+    primal, most = (
+        0.5 * square + sum(losses)
+        for losses in zip(*((each.loss, each.most_loss) for each in passes), strict=True)
+    )
     if problem.hard:
         # P of the plane scaled up until every y g(x) ≥ 1.
         least = min(each.least_margin for each in passes)
-        primal = 0.5 * square / min(least, 1.0) ** 2 if least > 0.0 else np.inf
-    dual = float(alpha.sum()) - 0.5 * float(from_alpha @ from_alpha)
-    if problem.bias == "penalised":
-        dual -= 0.5 * float(problem.y @ alpha) ** 2
-    if problem.ridge.any():
-        ridge = np.where(np.isfinite(problem.ridge), problem.ridge, 0.0)
-        dual -= 0.5 * float(np.sum(ridge * alpha**2))
-    gap = primal - dual
+        primal, most = _scaled(square, least), _scaled(square, least - rounding)
+    dual, error = _dual(claim, alpha, passes)
+    gap = most - dual + error
     violation = max(
         1.0 - min(each.least_slope for each in passes),
         max(each.largest_slope for each in passes) - 1.0,
         0.0,
     )
-    relative = gap / max(abs(primal), np.finfo(float).tiny) if np.isfinite(primal) else np.inf
+    size = max(primal - (most - primal), np.finfo(float).tiny) if np.isfinite(most) else 1.0
+    relative = gap / size if np.isfinite(most) else np.inf
     return PlaneCertificate(
-        primal, dual, gap, relative, violation, balance, box, n_checked=len(problem.y)
-    )
+        primal, dual, gap, relative, violation, balance, box, rounding,
+        n_checked=len(problem.y), n_samples=len(problem.y),
+    )  # fmt: skip
 
 
-def _passes(
-    problem: LinearMarginProblem, w: Floats, b: float, alpha: Floats, signed: Floats
-) -> Iterator[_Sums]:
+def _scaled(square: float, margin: float) -> float:
+    return 0.5 * square / min(margin, 1.0) ** 2 if margin > 0.0 else np.inf
+
+
+def _dual(claim: _Claim, alpha: Floats, passes: list[_Sums]) -> tuple[float, float]:
+    """Return D(α) and a bound of its rounding errors."""
+    problem = claim.problem
+    w = np.sum([each.w for each in passes], axis=0)
+    dual = float(alpha.sum()) - 0.5 * float(w @ w)
+    blur = sum(each.error_of_w for each in passes)
+    error = blur * (float(np.linalg.norm(w)) + 0.5 * blur)
+    rest = abs(float(np.sum(claim.signed)))
+    if problem.bias == "free":  # what rounding leaves of yᵀα
+        error += (rest + 64.0 * UNIT * float(alpha.sum())) * abs(claim.b)
+    elif problem.bias == "penalised":
+        dual -= 0.5 * rest**2
+    if problem.ridge.any():
+        ridge = np.where(np.isfinite(problem.ridge), problem.ridge, 0.0)
+        dual -= 0.5 * float(np.sum(ridge * alpha**2))
+    return dual, error + 64.0 * UNIT * (float(alpha.sum()) + abs(dual))
+
+
+def _passes(claim: _Claim) -> Iterator[_Sums]:
     """Yield the sums over all rows, part by part, on all cores."""
-    start = 0
-    for X in problem.X if isinstance(problem.X, RowBlocks) else (problem.X,):
+    start, everything = 0, claim.problem.X
+    for X in everything if isinstance(everything, RowBlocks) else (everything,):
         step = max(64, PART // row_length(X))
         parts = [slice(k, min(k + step, X.shape[0])) for k in range(0, X.shape[0], step)]
 
         def part(rows: slice, stop: Event, X: Any = X, start: int = start) -> _Sums | None:
-            return None if stop.is_set() else _part(problem, w, b, alpha, signed, X, rows, start)
+            return None if stop.is_set() else _part(claim, X, rows, start)
 
         yield from (each for each in in_parallel(part, parts) if each is not None)
         start += X.shape[0]
 
 
-def _part(
-    problem: LinearMarginProblem,
-    w: Floats,
-    b: float,
-    alpha: Floats,
-    signed: Floats,
-    X: Any,
-    rows: slice,
-    start: int,
-) -> _Sums:
+def _part(claim: _Claim, X: Any, rows: slice, start: int) -> _Sums:
     """Return the sums over some rows of a block that begins at row ``start``."""
+    problem, w, b = claim.problem, claim.w, claim.b
     upper, ridge = problem.upper, problem.ridge
-    largest = float(alpha.max())
-    loss, total = 0.0, np.zeros(w.size)
+    largest, length = float(claim.alpha.max()), float(np.linalg.norm(w))
+    loss = most_loss = blur = error = 0.0
+    total = np.zeros(w.size)
     margin, least, most = np.inf, np.inf, -np.inf
     for block in blocks_of(rows.stop - rows.start, row_length(X)):
         here = slice(rows.start + block.start, rows.start + block.stop)
         everywhere = slice(start + here.start, start + here.stop)
-        x, y, a = row_block(X, here), problem.y[everywhere], alpha[everywhere]
+        x = claim.origin.rows(row_block(X, here))
+        y, a = problem.y[everywhere], claim.alpha[everywhere]
         u = upper if upper.size == 1 else upper[everywhere]
         D = ridge if ridge.size == 1 else ridge[everywhere]
-        total += x.T @ signed[everywhere]
+        signed, size = claim.signed[everywhere], frobenius(x)
+        total += x.T @ signed
+        blur += sum_error(size, signed, y.size)
         margins = y * (x @ w + b)
+        wrong = score_error(size, length, b, w.size)
+        error = max(error, wrong)
         loss += _loss(np.maximum(1.0 - margins, 0.0), u, D)
+        most_loss += _loss(np.maximum(1.0 + wrong - margins, 0.0), u, D)
         counts = (u > 0.0) & np.isfinite(D)
         slope = margins + np.where(np.isfinite(D), D, 0.0) * a
         margin = min(margin, float(margins[np.broadcast_to(counts, y.shape)].min(initial=np.inf)))
@@ -136,7 +175,7 @@ def _part(
         above = counts & (a > ROUNDING * np.minimum(u, largest))
         least = min(least, float(slope[below].min(initial=np.inf)))
         most = max(most, float(slope[above].max(initial=-np.inf)))
-    return _Sums(loss, total, margin, least, most)
+    return _Sums(loss, most_loss, total, blur, margin, least, most, error)
 
 
 def _loss(slack: Floats, upper: Floats, ridge: Floats) -> float:
