@@ -28,7 +28,13 @@ class NotSeparableError(ValueError):
 
 
 @singledispatch
-def certify(problem: Any, solution: Solution, *, sample: int | None = None) -> Any:
+def certify(
+    problem: Any,
+    solution: Solution,
+    *,
+    sample: int | None = None,
+    at_most: int | None = None,
+) -> Any:
     """Recompute in float64 what ``solution`` proves about ``problem``.
 
     Parameters
@@ -37,8 +43,12 @@ def certify(problem: Any, solution: Solution, *, sample: int | None = None) -> A
         LinearMarginProblem or JointMarginProblem
     solution : Solution
     sample : int, optional
-        For a MarginProblem: recompute the scores of so many samples only, and compare them with
-        those that the solver claims; the certificate then says how well they agree. All by default.
+        For a MarginProblem: recompute the scores of so many samples and of all that matter, and
+        take the solver's own scores of the others, with the bounds of their errors that it gives
+        (``coverage`` is then "bounded"; without bounds "sampled"). All by default.
+    at_most : int, optional
+        With ``sample``: where more scores than that would have to be recomputed, none is, and the
+        certificate claims no more than the bounds prove. There is no limit by default.
 
     Returns
     -------

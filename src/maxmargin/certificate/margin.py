@@ -6,7 +6,7 @@ negative,
 
     P(w, b) − D(α) = Σ_i h_i(z_i) − α_i z_i + ½D_i α_i²,
 
-and 0 where α_i = 0 and z_i < 0, or where α_i = u_i and z_i > 0: of such samples the sign of z_i is
+each 0 where α_i = 0 and z_i < 0, or where α_i = u_i and z_i > 0: of such samples the sign of z_i is
 all that counts. What rounding may have done to the scores is bounded row by row, and the claims are
 as large as these bounds allow.
 """
@@ -90,16 +90,19 @@ class MarginCertificate:
         return bool(violation <= tol and self.relative_gap <= 2.0 * tol)
 
     def __str__(self) -> str:
-        values = (
-            f"primal {self.primal:.8g}, dual {self.dual:.8g}, worst KKT violation "
-            f"{self.violation + self.rounding:.1e}{self._covered()}"
-        )
-        if self.relative_gap <= OPTIMAL and self._worst_of_all() <= OPTIMAL:
-            return f"optimal to a relative gap of {self.relative_gap:.1e}: {values}"
-        return f"not optimal: relative gap {self.relative_gap:.1e}, {values}"
+        worst = max(self.violation + self.rounding, self.balance, self.box)
+        if max(self.relative_gap, worst) <= OPTIMAL:
+            return f"optimal to a {self.measures}"
+        return f"not optimal: {self.measures}"
 
-    def _worst_of_all(self) -> float:
-        return max(self.violation + self.rounding, self.balance, self.box)
+    @property
+    def measures(self) -> str:
+        """The numbers in words, without a verdict."""
+        return (
+            f"relative gap of {self.relative_gap:.1e}: primal {self.primal:.8g}, dual "
+            f"{self.dual:.8g}, worst KKT violation {self.violation + self.rounding:.1e}"
+            f"{self._covered()}"
+        )
 
     def _covered(self) -> str:
         if self.coverage == "complete":
@@ -120,7 +123,11 @@ class Margins(NamedTuple):
 
 @certify.register
 def _(
-    problem: MarginProblem, solution: Solution, *, sample: int | None = None
+    problem: MarginProblem,
+    solution: Solution,
+    *,
+    sample: int | None = None,
+    at_most: int | None = None,
 ) -> MarginCertificate:
     assert solution.alpha is not None
     alpha = np.clip(solution.alpha, 0.0, problem.upper)
@@ -128,21 +135,16 @@ def _(
     box = max(box, problem.total - float(alpha.sum()))
     balance = abs(float(problem.y @ alpha)) if problem.balanced else 0.0
     balance /= max(1.0, float(alpha.sum()))
-    feasible = _balanced(alpha, problem.y) if problem.balanced else alpha
-    margins = _margins(problem, solution, alpha, feasible, sample)
+    margins = _margins(problem, solution, alpha, sample, at_most)
     level = _level(problem, alpha, margins.values)
     wrong = kkt_violations(problem, margins.values, alpha, level)
     nominal, worst = (max(float(w.max()), 0.0) for w in (wrong, wrong + margins.errors))
     unit = 1.0
     if problem.total:
-        largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
-        unit = margin_unit(problem, level, largest)
-    primal, dual, gap, unknown = _values(problem, feasible, margins)
-    if problem.balanced:  # what rounding leaves of yᵀα, and what it may have done to that sum
-        rest = abs(float(np.sum(problem.y * feasible))) + 64.0 * UNIT * float(feasible.sum())
-        gap += rest * abs(float(solution.b[0]))
+        unit = margin_unit(problem, level, _largest(problem))
+    primal, dual, gap, unknown = _values(problem, alpha, margins, float(solution.b[0]))
     # P of the ν-machine is about −νρ, and may be anything, 0 included.
-    size = max(abs(primal) - unknown, problem.total * unit, np.finfo(float).tiny)
+    size = max(abs(primal) - 2.0 * unknown, problem.total * unit, np.finfo(float).tiny)
     relative = gap / size if np.isfinite(gap) else np.inf
     return MarginCertificate(
         primal, dual, gap, relative, nominal / unit, balance, box, (worst - nominal) / unit,
@@ -154,24 +156,27 @@ def _margins(
     problem: MarginProblem,
     solution: Solution,
     alpha: Floats,
-    feasible: Floats,
     sample: int | None,
+    at_most: int | None,
 ) -> Margins:
     """Return y g(x) of all samples.
 
     Without ``sample`` all are recomputed. Else the solver's own scores are taken where the bounds
     that it gives leave no doubt; those bounds are checked on a sample. Scores without bounds are
-    compared with recomputed ones on the sample, and taken to be as good elsewhere.
+    compared with recomputed ones on the sample, and taken to be as good elsewhere. Where more than
+    ``at_most`` scores would have to be recomputed, none is, and the claims are as wide as that.
     """
     n, b = problem.y.size, float(solution.b[0])
-    coefficients = feasible * problem.y
+    coefficients = alpha * problem.y
     if sample is not None and solution.scores is not None and n > 2 * sample:
         chosen = np.random.RandomState(0).permutation(n)[:sample]
         exact, blur = kernel_scores(problem, coefficients, chosen, b)
-        claims = _claims(problem, solution, alpha, feasible, chosen, exact, blur)
+        claims = _claims(problem, solution, chosen, exact, blur)
         if claims is not None:
             claims.values[chosen], claims.errors[chosen] = problem.y[chosen] * exact, blur
-            rows = _decisive(problem, alpha, feasible, claims)
+            rows = _decisive(problem, alpha, claims)
+            if at_most is not None and at_most < (rows.size if rows.size <= MOST * n else n):
+                return claims._replace(n_checked=chosen.size)
             if rows.size <= MOST * n:
                 exact, blur = kernel_scores(problem, coefficients, rows, b)
                 claims.values[rows], claims.errors[rows] = problem.y[rows] * exact, blur
@@ -183,8 +188,6 @@ def _margins(
 def _claims(
     problem: MarginProblem,
     solution: Solution,
-    alpha: Floats,
-    feasible: Floats,
     chosen: Integers,
     exact: Floats,
     blur: Floats,
@@ -199,23 +202,18 @@ def _claims(
         if error > DOUBTFUL * max(1.0, float(np.abs(exact).max())):
             return None
         return Margins(problem.y * scores, np.full(scores.size, error), 0, "sampled")
-    # The solver's α was not quite feasible.
-    size = np.sqrt(np.maximum(problem.kernel.diagonal(problem.X)[problem.index], 0.0))
-    moved = float(np.abs(feasible - alpha) @ size)
-    errors = errors + moved * size + 4.0 * UNIT * (np.abs(scores) + abs(float(solution.b[0])))
+    errors = errors + 4.0 * UNIT * (np.abs(scores) + abs(float(solution.b[0])))
     if (off > errors[chosen] + blur).any():
         return None
     return Margins(problem.y * scores, errors, 0, "bounded")
 
 
-def _decisive(
-    problem: MarginProblem, alpha: Floats, feasible: Floats, margins: Margins
-) -> Integers:
+def _decisive(problem: MarginProblem, alpha: Floats, margins: Margins) -> Integers:
     """Return the samples whose errors widen the claims by more than a little."""
     wrong = kkt_violations(problem, margins.values, alpha, _level(problem, alpha, margins.values))
     certain = max(float((wrong - margins.errors).max()), 0.0)
     chosen: NDArray[np.bool_] = wrong + margins.errors > (1.0 + WIDER) * certain
-    terms, widest = _gap_terms(problem, feasible, margins)
+    terms, widest = _gap_terms(problem, alpha, margins)
     wider = np.where(np.isfinite(widest), widest, np.inf) - terms
     wider[chosen] = 0.0
     order = np.argsort(wider)
@@ -255,25 +253,43 @@ def kkt_violations(problem: MarginProblem, margins: Floats, alpha: Floats, level
 
 
 def _values(
-    problem: MarginProblem, alpha: Floats, margins: Margins
+    problem: MarginProblem, alpha: Floats, margins: Margins, b: float
 ) -> tuple[float, float, float, float]:
-    """Return P, D, P − D at most, and by how much P may be less."""
+    """Return P at most, D at least, P − D at most, and how well P is known.
+
+    D is that of α with the heavier class shrunk by a factor 1 − t until yᵀα = 0. That takes
+    t Σ α_i z_i + ½t²‖w‖² of that class away from what the sum of terms says.
+    """
     values, errors = margins.values, margins.errors
-    square = float(alpha @ values)  # with yᵀα = 0 the bias adds nothing
-    blur = float(alpha @ errors)
-    dual = problem.linear * float(alpha.sum()) - 0.5 * square
-    dual -= 0.5 * float(problem.ridge @ alpha**2)
+    total, blur = float(alpha.sum()), float(alpha @ errors)
+    rest = float(np.sum(problem.y * alpha)) if problem.balanced else 0.0
+    square = float(alpha @ values) - b * rest
     primal = primal_value(problem, square, values)
+    repair = 0.0
+    if problem.balanced:
+        rest = abs(rest) + 64.0 * UNIT * total
+        heavier = min(total, 0.5 * (total + rest)) or 1.0
+        slack = float(alpha @ np.abs(1.0 - values)) + blur + total * abs(problem.linear - 1.0)
+        repair = rest / heavier * slack + 0.5 * rest**2 * _largest(problem)
     if _is_hard(problem).all():
         # As if every margin were as small as it may be.
         scale = min(float((values - errors).min()), 1.0)
         worst = 0.5 * (square + blur) / scale**2 if scale > 0.0 else np.inf
-        return primal, dual, worst - dual + 0.5 * blur, blur
+        dual = total - 0.5 * (square + blur) - repair - abs(b) * rest
+        return worst, dual, worst - dual, blur
     terms, widest = _gap_terms(problem, alpha, margins)
-    gap = float(widest.sum())
+    gap = float(widest.sum()) + repair + 64.0 * UNIT * (total + abs(primal))
     if problem.total:
-        gap += abs((float(alpha.sum()) - problem.total) * best_rho(problem, values))
-    return primal, dual, gap, float((widest - terms).sum()) + 0.5 * blur
+        gap += abs((total - problem.total) * best_rho(problem, values))
+    unknown = float((widest - terms).sum()) + 0.5 * blur
+    if margins.coverage == "complete":
+        return primal + unknown, primal - unknown - gap, gap, unknown
+    return primal, primal - gap, gap, unknown
+
+
+def _largest(problem: MarginProblem) -> float:
+    """Return max K(x, x)."""
+    return float(problem.kernel.diagonal(problem.X)[problem.index].max())
 
 
 def _gap_terms(problem: MarginProblem, alpha: Floats, margins: Margins) -> tuple[Floats, Floats]:
@@ -330,11 +346,3 @@ def primal_value(problem: MarginProblem, square: float, margins: Floats) -> floa
         smallest = float(margins.min())
         return 0.5 * square / min(smallest, 1.0) ** 2 if smallest > 0 else np.inf
     return 0.5 * square + float(losses(problem, 1.0 - margins).sum())
-
-
-def _balanced(alpha: Floats, y: Floats) -> Floats:
-    """Shrink the heavier class of α until yᵀα = 0: it stays in its box."""
-    sums = alpha[y > 0].sum(), alpha[y < 0].sum()
-    target = min(sums)
-    factors = [target / total if total > 0 else 0.0 for total in sums]
-    return np.where(y > 0, factors[0], factors[1]) * alpha
