@@ -46,7 +46,9 @@ class MarginCertificate:
     Parameters
     ----------
     primal, dual : float
-        P(w, b) and D(α), with P ≥ D for every feasible answer and P = D at the optimum.
+        P(w, b) and D(α), with P ≥ D for every feasible answer and P = D at the optimum. Rounded
+        up and down, as far as rounding may have gone; where ``coverage`` is not "complete" they
+        are as exact as the solver's scores.
     gap, relative_gap : float
         P − D, and that relative to P (for the ν-machine: to νρ where P is less); both are upper
         bounds, rounding included.
@@ -142,9 +144,9 @@ def _(
     unit = 1.0
     if problem.total:
         unit = margin_unit(problem, level, _largest(problem))
-    primal, dual, gap, unknown = _values(problem, alpha, margins, float(solution.b[0]))
+    primal, dual, gap, least = _values(problem, alpha, margins, float(solution.b[0]))
     # P of the ν-machine is about −νρ, and may be anything, 0 included.
-    size = max(abs(primal) - 2.0 * unknown, problem.total * unit, np.finfo(float).tiny)
+    size = max(least, problem.total * unit, np.finfo(float).tiny)
     relative = gap / size if np.isfinite(gap) else np.inf
     return MarginCertificate(
         primal, dual, gap, relative, nominal / unit, balance, box, (worst - nominal) / unit,
@@ -255,7 +257,7 @@ def kkt_violations(problem: MarginProblem, margins: Floats, alpha: Floats, level
 def _values(
     problem: MarginProblem, alpha: Floats, margins: Margins, b: float
 ) -> tuple[float, float, float, float]:
-    """Return P at most, D at least, P − D at most, and how well P is known.
+    """Return P at most, D at least, P − D at most, and \\|P\\| at least.
 
     D is that of α with the heavier class shrunk by a factor 1 − t until yᵀα = 0. That takes
     t Σ α_i z_i + ½t²‖w‖² of that class away from what the sum of terms says.
@@ -276,15 +278,19 @@ def _values(
         scale = min(float((values - errors).min()), 1.0)
         worst = 0.5 * (square + blur) / scale**2 if scale > 0.0 else np.inf
         dual = total - 0.5 * (square + blur) - repair - abs(b) * rest
-        return worst, dual, worst - dual, blur
+        return worst, dual, worst - dual, 0.5 * (square - blur)
     terms, widest = _gap_terms(problem, alpha, margins)
     gap = float(widest.sum()) + repair + 64.0 * UNIT * (total + abs(primal))
     if problem.total:
         gap += abs((total - problem.total) * best_rho(problem, values))
-    unknown = float((widest - terms).sum()) + 0.5 * blur
+    unknown = float((widest - terms).sum()) + 1.5 * blur
+    least = abs(primal) - unknown
+    if not problem.total:
+        slack = losses(problem, problem.linear - values - errors)
+        least = 0.5 * max(square - blur, 0.0) + float(slack.sum())
     if margins.coverage == "complete":
-        return primal + unknown, primal - unknown - gap, gap, unknown
-    return primal, primal - gap, gap, unknown
+        return primal + unknown, primal - unknown - gap, gap, least
+    return primal, primal - gap, gap, least
 
 
 def _largest(problem: MarginProblem) -> float:
