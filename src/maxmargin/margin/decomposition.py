@@ -55,7 +55,7 @@ GOAL = 1.75
 DRIFT = 0.1
 ROUNDING = float(np.finfo(np.float64).eps)
 # The relative gap is at most so many tol.
-GAP = 1.8
+GAP = 1.6
 CORRECTIONS = 5
 # Rows on which scores that were handed in are checked.
 SOUNDINGS = 256
