@@ -86,12 +86,15 @@ class MarginCertificate:
         """Return whether the answer is optimal to ``tol``.
 
         The KKT conditions hold to ``tol``, rounding included, α is feasible to ``tol``, and the
-        relative gap is at most 2·tol.
+        relative gap is at most 2·tol. A sample of the scores proves none of that.
         """
         violation = max(self.violation + self.rounding, self.balance, self.box)
-        return bool(violation <= tol and self.relative_gap <= 2.0 * tol)
+        is_small = violation <= tol and self.relative_gap <= 2.0 * tol
+        return bool(is_small and self.coverage != "sampled")
 
     def __str__(self) -> str:
+        if self.coverage == "sampled":
+            return f"not proved: {self.measures}"
         worst = max(self.violation + self.rounding, self.balance, self.box)
         if max(self.relative_gap, worst) <= OPTIMAL:
             return f"optimal to a {self.measures}"
@@ -111,7 +114,7 @@ class MarginCertificate:
             return ""
         if self.coverage == "bounded":
             return f" ({self.n_checked} of {self.n_samples} scores recomputed, the others bounded)"
-        return f" (not proved: {self.n_checked} of {self.n_samples} scores recomputed)"
+        return f" (only {self.n_checked} of {self.n_samples} scores recomputed)"
 
 
 class Margins(NamedTuple):

@@ -192,8 +192,9 @@ class _Products(Values):
 
     @cached_property
     def typical(self) -> float:
-        """A typical ‖x‖²."""
-        return float(np.mean(self.squares[: self.n_samples], dtype=np.float64))
+        """A typical ‖x‖², which outliers do not move."""
+        squares = self.squares[: self.n_samples]
+        return float(np.median(squares)) or float(np.mean(squares, dtype=np.float64))
 
     @cached_property
     def relative(self) -> Floats | None:
