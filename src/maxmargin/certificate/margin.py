@@ -289,8 +289,8 @@ def _values(
     unknown = float((widest - terms).sum()) + 1.5 * blur
     least = abs(primal) - unknown
     if not problem.total:
-        slack = losses(problem, problem.linear - values - errors)
-        least = 0.5 * max(square - blur, 0.0) + float(slack.sum())
+        loss = float(losses(problem, problem.linear - values - errors).sum())
+        least = 0.5 * max(square - blur, 0.0) + loss
     if margins.coverage == "complete":
         return primal + unknown, primal - unknown - gap, gap, least
     return primal, primal - gap, gap, least
