@@ -44,7 +44,7 @@ class Separability:
     certificate : SeparationCertificate
         The independent check of the above.
     tol : float
-        Smallest margin, in units of max‖x‖, that counts as one.
+        Smallest margin, relative to the largest distance of a sample from the plane, that counts.
     margin_bound : float
         What no plane's margin exceeds, where the maximum margin was asked for: half the distance
         of two points in the convex hulls of the classes.
@@ -84,8 +84,11 @@ def separability(
 ) -> Separability:
     """Decide with a proof whether a plane separates two classes.
 
-    A perceptron has a first look at large data; then the linear program max t, y(w·x + b) ≥ t,
-    |w_j| ≤ 1 over as few rows as it takes (HiGHS). What comes out is checked by `certify`.
+    Equal rows with different labels are looked for first. A perceptron has a first look at large
+    data; then the linear program max t, y(w·x + b) ≥ t, |w_j| ≤ 1 over as few rows as it takes
+    (HiGHS). What comes out is checked by `certify`: margins with bounds of their rounding,
+    multipliers in exact arithmetic where features depend on each other. The verdict does not
+    depend on the units or the origin of the features.
 
     Parameters
     ----------
@@ -93,7 +96,8 @@ def separability(
     y : array-like of shape (n_samples,)
         Labels of two classes; the second in order is the positive one.
     tol : float, default=1e-12
-        Margins of at most tol·max‖x‖ are not told from 0.
+        A margin of at most ``tol`` times the largest distance of a sample from the plane is not
+        told from 0. With 0 every plane counts that separates in exact arithmetic.
     maximum_margin : bool, default=False
         Return the plane of largest margin, scaled so that min y g(x) = 1, instead of any
         separating one (of unit ‖w‖), and the bound that shows that no margin is larger.
@@ -116,20 +120,44 @@ def separability(
     """
     if not isinstance(tol, Real) or not 0.0 <= tol < 1.0:
         raise ValueError(f"tol={tol!r} must be a number of at least 0 and below 1.")
-    Z = SignedSamples(*validation.check_two_labels(X, y))
+    return decide(SignedSamples(*validation.check_two_labels(X, y)), tol, maximum_margin)
+
+
+def decide(Z: SignedSamples, tol: float, maximum_margin: bool = False) -> Separability:
+    """Return the verdict on checked samples, with a bias or without; see `separability`."""
     problem = SeparationProblem(Z)
-    solution = _search(problem)
+    solution = _contradiction(Z) or _search(problem)
     certificate = certify(problem, solution)
-    limit = tol * certificate.radius
     if certificate.separates:
         # The program's plane may be poor in features of uneven scale: then the widest decides.
-        widest = maximum_margin or certificate.geometric_margin <= limit
-        report = _separable(problem, solution, certificate, tol, widest)
-        if report.margin > limit:
-            return report
+        widest = maximum_margin or not _stands_out(Z, solution, certificate, tol)
+        solution, certificate, bound = _widest(problem, solution, certificate, widest)
+        if _stands_out(Z, solution, certificate, tol):
+            return _separable(solution, certificate, tol, bound, normalised=not maximum_margin)
     if certificate.refutes and not certificate.separates:
         return _refuted(Z, solution, certificate, tol)
     return Separability(None, None, np.nan, None, None, certificate, tol)
+
+
+def _contradiction(Z: SignedSamples) -> Solution | None:
+    """Return the proof that two equal rows with different labels are."""
+    from .separation.duplicates import contradicting_rows
+
+    pair = contradicting_rows(Z.X, Z.labels, Z.index)
+    if pair is None:
+        return None
+    u = np.zeros(Z.n_samples)
+    u[list(pair)] = 0.5
+    nowhere = np.zeros((1, Z.X.shape[1])), np.zeros(1)
+    return Solution(*nowhere, status=Status.INSEPARABLE, multipliers=u)
+
+
+def _stands_out(
+    Z: SignedSamples, solution: Solution, certificate: SeparationCertificate, tol: float
+) -> bool:
+    """Whether the margin is more than ``tol`` times the largest distance from the plane."""
+    margins = Z.dot(Z.pack(solution.w, solution.b))
+    return bool(certificate.margin > tol * float(np.abs(margins).max()))
 
 
 def _search(problem: SeparationProblem) -> Solution:
@@ -146,25 +174,35 @@ def _search(problem: SeparationProblem) -> Solution:
     return LinearProgram().solve(problem, a, Progress())
 
 
-def _separable(
+def _widest(
     problem: SeparationProblem,
     solution: Solution,
     certificate: SeparationCertificate,
-    tol: float,
-    maximum_margin: bool,
-) -> Separability:
+    wanted: bool,
+) -> tuple[Solution, SeparationCertificate, float]:
+    """Return the plane of largest margin, where it is wanted and found, and its upper bound."""
     from .margin.nearest_points import NearestPoints
 
-    bound = np.inf
-    if maximum_margin:
-        widest = NearestPoints().solve(problem, Progress())
-        checked = certify(problem, widest)
-        if checked.geometric_margin > (1.0 - 1e-9) * certificate.geometric_margin:
-            solution, certificate = widest, checked
-        bound = margin_bound(problem.Z, widest.alpha)
+    if not wanted:
+        return solution, certificate, np.inf
+    widest = NearestPoints().solve(problem, Progress())
+    checked = certify(problem, widest)
+    if checked.geometric_margin > (1.0 - 1e-9) * certificate.geometric_margin:
+        solution, certificate = widest, checked
+    return solution, certificate, margin_bound(problem.Z, widest.alpha)
+
+
+def _separable(
+    solution: Solution,
+    certificate: SeparationCertificate,
+    tol: float,
+    bound: float,
+    *,
+    normalised: bool,
+) -> Separability:
     plane = Hyperplane(solution.w[0], float(solution.b[0]))
+    plane = plane.normalized() if normalised else plane
     margin = certificate.geometric_margin
-    plane = plane if maximum_margin else plane.normalized()
     return Separability(True, plane, margin, None, None, certificate, tol, bound)
 
 

@@ -9,7 +9,7 @@ from . import margin, plane, separation  # what `certify` knows
 from .base import Certificate, NotSeparableError, certify
 from .joint import JointMarginCertificate
 from .margin import MarginCertificate
-from .multipliers import gordan_residual, margin_bound, refutes
+from .multipliers import gordan_residual, margin_bound, nearest_proof, refutes
 from .plane import PlaneCertificate
 from .separation import LeastSquaresCertificate, SeparationCertificate
 
@@ -25,6 +25,7 @@ __all__ = [
     "gordan_residual",
     "margin",
     "margin_bound",
+    "nearest_proof",
     "plane",
     "refutes",
     "separation",

@@ -7,6 +7,7 @@ Comput.* 26 (2005).
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -15,6 +16,10 @@ from ..samples import Floats
 
 # 2²⁷ + 1 splits a float64 into two halves of 26 bits.
 SPLITTER = 134217729.0
+# Up to this size the halves do not overflow.
+LARGEST = 1e290
+EPSILON = float(np.finfo(np.float64).eps)
+TINY = float(np.finfo(np.float64).tiny)
 
 
 class Doubled(NamedTuple):
@@ -46,7 +51,35 @@ def product(rows: Floats, w: Doubled, b: float) -> Floats:
     return total.high + total.low
 
 
-def _two_sums(a: Floats, b: Floats) -> Doubled:
+def compensated_dot(rows: Floats, v: Floats) -> tuple[Floats, Floats]:
+    """Return rows·v of shape (n,) as if summed in twice the precision, and bounds of the errors.
+
+    Ogita, Rump, Oishi, algorithm 5.3 (Dot2). Where numbers are so large that the errors of
+    products overflow, the bound is ∞.
+    """
+    total: Floats = np.zeros(rows.shape[0])
+    error, magnitude = np.zeros(rows.shape[0]), np.zeros(rows.shape[0])
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        for x, coefficient in zip(rows.T, v, strict=True):
+            product, lost = _two_products(x, coefficient)
+            total, more = two_sums(total, product)
+            error += lost + more
+            magnitude += np.abs(product)
+        value = total + error
+        terms = rows.shape[1] + 2
+        bound = EPSILON * np.abs(value) + 2.0 * (terms * EPSILON) ** 2 * magnitude + terms * TINY
+    sizes = np.maximum(np.abs(rows).max(axis=1, initial=0.0), np.abs(v).max(initial=0.0))
+    safe = (sizes < LARGEST) & (magnitude < LARGEST)
+    return np.where(safe, value, 0.0), np.where(safe, bound, np.inf)
+
+
+def exact_dot(row: Floats, v: Floats) -> Fraction:
+    """Return row·v as a rational number: float64 are dyadic."""
+    pairs = zip(row.tolist(), v.tolist(), strict=True)
+    return sum((Fraction(x) * Fraction(c) for x, c in pairs if x and c), Fraction(0))
+
+
+def two_sums(a: Floats, b: Floats) -> Doubled:
     """Return a + b with its error (Knuth)."""
     total = a + b
     part = total - a
@@ -64,7 +97,7 @@ def _two_products(a: Floats, b: np.float64 | float) -> Doubled:
 
 
 def _add(a: Doubled, b: Doubled) -> Doubled:
-    high, low = _two_sums(a.high, b.high)
+    high, low = two_sums(a.high, b.high)
     low = low + (a.low + b.low)
     total = high + low
     return Doubled(total, low - (total - high))

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
 
 from ..problem import MarginProblem
 from ..samples import Floats, Samples, blocks_of
+from .exact import Deadline, exact_multipliers
 from .scores import kernel_scores
 
-# Terms of a sum, and steps of an elimination, up to which they are done in rational numbers: some
-# tenths of a second.
-LARGEST_EXACT = 50_000
-LARGEST_ELIMINATION = 12_000
+# Numbers of the rows used up to which they are looked at in exact arithmetic, and for how long.
+LARGEST_EXACT = 1 << 21
+EXACT_SECONDS = 2.0
+# Relative residual up to which multipliers are worth being made exact.
+APPROXIMATE = 1e-6
 ROUNDING = float(np.finfo(np.float64).eps)
 
 
@@ -25,66 +28,80 @@ def refutes(Z: Samples, u: Floats) -> bool:
     Rounding leaves a residual r = Zᵀu even of a true proof, and a margin of a few rounding units
     leaves one as small. But u less its projection onto the range of Z (the rows used) is an exact
     solution, and moved by at most ‖r‖/σ, σ their smallest singular value: where that is less than
-    the smallest entry of u, it is positive still. Where σ is 0, or as good as, only rational
-    numbers know: what they do not show proves nothing.
+    the smallest entry of u, it is positive still. Where σ is 0, or as good as, exact arithmetic
+    decides whether some u ≥ 0 with the same support has Zᵀu = 0.
     """
     if not gordan_residual(Z, u) <= 64.0 * ROUNDING * np.sqrt(Z.shape[1]):
         return False
-    support = np.flatnonzero(u)
-    scale = np.sqrt(np.tile(Z.squared_columns(np.ones(Z.n_samples)), Z.n_vectors))
-    scale = np.where(scale > 0, scale, 1.0)
-    square = np.zeros((Z.shape[1], Z.shape[1]))
-    residual = np.zeros(Z.shape[1], dtype=np.longdouble)
-    for block in blocks_of(support.size, Z.shape[1]):
-        rows = Z.take(support[block]) / scale
-        square += rows.T @ rows
-        residual += u[support[block]].astype(np.longdouble) @ rows.astype(np.longdouble)
-    values = eigvalsh(square)
-    if values[0] > 1e-12 * values[-1]:
-        moved = 2.0 * np.linalg.norm(residual.astype(float)) / np.sqrt(values[0])
-        return bool(moved < u[support].min())
-    return support.size * Z.shape[1] <= LARGEST_EXACT and _holds_exactly(
-        Z.take(support), u[support]
-    )
+    return _stays_positive(Z, u) or _exact(Z, u) is not None
 
 
-def _holds_exactly(rows: Floats, u: Floats) -> bool:
-    """Whether Σ u_i z_i = 0 has an exact solution u ≥ 0, u ≠ 0, near the one given.
+def nearest_proof(Z: Samples, u: Floats) -> Floats | None:
+    """Return multipliers of the same support that prove that Za > 0 has no solution, or None.
 
-    Tried are u itself, its neighbours of small denominator (which integer data have), and, where
-    the system is small, elimination over the rationals.
+    These are u itself, or what exact arithmetic makes of an approximate u, rounded.
     """
-    equations = [[Fraction(entry) for entry in column] for column in rows.T.tolist()]
-    given = [Fraction(share) for share in u.tolist()]
-    for values in (given, [share.limit_denominator(10**6) for share in given]):
-        sums = (sum(a * b for a, b in zip(e, values, strict=True) if a) for e in equations)
-        if max(values) > 0 and not any(sums):
-            return True
-    if rows.shape[0] * rows.shape[1] ** 2 > LARGEST_ELIMINATION:
+    if not gordan_residual(Z, u) <= APPROXIMATE:
+        return None
+    if refutes(Z, u):
+        return u
+    v = _exact(Z, u)
+    if v is None:
+        return None
+    total, nearest = sum(v), np.zeros_like(u)
+    nearest[np.flatnonzero(u)] = [float(Fraction(share, total)) for share in v]
+    return nearest
+
+
+def _exact(Z: Samples, u: Floats) -> Any:
+    """Return integers about proportional to u > 0 with Zᵀu = 0 exactly, or None."""
+    support = np.flatnonzero(u)
+    if support.size * Z.shape[1] > LARGEST_EXACT:
+        return None
+    return exact_multipliers(Z.take(support), u[support], Deadline(EXACT_SECONDS))
+
+
+def _stays_positive(Z: Samples, u: Floats) -> bool:
+    """Whether the exact solution nearest to u is positive, by a bound on the way to it.
+
+    Columns are centred and scaled: other equations with the same solutions. Those of the last of
+    several weight vectors follow from the others, and without a bias its column is 0.
+    """
+    support = np.flatnonzero(u)
+    kept = max(Z.n_vectors - 1, 1), Z.X.shape[1] + bool(Z.bias_step)
+    n, width = support.size, kept[0] * kept[1]
+    if n < width:
         return False
-    values = _eliminate(equations, given)
-    return min(values) >= 0 and max(values) > 0
+    centre, scale = _centre_and_scale(Z, u)
+    square = np.zeros((width, width))
+    residual, magnitude = np.zeros(width), np.zeros(width)
+    for block in blocks_of(n, Z.shape[1]):
+        z = Z.take(support[block]).reshape(-1, Z.n_vectors, Z.X.shape[1] + 1)
+        z[..., :-1] -= centre * z[..., -1:]
+        rows = (z / scale)[:, : kept[0], : kept[1]].reshape(-1, width)
+        share = u[support[block]]
+        square += rows.T @ rows
+        residual += share @ rows
+        magnitude += share @ np.abs(rows)
+    values = eigvalsh(square)
+    least = values[0] - (n + 16 * width) * ROUNDING * float(np.trace(square))
+    if not least > 0.0:
+        return False
+    moved = np.linalg.norm(np.abs(residual) + (n + 8) * ROUNDING * magnitude) / np.sqrt(least)
+    return bool(2.0 * moved < u[support].min())
 
 
-def _eliminate(equations: list[list[Fraction]], values: list[Fraction]) -> list[Fraction]:
-    """Solve homogeneous equations exactly; free variables keep the values given."""
-    pivots: list[tuple[int, list[Fraction]]] = []
-    for equation in equations:
-        for pivot, other in pivots:
-            factor = equation[pivot]
-            if factor:
-                equation = [a - factor * b for a, b in zip(equation, other, strict=True)]
-        open_ones = [k for k, entry in enumerate(equation) if entry]
-        if open_ones:
-            # Large shares are solved for: they stay positive, and small ones are left alone.
-            pivot = max(open_ones, key=lambda k: values[k])
-            scale = equation[pivot]
-            pivots.append((pivot, [entry / scale for entry in equation]))
-    values = list(values)
-    for pivot, equation in reversed(pivots):
-        others = (e * values[k] for k, e in enumerate(equation) if e and k != pivot)
-        values[pivot] = -sum(others, Fraction(0))
-    return values
+def _centre_and_scale(Z: Samples, u: Floats) -> tuple[Floats, Floats]:
+    """Return means of the features over the rows used, and powers of two about their spread."""
+    samples = np.unique(np.flatnonzero(u) // Z.rows_per_sample)
+    low, high = np.full(Z.X.shape[1], np.inf), np.full(Z.X.shape[1], -np.inf)
+    for block in blocks_of(samples.size, Z.X.shape[1]):
+        x = Z.augmented(samples[block])[:, :-1]
+        np.minimum(low, x.min(axis=0), out=low)
+        np.maximum(high, x.max(axis=0), out=high)
+    centre = low + 0.5 * (high - low) if Z.bias_step else np.zeros_like(low)
+    spread = np.append(np.maximum(np.abs(high - centre), np.abs(low - centre)), 1.0)
+    return centre, np.ldexp(1.0, np.frexp(np.where(spread > 0, spread, 1.0))[1])
 
 
 def gordan_residual(Z: Samples, u: Floats) -> float:
@@ -92,11 +109,10 @@ def gordan_residual(Z: Samples, u: Floats) -> float:
     if u.min() < 0 or not np.isclose(u.sum(), 1.0):
         return np.inf
     support = np.flatnonzero(u)
-    residual = np.zeros(Z.shape[1], dtype=np.longdouble)
-    scale = np.zeros(Z.shape[1])
+    residual, scale = np.zeros(Z.shape[1]), np.zeros(Z.shape[1])
     for block in blocks_of(support.size, Z.shape[1]):
         rows, share = Z.take(support[block]), u[support[block]]
-        residual += share.astype(np.longdouble) @ rows.astype(np.longdouble)
+        residual += share @ rows
         scale += share @ np.abs(rows)
     # One scale a feature, whichever class's weight vector it belongs to.
     scale = scale.reshape(Z.n_vectors, -1).max(axis=0)

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..problem import KernelSeparationProblem, LeastSquaresProblem, SeparationProblem
-from ..samples import Floats, Samples
+from ..samples import Floats, Samples, blocks_of
 from ..solution import Solution
 from .base import certify
+from .compensated import TINY, compensated_dot, exact_dot
 from .multipliers import ROUNDING, gordan_residual, refutes
 from .scores import kernel_scores
+
+# Margins of a block of rows that are computed in rational numbers at most.
+LARGEST_EXACT = 1000
 
 
 @dataclass(frozen=True)
@@ -180,34 +184,53 @@ def _(problem: KernelSeparationProblem, solution: Solution) -> SeparationCertifi
 def _separation_measures(problem: SeparationProblem, solution: Solution) -> dict[str, Any]:
     Z = problem.Z
     a = Z.pack(solution.w, solution.b)
-    margins = Z.dot(a)
-    lengths = np.sqrt(Z.squared_norms())
+    margins, errors = rounded_margins(Z, a)
     per_sample = Z.worst_of_each(margins)
-    largest = float(lengths.max())
+    smallest = float(margins.min())
     u = solution.multipliers
     return {
         "n_samples": Z.n_samples,
         "n_errors": int((per_sample <= 0).sum()),
-        "margin": float(margins.min()),
+        "margin": smallest,
         "geometric_margin": float((margins / _plane_norms(Z, solution.w)).min()),
-        "rounding": _rounding(Z, a, margins, largest),
+        "rounding": smallest - float((margins - errors).min()),
         "radius": float(np.sqrt(Z.squared_rows.max())),
-        "augmented_margin": _ratio(margins.min(), Z.norm(a)),
-        "augmented_radius": largest,
+        "augmented_margin": _ratio(smallest, Z.norm(a)),
+        "augmented_radius": float(np.sqrt(Z.squared_norms().max())),
         "refutation": None if u is None else gordan_residual(Z, u),
         "refutes": u is not None and refutes(Z, u),
     }
 
 
-def _rounding(Z: Samples, a: Floats, margins: Floats, largest: float) -> float:
-    """Bound what rounding may have added to the smallest margin (Higham, 2002, section 3.1)."""
-    unit = (Z.X.shape[1] + 2) * ROUNDING
-    crude = unit * largest * Z.norm(a)  # γ_n ‖z‖ ‖a‖
-    smallest = float(margins.min())
-    if not 0.0 < smallest <= crude:
-        return float(crude)
-    # Features of uneven scale make that bound far too large: γ_n |z|·|a|, sample by sample.
-    return smallest - float((margins - unit * Z.magnitude(a)).min())
+def rounded_margins(Z: Samples, a: Floats) -> tuple[Floats, Floats]:
+    """Return Za and bounds of its rounding errors (Higham, 2002, section 3.1: γ_n |z|·|a|).
+
+    Margins that rounding could have moved across 0 are summed again in twice the precision, and
+    in rational numbers where that leaves a doubt. Those on the wrong side by more than rounding
+    need no closer look, nor do others once one of them is.
+    """
+    margins = Z.dot(a)
+    terms = Z.X.shape[1] + 3
+    crude = terms * (ROUNDING * float(np.sqrt(Z.squared_norms().max())) * Z.norm(a) + TINY)
+    if not abs(float(margins.min())) <= crude:
+        return margins, np.full(margins.shape, crude)
+    # Features of uneven scale make that bound far too large.
+    errors = terms * (ROUNDING * Z.magnitude(a) + TINY)
+    if (margins < -errors).any():
+        return margins, errors
+    doubtful = np.flatnonzero(margins <= errors)
+    for block in blocks_of(doubtful.size, Z.shape[1]):
+        some = doubtful[block]
+        rows = Z.take(some)
+        margins[some], errors[some] = compensated_dot(rows, a)
+        left = np.flatnonzero(np.abs(margins[some]) <= errors[some])
+        for k in left[:LARGEST_EXACT]:
+            value = exact_dot(rows[k], a)
+            margins[some[k]] = nearest = float(value)
+            errors[some[k]] = ROUNDING * abs(nearest) + (TINY if value and not nearest else 0.0)
+        if (margins[some] < -errors[some]).any() or (margins[some] == 0.0).any():
+            break
+    return margins, errors
 
 
 def _plane_norms(Z: Samples, w: Floats) -> Floats | float:

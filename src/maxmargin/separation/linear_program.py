@@ -5,23 +5,30 @@
 t > 0 gives a separating plane; at t = 0 the multipliers of the constraints are u ≥ 0 with Zᵀu = 0
 (Gordan's alternative). Rows enter the program only when a plane violates them, so that 100,000 of
 them cost a few programs of some hundred rows. Solved by SciPy's HiGHS in centred, scaled features.
+
+Features that depend on each other up to rounding (all 0/1 columns of a category, standardised) hide
+from HiGHS, which works to about 1e-9, what exact arithmetic sees. Where its multipliers prove
+nothing, the program is solved once more with such combinations of features, summed in twice the
+precision, as features of their own scale.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.optimize import linprog, nnls
 
-from ..certificate import gordan_residual, refutes
+from ..certificate import gordan_residual, nearest_proof
+from ..certificate.compensated import compensated_dot, exact_dot
+from ..certificate.separation import rounded_margins
 from ..problem import SeparationProblem
 from ..samples import Floats, Integers, Samples, blocks_of
 from ..solution import Progress, Solution, Status
 from ..threads import interruptible
+from .frames import EnlargedFrame, Frame
 from .online import snapshot
 
 # t at or below this (features scaled to at most 1) counts as no margin found: HiGHS works to 1e-9.
@@ -43,35 +50,94 @@ class LinearProgram:
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
         """Put the plane found into ``a``."""
         Z = problem.Z
-        frame = _Frame.of(Z)
         rng = np.random.default_rng(self.seed)
         # Rows at a time, but not more than a dense program of them has room for.
         batch = max(200, min(4 * Z.shape[1], LARGEST_BATCH // Z.shape[1]))
-        rows = _first_rows(Z, a, 2 * batch, rng)
-        status, multipliers = Status.ITERATION_LIMIT, None
+        state = _State(Frame.of(Z), _first_rows(Z, a, 2 * batch, rng))
+        status = self._generate(Z, a, state, batch, progress)
+        if status is Status.ITERATION_LIMIT and state.enlarge(Z):
+            status = self._generate(Z, a, state, batch, progress)
+        proof = state.multipliers if status is Status.INSEPARABLE else None
+        return snapshot(Z, a, status, progress, multipliers=proof)
+
+    def _generate(
+        self, Z: Samples, a: Floats, state: _State, batch: int, progress: Progress
+    ) -> Status:
+        """Add rows that planes violate, until there is a plane, a proof, or rounding in the way."""
+        frame = state.frame
         for _ in range(self.max_iter):
-            t, scaled, shares = _solve(frame.rows(Z, rows), Z)
+            z, sizes = frame.rows(Z, state.rows)
+            t, scaled, shares = _solve(z, frame.bounds(Z))
+            state.multipliers = _spread(Z, state.rows, shares / sizes)
             if t <= NO_MARGIN:
-                multipliers = _spread(Z, rows, shares)
-                break
-            a[:] = frame.weights(scaled, Z)
-            margins = Z.dot(a)
-            short = np.flatnonzero(margins < 0.5 * t)
+                proof = nearest_proof(Z, refine_multipliers(Z, state.multipliers, frame))
+                if proof is None:
+                    return Status.ITERATION_LIMIT
+                state.multipliers = proof
+                return Status.INSEPARABLE
+            found = frame.weights(scaled, Z)
+            margins, level = frame.margins(Z, scaled), 0.5 * t
             wrong = int((margins <= 0).sum())
+            if wrong == 0 or isinstance(frame, EnlargedFrame):
+                found, margins, wrong = _exactly(Z, found)
+                level = 0.0
+            a[:] = found
             progress.iteration(t, wrong, float(max(0.0, -margins.min())), lambda: snapshot(Z, a))
-            if wrong == 0 or np.isin(short, rows).all():
-                status = Status.CONVERGED if wrong == 0 else Status.ITERATION_LIMIT
-                break
+            short = np.setdiff1d(np.flatnonzero(margins <= level), state.rows)
+            if wrong == 0 or not short.size:
+                return Status.CONVERGED if wrong == 0 else Status.ITERATION_LIMIT
             worst = short[np.argsort(margins[short], kind="stable")[:batch]]
-            rows = np.union1d(rows, worst)
-        if multipliers is not None:
-            multipliers = refine_multipliers(Z, multipliers)
-            if refutes(Z, multipliers):
-                status = Status.INSEPARABLE
-        return snapshot(Z, a, status, progress, multipliers=multipliers)
+            state.rows = np.union1d(state.rows, worst)
+        return Status.ITERATION_LIMIT
 
 
-def refine_multipliers(Z: Samples, u: Floats) -> Floats:
+@dataclass
+class _State:
+    """The frame in which programs are solved, the rows in them, and their last multipliers."""
+
+    frame: Frame
+    rows: Integers
+    multipliers: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def enlarge(self, Z: Samples) -> bool:
+        """Enlarge the directions in which the rows are flat; return whether there are any."""
+        frame = self.frame.enlarged(Z, self.rows)
+        self.frame = frame or self.frame
+        return frame is not None
+
+
+def _exactly(Z: Samples, a: Floats) -> tuple[Floats, Floats, int]:
+    """Return a, its bias moved where that helps, its margins, and how many may be wrong."""
+    margins, errors = rounded_margins(Z, a)
+    if (margins <= errors).any() and Z.bias_step and Z.n_vectors == 1:
+        moved = centred_bias(Z, a)
+        better = rounded_margins(Z, moved)
+        if (better[0] - better[1]).min() > (margins - errors).min():
+            a, (margins, errors) = moved, better
+    return a, margins, int((margins <= errors).sum())
+
+
+def centred_bias(Z: Samples, a: Floats) -> Floats:
+    """Return the plane with its bias in the middle between the classes, as near as float64 has it.
+
+    The two samples that matter are found in twice the precision, their scores exactly.
+    """
+    a = a.copy()
+    a[-1] = 0.0
+    margins, errors = Z.dot(a), (a.size + 2) * np.finfo(float).eps * Z.magnitude(a)
+    ends = []
+    for sign in (1.0, -1.0):
+        side = np.flatnonzero(Z.labels == sign)
+        lowest = margins[side] + errors[side]
+        near = side[margins[side] - errors[side] <= lowest.min()]
+        values = [compensated_dot(Z.take(near[k]), a)[0] for k in blocks_of(near.size, a.size)]
+        end = near[[np.concatenate(values).argmin()]]
+        ends.append(exact_dot(Z.take(end)[0], a))
+    a[-1] = float((ends[1] - ends[0]) / 2)
+    return a
+
+
+def refine_multipliers(Z: Samples, u: Floats, frame: Frame | None = None) -> Floats:
     """Solve Zᵀu = 0, Σu = 1, u ≥ 0 to rounding on the largest entries of an approximate u.
 
     Non-negative least squares (Lawson, Hanson, 1974, chapter 23) ends with few positive entries,
@@ -79,8 +145,8 @@ def refine_multipliers(Z: Samples, u: Floats) -> Floats:
     """
     at_most = min(max(400, 2 * Z.shape[1] + 2), np.count_nonzero(u))
     candidates = np.sort(np.argsort(-u, kind="stable")[:at_most])
-    columns = _Frame.of(Z).rows(Z, candidates).reshape(candidates.size, -1)
-    system = np.vstack([columns.T, np.ones(candidates.size)])
+    columns, sizes = (frame or Frame.of(Z)).rows(Z, candidates)
+    system = np.vstack([columns.reshape(candidates.size, -1).T, np.ones(candidates.size)])
     target = np.zeros(system.shape[0])
     target[-1] = 1.0
     try:
@@ -90,49 +156,11 @@ def refine_multipliers(Z: Samples, u: Floats) -> Floats:
     if not shares.any():
         return u
     refined = np.zeros_like(u)
-    refined[candidates] = shares / shares.sum()
+    refined[candidates] = shares / sizes
+    refined /= refined.sum()
+    if isinstance(frame, EnlargedFrame):
+        return refined  # the residual is too small to be judged in the features
     return min(u, refined, key=lambda multipliers: gordan_residual(Z, multipliers))
-
-
-@dataclass(frozen=True)
-class _Frame:
-    """Centred and scaled features: separability does not depend on them, the arithmetic does."""
-
-    centre: Floats
-    scale: Floats
-
-    @classmethod
-    def of(cls, Z: Samples) -> _Frame:
-        low, high = _column_range(Z)
-        centre = (
-            (low + high) / 2 if Z.bias_step and not sparse.issparse(Z.X) else np.zeros_like(low)
-        )
-        scale = np.maximum(high - centre, centre - low)
-        return cls(centre, np.where(scale > 0, scale, 1.0))
-
-    def rows(self, Z: Samples, rows: Integers) -> Floats:
-        """Rows of Z with (x − centre)/scale in place of x: (n_rows, n_vectors, d + 1)."""
-        z = Z.take(rows).reshape(rows.size, Z.n_vectors, -1)
-        z[..., :-1] = (z[..., :-1] - self.centre * z[..., -1:]) / self.scale
-        return z
-
-    def weights(self, scaled: Floats, Z: Samples) -> Floats:
-        """Turn weights for scaled features (n_vectors, d + 1) into a of Z."""
-        w = scaled[:, :-1] / self.scale
-        return Z.pack(w, scaled[:, -1] - w @ self.centre)
-
-
-def _column_range(Z: Samples) -> tuple[Floats, Floats]:
-    """Smallest and largest value of each feature over the samples of Z."""
-    low = np.full(Z.X.shape[1], np.inf)
-    high = np.full(Z.X.shape[1], -np.inf)
-    for block in blocks_of(Z.n_samples, Z.X.shape[1]):
-        rows = Z.X[Z.index[block]]
-        if sparse.issparse(Z.X):
-            rows = sparse.vstack([rows.min(axis=0), rows.max(axis=0)]).toarray()
-        np.minimum(low, rows.min(axis=0), out=low)
-        np.maximum(high, rows.max(axis=0), out=high)
-    return low, high
 
 
 def _first_rows(Z: Samples, a: Floats, count: int, rng: np.random.Generator) -> Integers:
@@ -149,24 +177,19 @@ def _first_rows(Z: Samples, a: Floats, count: int, rng: np.random.Generator) -> 
     return np.unique(np.concatenate([chosen, first_of_each]))
 
 
-def _solve(z: Floats, Z: Samples) -> tuple[float, Floats, Floats]:
-    """Return t, the weights (n_vectors, d + 1) and the multipliers of the program on these rows."""
-    n, n_vectors, width = z.shape
+def _solve(z: Floats, bounds: list[Any]) -> tuple[float, Floats, Floats]:
+    """Return t, the weights of all columns and the multipliers of the program on these rows."""
+    n = z.shape[0]
     constraints = np.column_stack([-z.reshape(n, -1), np.ones(n)])
     cost = np.zeros(constraints.shape[1])
     cost[-1] = -1.0
-    free = (None, None) if Z.bias_step else (0.0, 0.0)
-    bounds: list[Any] = ([(-1.0, 1.0)] * (width - 1) + [free]) * n_vectors
-    # A linear machine does not change when all its classes move together: pin the last one.
-    if n_vectors > 1:
-        bounds[-width:] = [(0.0, 0.0)] * width
-    bounds.append((0.0, float(2 * width)))
+    bounds = [*bounds, (0.0, 2.0 * len(bounds))]
+    options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
     program = partial(linprog, cost, A_ub=constraints, b_ub=np.zeros(n), bounds=bounds)
-    answer = interruptible(partial(program, method="highs-ds"))
+    answer = interruptible(partial(program, method="highs-ds", options=options))
     if answer.x is None:
-        return 0.0, np.zeros((n_vectors, width)), np.zeros(n)
-    weights = answer.x[:-1].reshape(n_vectors, width)
-    return float(answer.x[-1]), weights, np.maximum(-answer.ineqlin.marginals, 0.0)
+        return 0.0, np.zeros(len(bounds) - 1), np.zeros(n)
+    return float(answer.x[-1]), answer.x[:-1], np.maximum(-answer.ineqlin.marginals, 0.0)
 
 
 def _spread(Z: Samples, rows: Integers, shares: Floats) -> Floats:
