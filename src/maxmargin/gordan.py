@@ -7,14 +7,16 @@ neither; what the arithmetic cannot tell apart is reported as undecided.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from . import validation
-from .certificate import SeparationCertificate, certify, margin_bound
+from .certificate import SeparationCertificate, certify, margin_bound, nearest_proof
+from .certificate.separation import best_bias
 from .geometry import Hyperplane
 from .problem import SeparationProblem
 from .samples import Floats, SignedSamples
@@ -23,6 +25,8 @@ from .solution import Progress, Solution, Status
 
 # Samples × features above which a perceptron has a first look: often there is no need for more.
 LARGE = 1_000_000
+# What the nearest points of the hulls may take, where the linear program decides nothing.
+NEAREST_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Separability:
         None is "undecided at this tolerance".
     hyperplane : Hyperplane or None
         A plane with y g(x) > 0 for every sample (positive for the second class).
+        ‖w‖ = 1 unless its rounding would spoil that, or the maximum margin was asked for.
     margin : float
         Its smallest distance to a sample; 0 when not separable, nan when undecided.
     multipliers : ndarray of shape (n_samples,) or None
@@ -133,7 +138,9 @@ def decide(Z: SignedSamples, tol: float, maximum_margin: bool = False) -> Separa
         widest = maximum_margin or not _stands_out(Z, solution, certificate, tol)
         solution, certificate, bound = _widest(problem, solution, certificate, widest)
         if _stands_out(Z, solution, certificate, tol):
-            return _separable(solution, certificate, tol, bound, normalised=not maximum_margin)
+            if not maximum_margin:
+                solution, certificate = _normalised(problem, solution, certificate)
+            return _separable(solution, certificate, tol, bound)
     if certificate.refutes and not certificate.separates:
         return _refuted(Z, solution, certificate, tol)
     return Separability(None, None, np.nan, None, None, certificate, tol)
@@ -171,7 +178,30 @@ def _search(problem: SeparationProblem) -> Solution:
         looked = OnlinePerceptron(Constant(1.0), passes).solve(problem, a, Progress())
         if looked.status is Status.CONVERGED:
             return looked
-    return LinearProgram().solve(problem, a, Progress())
+    solution = LinearProgram().solve(problem, a, Progress())
+    return solution if solution.status is not Status.ITERATION_LIMIT else _nearest(problem)
+
+
+def _nearest(problem: SeparationProblem) -> Solution:
+    """Return the plane between the nearest points of the hulls, or what their weights prove.
+
+    A margin of 1e-9 and less, which the linear program does not see, is well within their reach.
+    """
+    from .margin.nearest_points import NearestPoints
+    from .separation.frames import Frame
+    from .separation.linear_program import refine_multipliers
+
+    Z, scale = problem.Z, Frame.of(problem.Z).scale
+    X = Z.X @ sparse.diags_array(1.0 / scale) if sparse.issparse(Z.X) else Z.X / scale
+    scaled = SignedSamples(X, Z.labels, index=Z.index, bias_step=Z.bias_step)
+    limits = NearestPoints(max_iter=50 * Z.shape[1] + 100, seconds=NEAREST_SECONDS)
+    found = limits.solve(SeparationProblem(scaled), Progress())
+    assert found.alpha is not None
+    w = found.w / scale
+    a = Z.pack(w, found.b)
+    b = best_bias(Z, a)[-1:] if Z.bias_step else found.b
+    u = refine_multipliers(Z, found.alpha / found.alpha.sum())
+    return replace(found, w=w, b=b, multipliers=nearest_proof(Z, u))
 
 
 def _widest(
@@ -192,16 +222,23 @@ def _widest(
     return solution, certificate, margin_bound(problem.Z, widest.alpha)
 
 
+def _normalised(
+    problem: SeparationProblem, solution: Solution, certificate: SeparationCertificate
+) -> tuple[Solution, SeparationCertificate]:
+    """Return the plane with ‖w‖ = 1, unless what this rounds makes it separate no more."""
+    plane, Z = Hyperplane(solution.w[0], float(solution.b[0])).normalized(), problem.Z
+    unit = replace(solution, w=plane.w[np.newaxis].copy(), b=np.array([plane.b]))
+    checked = certify(problem, unit)
+    if not checked.separates and Z.bias_step:
+        unit = replace(unit, b=best_bias(Z, Z.pack(unit.w, unit.b))[-1:])
+        checked = certify(problem, unit)
+    return (unit, checked) if checked.separates else (solution, certificate)
+
+
 def _separable(
-    solution: Solution,
-    certificate: SeparationCertificate,
-    tol: float,
-    bound: float,
-    *,
-    normalised: bool,
+    solution: Solution, certificate: SeparationCertificate, tol: float, bound: float
 ) -> Separability:
     plane = Hyperplane(solution.w[0], float(solution.b[0]))
-    plane = plane.normalized() if normalised else plane
     margin = certificate.geometric_margin
     return Separability(True, plane, margin, None, None, certificate, tol, bound)
 

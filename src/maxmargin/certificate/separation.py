@@ -233,6 +233,26 @@ def rounded_margins(Z: Samples, a: Floats) -> tuple[Floats, Floats]:
     return margins, errors
 
 
+def best_bias(Z: Samples, a: Floats) -> Floats:
+    """Return the plane with its bias in the middle between the classes, as near as float64 has it.
+
+    The two samples that matter are found in twice the precision, their scores exactly.
+    """
+    a = a.copy()
+    a[-1] = 0.0
+    margins, errors = Z.dot(a), (a.size + 2) * ROUNDING * Z.magnitude(a)
+    ends = []
+    for sign in (1.0, -1.0):
+        side = np.flatnonzero(Z.labels == sign)
+        lowest = margins[side] + errors[side]
+        near = side[margins[side] - errors[side] <= lowest.min()]
+        values = [compensated_dot(Z.take(near[k]), a)[0] for k in blocks_of(near.size, a.size)]
+        end = near[[np.concatenate(values).argmin()]]
+        ends.append(exact_dot(Z.take(end)[0], a))
+    a[-1] = float((ends[1] - ends[0]) / 2)
+    return a
+
+
 def _plane_norms(Z: Samples, w: Floats) -> Floats | float:
     """‖w‖ that turns each row's functional margin into a distance; ∞ where there is no plane."""
     if Z.n_vectors == 1:

@@ -22,8 +22,7 @@ import numpy as np
 from scipy.optimize import linprog, nnls
 
 from ..certificate import gordan_residual, nearest_proof
-from ..certificate.compensated import compensated_dot, exact_dot
-from ..certificate.separation import rounded_margins
+from ..certificate.separation import best_bias, rounded_margins
 from ..problem import SeparationProblem
 from ..samples import Floats, Integers, Samples, blocks_of
 from ..solution import Progress, Solution, Status
@@ -110,31 +109,11 @@ def _exactly(Z: Samples, a: Floats) -> tuple[Floats, Floats, int]:
     """Return a, its bias moved where that helps, its margins, and how many may be wrong."""
     margins, errors = rounded_margins(Z, a)
     if (margins <= errors).any() and Z.bias_step and Z.n_vectors == 1:
-        moved = centred_bias(Z, a)
+        moved = best_bias(Z, a)
         better = rounded_margins(Z, moved)
         if (better[0] - better[1]).min() > (margins - errors).min():
             a, (margins, errors) = moved, better
     return a, margins, int((margins <= errors).sum())
-
-
-def centred_bias(Z: Samples, a: Floats) -> Floats:
-    """Return the plane with its bias in the middle between the classes, as near as float64 has it.
-
-    The two samples that matter are found in twice the precision, their scores exactly.
-    """
-    a = a.copy()
-    a[-1] = 0.0
-    margins, errors = Z.dot(a), (a.size + 2) * np.finfo(float).eps * Z.magnitude(a)
-    ends = []
-    for sign in (1.0, -1.0):
-        side = np.flatnonzero(Z.labels == sign)
-        lowest = margins[side] + errors[side]
-        near = side[margins[side] - errors[side] <= lowest.min()]
-        values = [compensated_dot(Z.take(near[k]), a)[0] for k in blocks_of(near.size, a.size)]
-        end = near[[np.concatenate(values).argmin()]]
-        ends.append(exact_dot(Z.take(end)[0], a))
-    a[-1] = float((ends[1] - ends[0]) / 2)
-    return a
 
 
 def refine_multipliers(Z: Samples, u: Floats, frame: Frame | None = None) -> Floats:
