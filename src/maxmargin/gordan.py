@@ -45,7 +45,8 @@ class Separability:
     multipliers : ndarray of shape (n_samples,) or None
         u ≥ 0 with Σu = 1 and Σ u_i y_i (x_i, 1) = 0.
     common_point : ndarray of shape (n_features,) or None
-        Σ_{y=+1} 2u_i x_i = Σ_{y=−1} 2u_i x_i: it lies in the convex hulls of both classes.
+        Σ_{y=+1} 2u_i x_i = Σ_{y=−1} 2u_i x_i: it lies in the convex hulls of both classes. None
+        where only planes through the origin were asked for.
     certificate : SeparationCertificate
         The independent check of the above.
     tol : float
@@ -78,6 +79,11 @@ class Separability:
             )
         assert self.multipliers is not None
         used = int(np.count_nonzero(self.multipliers))
+        if self.common_point is None:
+            return (
+                f"not separable by a plane through the origin: {used} of the {n} samples combine "
+                f"to Σ u y x = 0 (residual {self.certificate.refutation:.1e})"
+            )
         return (
             f"not separable: the convex hulls of the classes share a point, a combination of "
             f"{used} of the {n} samples (residual {self.certificate.refutation:.1e})"
@@ -130,8 +136,11 @@ def separability(
 
 def decide(Z: SignedSamples, tol: float, maximum_margin: bool = False) -> Separability:
     """Return the verdict on checked samples, with a bias or without; see `separability`."""
+    contradicted = contradiction(Z, tol)
+    if contradicted is not None:
+        return contradicted
     problem = SeparationProblem(Z)
-    solution = _contradiction(Z) or _search(problem)
+    solution = _search(problem)
     certificate = certify(problem, solution)
     if certificate.separates:
         # The program's plane may be poor in features of uneven scale: then the widest decides.
@@ -146,8 +155,8 @@ def decide(Z: SignedSamples, tol: float, maximum_margin: bool = False) -> Separa
     return Separability(None, None, np.nan, None, None, certificate, tol)
 
 
-def _contradiction(Z: SignedSamples) -> Solution | None:
-    """Return the proof that two equal rows with different labels are."""
+def contradiction(Z: SignedSamples, tol: float) -> Separability | None:
+    """Return the verdict on samples of which two are equal with different labels, else None."""
     from .separation.duplicates import contradicting_rows
 
     pair = contradicting_rows(Z.X, Z.labels, Z.index)
@@ -156,7 +165,8 @@ def _contradiction(Z: SignedSamples) -> Solution | None:
     u = np.zeros(Z.n_samples)
     u[list(pair)] = 0.5
     nowhere = np.zeros((1, Z.X.shape[1])), np.zeros(1)
-    return Solution(*nowhere, status=Status.INSEPARABLE, multipliers=u)
+    solution = Solution(*nowhere, status=Status.INSEPARABLE, multipliers=u)
+    return _refuted(Z, solution, certify(SeparationProblem(Z), solution), tol)
 
 
 def _stands_out(
@@ -249,5 +259,7 @@ def _refuted(
     u = solution.multipliers
     assert u is not None
     support = np.flatnonzero(u * (Z.labels > 0))
-    point = u[support] @ Z.augmented(support)[:, :-1] / u[support].sum()
+    point = None  # of planes through the origin: Σ u y x = 0, which need not share a point
+    if Z.bias_step:
+        point = u[support] @ Z.augmented(support)[:, :-1] / u[support].sum()
     return Separability(False, None, 0.0, u, point, certificate, tol)

@@ -7,6 +7,7 @@ inseparable when u ≥ 0, Σu = 1, Zᵀu = 0 (Gordan's alternative) holds up to 
 
 from . import margin, plane, separation  # what `certify` knows
 from .base import Certificate, NotSeparableError, certify
+from .exact_kernels import refutes_exactly
 from .joint import JointMarginCertificate
 from .margin import MarginCertificate
 from .multipliers import gordan_residual, margin_bound, nearest_proof, refutes
@@ -28,5 +29,6 @@ __all__ = [
     "nearest_proof",
     "plane",
     "refutes",
+    "refutes_exactly",
     "separation",
 ]

@@ -55,13 +55,18 @@ def integer_columns(rows: Floats) -> Exact:
 
 
 def exact_multipliers(rows: Floats, u: Floats, deadline: Deadline) -> Exact | None:
-    """Return integers v ≥ 0, v ≠ 0 with Σ v_i rows_i = 0, about proportional to u, or None.
+    """Return integers v ≥ 0, v ≠ 0 with Σ v_i rows_i = 0, about proportional to u, or None."""
+    return exact_solution(integer_columns(rows), u, deadline)
+
+
+def exact_solution(rows: Exact, u: Floats, deadline: Deadline) -> Exact | None:
+    """Do what `exact_multipliers` does, for rows of integers.
 
     The largest u_i whose rows are independent are solved for; the others keep their values. None
     where there is no such v, where an entry is negative, or where the time is used up.
     """
     order = np.argsort(-u, kind="stable")
-    equations = integer_columns(rows)[order].T
+    equations = rows[order].T
     equations = equations[[any(equation) for equation in equations]]
     if not len(equations):
         return np.array([1] * u.size, dtype=object)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..certificate import NotSeparableError
-from ..certificate.multipliers import FeatureSpaceRefutation
 from ..problem import MarginProblem
 from ..samples import Floats
 from ..solution import Limits, Progress, Solution, Status
 from .gram import SMALL, Engines
+from .hard_margin import solve_kernel_machine
 
 # Samples up to which a hard margin is solved by the active-set method.
 EXACT = 20_000
@@ -47,13 +47,13 @@ class Dual:
         self, problem: MarginProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
         """Return the solution of a task, or raise the proof that a hard margin has none."""
-        if _is_hard(problem) and self._method(problem) not in ("active-set", "qp"):
-            solution = self._within_bounds(problem, start, progress, limits)
-        else:
-            solution = self._solve(problem, start, progress, limits)
-        if solution.status is Status.INSEPARABLE:
-            raise _not_separable(problem, solution)
-        return solution
+        if not _is_hard(problem):
+            return self._solve(problem, start, progress, limits)
+        exact = self._method(problem) in ("active-set", "qp")
+        attempt = partial(
+            self._solve if exact else self._within_bounds, problem, start, progress, limits
+        )
+        return solve_kernel_machine(problem, attempt, self.tol, progress, limits.seconds)
 
     def _method(self, problem: MarginProblem) -> str:
         """Return the name of the solver that was asked for, or of the one that suits."""
@@ -194,13 +194,3 @@ def _beginning(start: WarmStart | None, progress: Progress) -> tuple[Any, ...]:
 def _is_hard(problem: MarginProblem) -> bool:
     """Whether some α has nothing that keeps it from growing."""
     return bool((np.isinf(problem.upper) & (problem.ridge == 0.0)).any())
-
-
-def _not_separable(problem: MarginProblem, solution: Solution) -> NotSeparableError:
-    assert solution.multipliers is not None
-    proof = FeatureSpaceRefutation.of(problem, solution.multipliers)
-    return NotSeparableError(
-        f"C=inf asks for a hard margin, but no plane separates these classes: {proof}. "
-        "Use a finite C, or another kernel.",
-        proof,
-    )

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..kernels import Kernel, Precomputed
+from ..kernels import Kernel, Linear, Precomputed
 from ..multiclass import OneVsOne, Task
-from ..samples import Floats, Integers
+from ..samples import Floats, Integers, linear_scores
 from ..threads import in_parallel
 from .base import Training
 
@@ -47,7 +47,13 @@ class Expansion:
     of_pairs: bool
 
     def scores(self, X: Any) -> Floats:
-        """Return Σ α y K(x, z) of every plane, (n, n_planes); each vector is evaluated once."""
+        """Return Σ α y K(x, z) of every plane, (n, n_planes); each vector is evaluated once.
+
+        Those of a linear kernel are w·x: kernel values of rows far from the origin would cancel.
+        """
+        if isinstance(self.kernel, Linear):
+            w = self.planes()
+            return linear_scores(X, w.toarray() if sparse.issparse(w) else w)
         dual = self.dual.toarray() if sparse.issparse(self.dual) else self.dual
         ends = self._ends if self.of_pairs else np.array([0, self.support.size])
         # Σ α y K(x, ·) of every row of dual, over the support vectors of one class each.
@@ -70,13 +76,17 @@ class Expansion:
     def planes(self) -> Any:
         """Return Σ α y z of every plane, (n_planes, n_features): w of a linear kernel."""
         if not self.of_pairs:
-            return self.dual @ self.vectors
+            return _combined(self.dual, self.vectors)
         parts = [slice(*ends) for ends in zip(self._ends[:-1], self._ends[1:], strict=True)]
-        rows = [
-            self.dual[[j - 1], parts[i]] @ self.vectors[parts[i]]
-            + self.dual[[i], parts[j]] @ self.vectors[parts[j]]
-            for i, j in self._pairs
-        ]
+        rows = []
+        for i, j in self._pairs:
+            both = np.r_[parts[i], parts[j]]
+            of_j = np.arange(both.size) >= parts[i].stop - parts[i].start
+            dual = self.dual[:, both]
+            dual = dual.toarray() if sparse.issparse(dual) else dual
+            signed = np.where(of_j, dual[i], dual[j - 1])[np.newaxis]
+            signed = sparse.csr_matrix(signed) if sparse.issparse(self.dual) else signed
+            rows.append(_combined(signed, self.vectors[both]))
         return sparse.vstack(rows).tocsr() if sparse.issparse(rows[0]) else np.vstack(rows)
 
     @property
@@ -98,6 +108,21 @@ class Expansion:
             X = X.toarray() if sparse.issparse(X) else X
             z = z.toarray() if sparse.issparse(z) else z
         return self.kernel(X.astype(np.float64, copy=False), z)
+
+
+def _combined(dual: Any, vectors: Any) -> Any:
+    """Return Σ α y z, about the middle of the vectors z where Σ α y = 0 but for rounding.
+
+    Terms α y z of vectors far from the origin would cancel, and leave their rounding.
+    """
+    if sparse.issparse(vectors) or not vectors.shape[0]:
+        return dual @ vectors
+    z = vectors.astype(np.float64, copy=False)
+    low = z.min(axis=0)
+    centre = low + 0.5 * (z.max(axis=0) - low)
+    total, size = dual.sum(axis=1), np.abs(dual).sum(axis=1)
+    total[np.abs(total) <= dual.shape[1] * np.finfo(float).eps * size] = 0.0
+    return dual @ (z - centre) + np.outer(total, centre)
 
 
 def expanded(

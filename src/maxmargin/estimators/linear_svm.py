@@ -13,14 +13,14 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from .. import validation
 from ..blocks import RowBlocks
-from ..certificate import NotSeparableError
-from ..gordan import separability
+from ..certificate import certify
 from ..multiclass import Task
 from ..problem import JointMarginProblem, LinearMarginProblem
 from ..samples import Floats
 from ..solution import Callback, Limits, Progress, Solution, Status
 from ..threads import at_most, single_threaded_blas
 from .base import ClaimsOptimality, Training
+from .hard_margin import LinearHardMargin, refuse, refuse_contradiction, softened
 from .linear import LinearClassifier
 
 Solver = Literal["auto", "interior-point", "newton", "coordinate-descent"]
@@ -28,9 +28,6 @@ Solver = Literal["auto", "interior-point", "newton", "coordinate-descent"]
 AIM = 0.99
 # Stored numbers of X up to which tasks of many classes are solved side by side.
 SMALL = 1 << 22
-# α max‖x‖² that a hard margin of a hundredth of the largest ‖x‖ does not exceed, and by how much
-# it is raised, and how often, before the question is whether any plane separates.
-COSTLY, RAISED, RAISES = 1e4, 1e3, 3
 # The gap that a hard margin is solved to: α of samples off the margin are then 0.
 TIGHT = 1e-6
 # Seconds of a multiplication in the systems of all of Newton's steps, and of a number of X in all
@@ -270,44 +267,38 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
     def _hard(
         self, problem: LinearMarginProblem, start: Any, progress: Progress, limits: Limits
     ) -> Solution:
-        """Solve the hard margin as a soft one that is costly enough for no α to meet its bound."""
-        largest = max(validation.largest_square(problem.X), np.finfo(float).tiny)
-        bound = COSTLY / largest
-        for raised in range(RAISES):
-            soft = replace(problem, upper=np.full(1, bound))
-            if problem.upper.size > 1:
-                soft = replace(problem, upper=np.where(np.isinf(problem.upper), bound, 0.0))
-            solver = self._solver_for(soft, limits, min(AIM * self.tol, TIGHT))
-            solution: Solution = solver.solve(soft, start, progress)
-            assert solution.alpha is not None
-            ended = solution.status in (Status.STOPPED, Status.TIME_LIMIT)
-            if ended or float(solution.alpha.max()) < bound:
-                return solution
-            if raised == 0 or raised == RAISES - 1:
-                self._refuse_inseparable(problem)
-            bound *= RAISED
-        return solution
+        """Solve the hard margin as a soft one that is costly enough for no α to meet its bound.
 
-    @staticmethod
-    def _refuse_inseparable(problem: LinearMarginProblem) -> None:
-        """Raise the error that carries the proof, where no plane separates."""
-        counts = np.broadcast_to(problem.upper > 0, problem.y.shape)
-        X, y = problem.X, problem.y
-        if isinstance(X, RowBlocks) or not counts.all():
-            X, y = X[np.flatnonzero(counts)], y[counts]
-        report = separability(X, y)
-        if problem.bias == "none" and report.separable is not False:
-            # With every sample turned over as well, only planes through the origin are left.
-            stack = sparse.vstack if sparse.issparse(X) else np.vstack
-            report = separability(stack([X, -X]), np.concatenate([y, -y]))
-            if report.multipliers is not None:
-                report = replace(report, multipliers=np.sum(np.split(report.multipliers, 2), 0))
-        if report.separable is False:
-            raise NotSeparableError(
-                f"C=inf asks for a hard margin, but no plane separates these classes: {report}. "
-                "Use a finite C.",
-                report,
-            )
+        Where that ends with no proof of optimality, the question is first whether any plane
+        separates; if one does, the nearest points of the hulls give the widest.
+        """
+        hard = None if isinstance(problem.X, RowBlocks) else LinearHardMargin.of(problem)
+        if hard is not None:
+            refuse_contradiction(hard)
+        solution = self._costly(problem, hard, start, progress, limits)
+        if solution.status in (Status.STOPPED, Status.TIME_LIMIT):
+            return solution
+        if certify(problem, solution).holds(self.tol):
+            return solution
+        hard = hard or LinearHardMargin.of(problem)
+        report = hard.verdict()
+        refuse(report)
+        if report.separable is None:
+            return replace(solution, status=Status.PATIENCE)
+        widest = hard.solve(report, progress, limits.seconds)
+        alpha = np.zeros(len(problem.y))
+        alpha[np.broadcast_to(problem.upper > 0, alpha.shape)] = widest.alpha
+        return replace(widest, alpha=alpha)
+
+    def _costly(
+        self, problem: LinearMarginProblem, hard: LinearHardMargin | None, start: Any,
+        progress: Progress, limits: Limits,
+    ) -> Solution:  # fmt: skip
+        """Solve the machine of a large finite cost, by the solver that was asked for."""
+        soft, centre = softened(problem, hard)
+        solver = self._solver_for(soft, limits, min(AIM * self.tol, TIGHT))
+        solution: Solution = solver.solve(soft, None if centre.any() else start, progress)
+        return replace(solution, b=solution.b - solution.w @ centre)
 
     def _restart(self, X: Any, tasks: list[Task]) -> list[Any]:
         from ..margin.planes import Plane

@@ -640,7 +640,8 @@ class _Chunk:
         """Check whether the direction, without what rounding makes negative, is Gordan's proof."""
         u: Floats = np.zeros(self.rows.size)
         u[rows] = np.maximum(direction, 0.0)
-        if not u.any() or np.isfinite(self.upper[u > 0]).any():
+        bounded = np.isfinite(self.upper) | (self.problem.ridge > 0.0)
+        if not u.any() or bounded[u > 0].any():
             return None
         u = convex(self.A, u)
         curvature = float(u @ self.H @ u)

@@ -1,0 +1,245 @@
+"""How a hard margin (C = ∞) ends: with a plane, with a proof that there is none, or undecided.
+
+A fit either returns a plane that separates, with the certificate of its margin, or raises
+`NotSeparableError` with a verified proof. Where float64 shows neither, the certificate's primal
+value is ∞, and a ConvergenceWarning says that the question is undecided, and why.
+
+For linear machines the question is that of `maxmargin.separability`, which is decided in the space
+of X, exactly. In the feature space of a kernel three proofs are rigorous: equal rows with different
+labels, for any kernel; multipliers u with Σ u_i y_i φ(x_i) = 0 in exact arithmetic, for kernels
+that are polynomials; nothing else. A Gaussian kernel separates all rows that differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from .. import validation
+from ..blocks import RowBlocks
+from ..certificate import NotSeparableError, certify, refutes_exactly
+from ..certificate.multipliers import FeatureSpaceRefutation
+from ..gordan import Separability, contradiction, decide
+from ..kernels import Linear, Precomputed
+from ..margin.nearest_points import NearestPoints
+from ..problem import LinearMarginProblem, MarginProblem, SeparationProblem
+from ..samples import Floats, SignedSamples
+from ..separation.duplicates import contradicting_rows
+from ..solution import Progress, Solution, Status
+
+# Where a fit was told to end.
+TOLD = (Status.STOPPED, Status.TIME_LIMIT, Status.ITERATION_LIMIT)
+# Offset of the rows, relative to their spread, beyond which inner products are not tried: they
+# have lost six digits. Seconds for the nearest points of the hulls.
+FAR, NEAREST_SECONDS = 1e3, 5.0
+# α max‖x‖² that a hard margin of a hundredth of the largest ‖x‖ does not exceed; the offset from
+# which rows are centred for a soft machine.
+COSTLY, OFFSET = 1e4, 10.0
+
+
+@dataclass(frozen=True)
+class LinearHardMargin:
+    """The hard margin of a linear machine.
+
+    Parameters
+    ----------
+    Z : SignedSamples
+        The samples that count, with a bias or without.
+    penalised : bool
+        Whether ½b² is part of the objective: the bias is then the weight of a feature of value 1.
+    """
+
+    Z: SignedSamples
+    penalised: bool = False
+
+    @classmethod
+    def of(cls, problem: LinearMarginProblem | MarginProblem) -> LinearHardMargin:
+        """Return the hard margin of the samples that count."""
+        if isinstance(problem, MarginProblem):
+            step = float(problem.balanced)
+            return cls(SignedSamples(problem.X, problem.y, index=problem.index, bias_step=step))
+        X, y, penalised = problem.X, problem.y, problem.bias == "penalised"
+        counts = np.flatnonzero(np.broadcast_to(problem.upper > 0, y.shape))
+        if isinstance(X, RowBlocks):
+            X, y, counts = X[counts], y[counts], np.arange(counts.size)
+        step = float(problem.bias != "none")
+        return cls(SignedSamples(X, y[counts], index=counts, bias_step=step), penalised)
+
+    def verdict(self) -> Separability:
+        """Return whether any plane separates, in exact arithmetic.
+
+        Where none does with a bias, that is the stronger proof.
+        """
+        Z = self.Z
+        if not Z.bias_step:
+            with_bias = decide(SignedSamples(Z.X, Z.labels, index=Z.index), tol=0.0)
+            if with_bias.separable is False:
+                return with_bias
+        return decide(Z, tol=0.0)
+
+    def solve(self, report: Separability, progress: Progress, seconds: float | None) -> Solution:
+        """Return the plane of maximum margin, or that of the report where it does not separate."""
+        solver = NearestPoints(seconds=min(seconds or NEAREST_SECONDS, NEAREST_SECONDS))
+        solution = solver.solve(SeparationProblem(self._features()), progress)
+        if self.penalised:
+            w, b = solution.w[:, :-1], solution.w[:, -1]
+            solution = replace(solution, w=w, b=b)
+        if certify(SeparationProblem(self.Z), solution).separates:
+            return solution
+        plane, margin = report.hyperplane, report.certificate.margin
+        assert plane is not None
+        w, b = plane.w[np.newaxis] / margin, np.array([plane.b / margin])
+        return replace(solution, w=w, b=b, status=Status.PATIENCE)
+
+    def _features(self) -> SignedSamples:
+        """Return the samples whose plane of least ‖w‖ is asked for."""
+        Z = self.Z
+        if not self.penalised:
+            return Z
+        X, ones = Z.X[Z.index], np.ones((Z.index.size, 1))
+        stack = sparse.hstack if sparse.issparse(X) else np.hstack
+        X = stack([X.astype(np.float64), ones])
+        X = X.tocsr() if sparse.issparse(X) else X
+        return SignedSamples(X, Z.labels, bias_step=0.0)
+
+
+def spread(Z: SignedSamples) -> tuple[float, Floats]:
+    """Return the largest ‖x − c‖² and c, the middle of dense rows where there is a bias, else 0."""
+    if sparse.issparse(Z.X) or not Z.bias_step:
+        return float(Z.squared_rows.max()), np.zeros(Z.X.shape[1])
+    rows = Z.X[Z.index].astype(np.float64)
+    low = rows.min(axis=0)
+    centre = low + 0.5 * (rows.max(axis=0) - low)
+    rows -= centre
+    return float(np.einsum("ij,ij->i", rows, rows).max()), centre
+
+
+def softened(
+    problem: LinearMarginProblem, hard: LinearHardMargin | None
+) -> tuple[LinearMarginProblem, Floats]:
+    """Return the machine of a large finite cost, and what its rows were moved by, 0 mostly.
+
+    The cost is so large that α stays below it where the margin is a hundredth of the rows' spread.
+    Rows far from the origin are centred, where a free bias allows it.
+    """
+    X, centre = problem.X, np.zeros(problem.X.shape[1])
+    if hard is None or problem.bias != "free":
+        square = validation.largest_square(X)
+    else:
+        square, middle = spread(hard.Z)
+        if float(np.linalg.norm(middle)) > OFFSET * np.sqrt(square):
+            X, centre = X - middle, middle
+    bound = COSTLY / max(square, np.finfo(float).tiny)
+    upper = np.full(1, bound)
+    if problem.upper.size > 1:
+        upper = np.where(np.isinf(problem.upper), bound, 0.0)
+    return replace(problem, X=X, upper=upper), centre
+
+
+def refuse(report: Separability) -> None:
+    """Raise the error that carries the proof, where no plane separates."""
+    if report.separable is False:
+        raise NotSeparableError(
+            f"C=inf asks for a hard margin, but no plane separates these classes: {report}. "
+            "Use a finite C.",
+            report,
+        )
+
+
+def refuse_contradiction(hard: LinearHardMargin) -> None:
+    """Raise the error that carries the proof, where equal rows have different labels."""
+    report = contradiction(hard.Z, tol=0.0)
+    if report is not None:
+        refuse(report)
+
+
+def solve_kernel_machine(
+    problem: MarginProblem,
+    attempt: Callable[[], Solution],
+    tol: float,
+    progress: Progress,
+    seconds: float | None,
+) -> Solution:
+    """Return the hard margin of a kernel machine, or raise the proof that there is none.
+
+    Parameters
+    ----------
+    problem : MarginProblem
+        All of whose α are unbounded.
+    attempt : callable
+        Solves the problem by the solver that was asked for.
+    tol : float
+        What its certificate must hold to.
+    progress : Progress
+    seconds : float or None
+        For the nearest points of linear machines.
+    """
+    _refuse_contradiction(problem)
+    if isinstance(problem.kernel, Linear):
+        return _linear(problem, attempt, tol, progress, seconds)
+    solution = attempt()
+    if solution.status in (*TOLD, Status.CONVERGED):
+        return solution
+    u = solution.multipliers
+    if u is not None and refutes_exactly(problem, u):
+        raise _not_separable(problem, u)
+    return replace(solution, status=Status.PATIENCE, multipliers=None)
+
+
+def _linear(
+    problem: MarginProblem,
+    attempt: Callable[[], Solution],
+    tol: float,
+    progress: Progress,
+    seconds: float | None,
+) -> Solution:
+    hard = LinearHardMargin.of(problem)
+    square, centre = spread(hard.Z)
+    solution = _nothing(problem, progress)
+    if float(np.linalg.norm(centre)) <= FAR * np.sqrt(square):
+        solution = attempt()
+        if solution.status in TOLD:
+            return solution
+        if solution.status is Status.CONVERGED and certify(problem, solution).holds(tol):
+            return solution
+    report = hard.verdict()
+    if report.multipliers is not None:
+        raise _not_separable(problem, report.multipliers)
+    if report.separable is None:
+        return replace(solution, status=Status.PATIENCE, multipliers=None)
+    found = hard.solve(report, progress, seconds)
+    return replace(found, w=np.empty((0, 0)))
+
+
+def _nothing(problem: MarginProblem, progress: Progress) -> Solution:
+    """Return w = 0: no plane was found, nor a proof that there is none."""
+    trace = progress.trace()
+    alpha = np.zeros(problem.y.size)
+    return Solution(
+        np.empty((0, 0)), np.zeros(1), Status.PATIENCE, len(trace), alpha=alpha, trace=trace
+    )
+
+
+def _refuse_contradiction(problem: MarginProblem) -> None:
+    """Raise the proof that two equal rows with different labels are, whatever the kernel."""
+    X, index = problem.X, problem.index
+    if isinstance(problem.kernel, Precomputed):
+        # Equal rows of K: every plane has the same scores there.
+        X, index = X[np.ix_(index, index)], np.arange(index.size)
+    pair = contradicting_rows(X, problem.y, index)
+    if pair is not None:
+        u = np.zeros(problem.y.size)
+        u[list(pair)] = 0.5
+        raise _not_separable(problem, u)
+
+
+def _not_separable(problem: MarginProblem, u: Floats) -> NotSeparableError:
+    proof = FeatureSpaceRefutation.of(problem, u)
+    return NotSeparableError(
+        f"C=inf asks for a hard margin, but no plane separates these classes: {proof}. "
+        "Use a finite C, or another kernel.",
+        proof,
+    )
