@@ -349,15 +349,26 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         if not left:
             return
         name, status, certificate = left[0]
+        # P = ∞: the plane of a hard margin separates nothing, and no proof says that none can.
+        undecided = np.isinf(getattr(certificate, "primal", 0.0))
+        verdict = "undecided whether a plane separates the classes, " if undecided else ""
         ratio = validation.scale_ratio(training.X)
         scaling = f"The widest feature spreads {ratio:.3g} times as far as the narrowest"
         scaling += "; StandardScaler may help. " if ratio > 100 else ". "
         warnings.warn(
             f"{type(self).__name__}: {len(left)} of {len(tasks)} tasks not done; "
-            f"'{name}' ended at {status} (max_iter={self.max_iter}): {certificate}. "
-            f"{scaling}{self._remedy(status)}",
+            f"'{name}' ended at {status} (max_iter={self.max_iter}): {verdict}{certificate}. "
+            f"{scaling}{self._undecided if undecided else self._remedy(status)}",
             ConvergenceWarning,
             stacklevel=self._frames,
+        )
+
+    @property
+    def _undecided(self) -> str:
+        """Why a hard margin ended without a plane and without a proof, and what to do."""
+        return (
+            "Neither a margin nor a proof that there is none stands out of rounding, or the limits "
+            "came first: use a finite C, raise the limits, or ask maxmargin.separability(X, y)."
         )
 
     def _disappointing(self, status: Status, certificate: Any) -> bool:

@@ -53,7 +53,7 @@ class Dual:
         attempt = partial(
             self._solve if exact else self._within_bounds, problem, start, progress, limits
         )
-        return solve_kernel_machine(problem, attempt, self.tol, progress, limits.seconds)
+        return solve_kernel_machine(problem, attempt, self.tol, progress, limits)
 
     def _method(self, problem: MarginProblem) -> str:
         """Return the name of the solver that was asked for, or of the one that suits."""

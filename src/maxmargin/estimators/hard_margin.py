@@ -28,13 +28,13 @@ from ..margin.nearest_points import NearestPoints
 from ..problem import LinearMarginProblem, MarginProblem, SeparationProblem
 from ..samples import Floats, SignedSamples
 from ..separation.duplicates import contradicting_rows
-from ..solution import Progress, Solution, Status
+from ..solution import Limits, Progress, Solution, Status
 
 # Where a fit was told to end.
 TOLD = (Status.STOPPED, Status.TIME_LIMIT, Status.ITERATION_LIMIT)
 # Offset of the rows, relative to their spread, beyond which inner products are not tried: they
-# have lost six digits. Seconds for the nearest points of the hulls.
-FAR, NEAREST_SECONDS = 1e3, 5.0
+# have lost six digits. Seconds and steps for the nearest points of the hulls.
+FAR, NEAREST_SECONDS, STEPS = 1e3, 5.0, 10_000
 # α max‖x‖² that a hard margin of a hundredth of the largest ‖x‖ does not exceed; the offset from
 # which rows are centred for a soft machine.
 COSTLY, OFFSET = 1e4, 10.0
@@ -80,9 +80,10 @@ class LinearHardMargin:
                 return with_bias
         return decide(Z, tol=0.0)
 
-    def solve(self, report: Separability, progress: Progress, seconds: float | None) -> Solution:
+    def solve(self, report: Separability, progress: Progress, limits: Limits) -> Solution:
         """Return the plane of maximum margin, or that of the report where it does not separate."""
-        solver = NearestPoints(seconds=min(seconds or NEAREST_SECONDS, NEAREST_SECONDS))
+        seconds = NEAREST_SECONDS if limits.seconds is None else limits.seconds
+        solver = NearestPoints(max_iter=limits.iterations or STEPS, seconds=seconds)
         solution = solver.solve(SeparationProblem(self._features()), progress)
         if self.penalised:
             w, b = solution.w[:, :-1], solution.w[:, -1]
@@ -161,7 +162,7 @@ def solve_kernel_machine(
     attempt: Callable[[], Solution],
     tol: float,
     progress: Progress,
-    seconds: float | None,
+    limits: Limits,
 ) -> Solution:
     """Return the hard margin of a kernel machine, or raise the proof that there is none.
 
@@ -174,12 +175,12 @@ def solve_kernel_machine(
     tol : float
         What its certificate must hold to.
     progress : Progress
-    seconds : float or None
+    limits : Limits
         For the nearest points of linear machines.
     """
     _refuse_contradiction(problem)
     if isinstance(problem.kernel, Linear):
-        return _linear(problem, attempt, tol, progress, seconds)
+        return _linear(problem, attempt, tol, progress, limits)
     solution = attempt()
     if solution.status in (*TOLD, Status.CONVERGED):
         return solution
@@ -194,7 +195,7 @@ def _linear(
     attempt: Callable[[], Solution],
     tol: float,
     progress: Progress,
-    seconds: float | None,
+    limits: Limits,
 ) -> Solution:
     hard = LinearHardMargin.of(problem)
     square, centre = spread(hard.Z)
@@ -210,7 +211,7 @@ def _linear(
         raise _not_separable(problem, report.multipliers)
     if report.separable is None:
         return replace(solution, status=Status.PATIENCE, multipliers=None)
-    found = hard.solve(report, progress, seconds)
+    found = hard.solve(report, progress, limits)
     return replace(found, w=np.empty((0, 0)))
 
 

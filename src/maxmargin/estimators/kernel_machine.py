@@ -221,6 +221,13 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
         assert solution.alpha is not None
         return solution.alpha, float(solution.b[0])
 
+    @property
+    def _undecided(self) -> str:
+        return (
+            "The margin, if there is one, is below what float64 kernel values show, or the limits "
+            "came first: use a finite C, raise the limits, or, for a linear kernel, LinearSVC."
+        )
+
     def _remedy(self, status: Status) -> str:
         if status is Status.TIME_LIMIT:
             return f"Raise time_limit={self.time_limit}, or go on with warm_start=True."

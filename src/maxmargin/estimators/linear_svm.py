@@ -285,7 +285,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         refuse(report)
         if report.separable is None:
             return replace(solution, status=Status.PATIENCE)
-        widest = hard.solve(report, progress, limits.seconds)
+        widest = hard.solve(report, progress, limits)
         alpha = np.zeros(len(problem.y))
         alpha[np.broadcast_to(problem.upper > 0, alpha.shape)] = widest.alpha
         return replace(widest, alpha=alpha)
