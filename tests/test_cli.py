@@ -948,7 +948,7 @@ def test_separable_pairs(here):
 
 def test_separable_planes_separate(here):
     line = json.loads(good(call("separable", "fruit.csv", "--target", "fruit", "--pair", "apple",
-                                "lemon", "--no-scale", "--widest", "--json")))  # fmt: skip
+                                "lemon", "--widest", "--json")))  # fmt: skip
     X, y = two_fruits()
     w, b = np.array(line["w"]), line["b"]
     distances = (X @ w + b) * np.where(y == "lemon", 1, -1) / np.linalg.norm(w)
@@ -968,7 +968,6 @@ def test_proofs_of_inseparability_can_be_checked_by_hand(here):
         "--pair",
         "apple",
         "orange",
-        "--no-scale",
     ]
     line = json.loads(good(call(*args, "--proof", "--json")))
     rows = list(csv.reader(FRUIT.open()))[1:]

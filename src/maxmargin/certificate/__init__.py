@@ -7,7 +7,7 @@ inseparable when u ≥ 0, Σu = 1, Zᵀu = 0 (Gordan's alternative) holds up to 
 
 from . import margin, plane, separation  # what `certify` knows
 from .base import Certificate, NotSeparableError, certify
-from .exact_kernels import refutes_exactly
+from .exact_kernels import feature_space_proof
 from .joint import JointMarginCertificate
 from .margin import MarginCertificate
 from .multipliers import gordan_residual, margin_bound, nearest_proof, refutes
@@ -23,12 +23,12 @@ __all__ = [
     "PlaneCertificate",
     "SeparationCertificate",
     "certify",
+    "feature_space_proof",
     "gordan_residual",
     "margin",
     "margin_bound",
     "nearest_proof",
     "plane",
     "refutes",
-    "refutes_exactly",
     "separation",
 ]

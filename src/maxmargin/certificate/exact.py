@@ -163,7 +163,8 @@ def _inverse(A: Residues, deadline: Deadline) -> Residues | None:
 def _parts(A: Exact) -> list[Floats]:
     """Return matrices of short integers, as floats, with A = Σ_k 2^(PART·k) parts_k."""
     signs = np.sign(A).astype(np.float64)
-    rest, parts = np.abs(A), []
+    rest: Exact = np.abs(A)
+    parts: list[Floats] = []
     while rest.any() or not parts:
         parts.append(signs * (rest & (2**PART - 1)).astype(np.float64))
         rest = rest >> PART

@@ -12,8 +12,9 @@ from .tables import Reading, facts_of, load_model
 
 # Weights and rows that a person reads before scrolling back.
 SHOWN = 20
-# Planes side by side.
-PLANES = 6
+# Planes side by side; terms of a plane that fit a line; pairs of classes shown in full.
+PLANES, TERMS, PAIRS = 6, 6, 6
+VERDICTS = {True: "separable", False: "not separable", None: "undecided"}
 
 
 @click.command("inspect")
@@ -99,37 +100,41 @@ def _print_planes(planes: list[str], features: Any, w: Any, b: Any, n_weights: i
 @click.option("--pair", nargs=2, metavar="A B", help="Only these two of the classes.")
 @click.option("--widest", is_flag=True, help="Find the plane of the largest margin.")
 @click.option("--proof", is_flag=True, help="Show the rows of the proof and their multipliers.")
+@click.option("--weights", "n_weights", type=click.IntRange(0), default=SHOWN, show_default=True,
+              help="How many of the largest weights of a plane to show.")  # fmt: skip
 @click.option("--exit-code", is_flag=True, help="Exit with 3 unless all pairs are separable.")
 @options.reading
-@options.preparing
+@options.choosing
 @options.as_json
 def separable(
     data: str, target: str | None, pair: tuple[str, str] | None, widest: bool, proof: bool,
-    exit_code: bool, as_json: bool, **given: Any,
+    n_weights: int, exit_code: bool, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Decide with a proof whether a plane separates the classes of DATA, pair by pair.
 
     Either there is a plane, given with its margin, or the convex hulls of the two classes share a
-    point, given as a combination of rows. Features are centred and scaled, each by its own
-    factor, which changes the margin and the widest plane, never the verdict: --no-scale keeps the
-    units of the file.
+    point, given as a combination of rows. Planes, margins and points are in the units of the file,
+    words as 0/1 columns. Many pairs are summed up in a table; --pair shows one of them.
 
     \b
     Examples:
       maxmargin separable fruit.csv --target fruit
-      maxmargin separable fruit.csv --target fruit --pair apple lemon --widest --no-scale
+      maxmargin separable fruit.csv --target fruit --pair apple lemon --widest
     """
-    reading = Reading(target, **given)
+    reading = Reading(target, no_scale=True, **given)
     table = reading.table(data)
     encoder = reading.encoder(copy=False)
     X = encoder.fit_transform(table.X)
     names = [str(n) for n in encoder.get_feature_names_out(table.names)]
     verdicts = list(_verdicts(X, table.y, pair, widest, table.source))
-    for first, second, report, rows in verdicts:
-        if as_json:
+    if as_json:
+        for first, second, report, rows in verdicts:
             console.print_json(_as_record(first, second, report, rows, names))
-        else:
-            _print_verdict(first, second, report, rows, names, proof)
+    elif len(verdicts) > PAIRS and not proof:
+        _print_summary(verdicts)
+    else:
+        for first, second, report, rows in verdicts:
+            _print_verdict(first, second, report, rows, names, n_weights, proof)
     if exit_code and not all(report.separable for _, _, report, _ in verdicts):
         raise click.exceptions.Exit(3)
 
@@ -174,26 +179,63 @@ def _as_record(first: str, second: str, report: Any, rows: Any, names: list[str]
 
 
 def _print_verdict(
-    first: str, second: str, report: Any, rows: Any, names: list[str], proof: bool
+    first: str, second: str, report: Any, rows: Any, names: list[str], n_weights: int, proof: bool
 ) -> None:
     import numpy as np
 
     facts: dict[str, Any] = {"verdict": str(report)}
+    listed = False
     if report.hyperplane is not None:
         w, b = report.hyperplane.w, report.hyperplane.b
-        largest = np.argsort(-np.abs(w), kind="stable")[:SHOWN]
-        terms = " ".join(f"{w[k]:+.6g}·{names[k]}" for k in sorted(largest))
-        facts["plane"] = f"{terms} {b:+.6g} > 0 for {second}, < 0 for {first}"
+        sides = f"> 0 for {second}, < 0 for {first}"
+        if np.count_nonzero(w) <= min(TERMS, n_weights):
+            terms = " ".join(f"{w[k]:+.6g}·{names[k]}" for k in np.flatnonzero(w))
+            facts["plane"] = f"{terms} {b:+.6g} {sides}"
+        else:
+            facts["plane"], listed = f"w·x + b {sides}, with these w and b", True
     if report.common_point is not None:
         point = [f"{n} = {v:.6g}" for n, v in zip(names, report.common_point, strict=True)]
-        facts["common point"] = _some(point)
+        cut = f" (the first 8 of {len(point)} columns; --json has all)" if len(point) > 8 else ""
+        facts["common point"] = _some(point) + cut
     console.print_facts(f"{first} against {second}", facts)
+    if listed:
+        _print_weights(names, w, b, n_weights)
     if proof and report.multipliers is not None:
         used = np.flatnonzero(report.multipliers)
         used = used[np.argsort(-report.multipliers[used], kind="stable")]
         lines = [[int(rows[k]) + 1, f"{report.multipliers[k]:.6g}"] for k in used]
         console.print_table(["row", "u"], lines)
         click.echo("u ≥ 0, Σu = 1, Σ u y (x, 1) = 0")
+
+
+def _print_weights(names: list[str], w: Any, b: float, n_weights: int) -> None:
+    """Print the largest weights of a plane, and whether they are all."""
+    import numpy as np
+
+    largest = np.argsort(-np.abs(w), kind="stable")[:n_weights]
+    table = [[names[k], f"{w[k]:.6g}"] for k in largest]
+    console.print_table(["column", "w"], [*table, ["b", f"{b:.6g}"]])
+    if len(largest) < len(names):
+        click.echo(
+            f"the largest {len(largest)} of {len(names)} weights: the plane needs all of them, "
+            f"--weights {len(names)} shows them"
+        )
+
+
+def _print_summary(verdicts: list[Any]) -> None:
+    """Print one line per pair of classes."""
+    import numpy as np
+
+    rows, counts = [], {True: 0, False: 0, None: 0}
+    for first, second, report, _ in verdicts:
+        counts[report.separable] += 1
+        used = "" if report.multipliers is None else np.count_nonzero(report.multipliers)
+        margin = console.number(report.margin) if report.separable else ""
+        rows.append([first, second, VERDICTS[report.separable], margin, used])
+    console.print_table(["class", "against", "verdict", "margin", "rows of the proof"], rows,
+                        left=("against", "verdict"))  # fmt: skip
+    said = ", ".join(f"{n} {VERDICTS[key]}" for key, n in counts.items() if n)
+    click.echo(f"{len(verdicts)} pairs: {said}; --pair A B shows a plane or a common point")
 
 
 COMMANDS = [inspect_model, separable]

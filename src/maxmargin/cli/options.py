@@ -61,12 +61,15 @@ reading = several(
         help="Number of the first feature in svmlight text, if the file does not show.",
     ),
 )
-preparing = several(
+choosing = several(
     click.option("--drop", multiple=True, metavar="COL", help="Leave a column out; repeat."),
     click.option("--words", multiple=True, metavar="COL", help="A category of numbers; repeat."),
-    click.option("--no-scale", is_flag=True, help="Leave the features as they are."),
     click.option("--impute", is_flag=True, help="Fill missing values: median, commonest word."),
     click.option("--float32", is_flag=True, help="Half the memory, for large files."),
+)
+preparing = several(
+    choosing,
+    click.option("--no-scale", is_flag=True, help="Leave the features as they are."),
 )
 
 

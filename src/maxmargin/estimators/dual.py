@@ -14,8 +14,9 @@ from ..solution import Limits, Progress, Solution, Status
 from .gram import SMALL, Engines
 from .hard_margin import solve_kernel_machine
 
-# Samples up to which a hard margin is solved by the active-set method.
-EXACT = 20_000
+# Samples up to which a hard margin is solved by the active-set method from the start; beyond, steps
+# are as many as support vectors, and decomposition comes near the end sooner.
+EXACT = 256
 # α max K(x, x) that a hard margin of a hundredth of the largest ‖φ(x)‖ does not exceed.
 COSTLY = 1e4
 # Steps of decomposition a sample before the active-set method takes over, of few and of up to so

@@ -20,8 +20,9 @@ from scipy import sparse
 
 from .. import validation
 from ..blocks import RowBlocks
-from ..certificate import NotSeparableError, certify, refutes_exactly
+from ..certificate import NotSeparableError, certify, feature_space_proof
 from ..certificate.multipliers import FeatureSpaceRefutation
+from ..certificate.separation import best_bias
 from ..gordan import Separability, contradiction, decide
 from ..kernels import Linear, Precomputed
 from ..margin.nearest_points import NearestPoints
@@ -101,9 +102,10 @@ class LinearHardMargin:
         if not self.penalised:
             return Z
         X, ones = Z.X[Z.index], np.ones((Z.index.size, 1))
-        stack = sparse.hstack if sparse.issparse(X) else np.hstack
-        X = stack([X.astype(np.float64), ones])
-        X = X.tocsr() if sparse.issparse(X) else X
+        if sparse.issparse(X):
+            X = sparse.hstack([X.astype(np.float64), ones]).tocsr()
+        else:
+            X = np.hstack([X.astype(np.float64), ones])
         return SignedSamples(X, Z.labels, bias_step=0.0)
 
 
@@ -185,8 +187,9 @@ def solve_kernel_machine(
     if solution.status in (*TOLD, Status.CONVERGED):
         return solution
     u = solution.multipliers
-    if u is not None and refutes_exactly(problem, u):
-        raise _not_separable(problem, u)
+    proof = None if u is None else feature_space_proof(problem, u)
+    if proof is not None:
+        raise _not_separable(problem, proof)
     return replace(solution, status=Status.PATIENCE, multipliers=None)
 
 
@@ -199,13 +202,13 @@ def _linear(
 ) -> Solution:
     hard = LinearHardMargin.of(problem)
     square, centre = spread(hard.Z)
-    solution = _nothing(problem, progress)
-    if float(np.linalg.norm(centre)) <= FAR * np.sqrt(square):
-        solution = attempt()
-        if solution.status in TOLD:
-            return solution
-        if solution.status is Status.CONVERGED and certify(problem, solution).holds(tol):
-            return solution
+    near = float(np.linalg.norm(centre)) <= FAR * np.sqrt(square)
+    solution = attempt() if near else _about(centre, problem, progress, limits)
+    if solution.status in TOLD:
+        return solution
+    moved = problem if near else _moved(problem, centre)
+    if solution.status is Status.CONVERGED and certify(moved, solution).holds(tol):
+        return solution if near else _with_bias_of(hard.Z, centre, solution)
     report = hard.verdict()
     if report.multipliers is not None:
         raise _not_separable(problem, report.multipliers)
@@ -215,13 +218,28 @@ def _linear(
     return replace(found, w=np.empty((0, 0)))
 
 
-def _nothing(problem: MarginProblem, progress: Progress) -> Solution:
-    """Return w = 0: no plane was found, nor a proof that there is none."""
-    trace = progress.trace()
-    alpha = np.zeros(problem.y.size)
-    return Solution(
-        np.empty((0, 0)), np.zeros(1), Status.PATIENCE, len(trace), alpha=alpha, trace=trace
-    )
+def _moved(problem: MarginProblem, centre: Floats) -> MarginProblem:
+    """Return the problem of rows about ``centre``: yᵀα = 0 makes its α the same."""
+    rows = problem.X[problem.index].astype(np.float64) - centre
+    return replace(problem, X=rows, index=np.arange(len(rows)))
+
+
+def _about(centre: Floats, problem: MarginProblem, progress: Progress, limits: Limits) -> Solution:
+    """Solve a linear machine about ``centre``, by the active-set method."""
+    from ..engines.cpu import Gram
+    from ..margin.active_set import ActiveSet
+
+    moved = _moved(problem, centre)
+    return ActiveSet(Gram(moved.kernel, moved.X), limits=limits).solve(moved, None, progress)
+
+
+def _with_bias_of(Z: SignedSamples, centre: Floats, solution: Solution) -> Solution:
+    """Return the solution with the bias of the rows where they are."""
+    assert solution.alpha is not None
+    support = np.flatnonzero(solution.alpha)
+    rows = Z.augmented(support)[:, :-1] - centre
+    w = (solution.alpha * Z.labels)[support] @ rows
+    return replace(solution, b=best_bias(Z, np.append(w, 0.0))[-1:])
 
 
 def _refuse_contradiction(problem: MarginProblem) -> None:

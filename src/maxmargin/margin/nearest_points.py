@@ -29,6 +29,8 @@ from ..solution import Limits, Progress, Solution, Status
 Vertex = tuple[int, ...]
 # Passes of iterative refinement, of which each gains as many digits as the first solution has.
 REFINEMENTS = 2
+# The nearest point, relative to a vertex, that needs no twice the precision.
+LARGE = 1e-3
 # Steps that may fail to bring the point nearer, which each of them does but for rounding.
 STALLED = 3
 
@@ -169,6 +171,9 @@ def _affine_minimiser(points: Floats) -> tuple[Floats, Floats]:
         inner = np.linalg.lstsq(edges, -points[0], rcond=None)[0]
         return np.append(1.0 - inner.sum(), inner), points[0] + edges @ inner
     parts = [solve_triangular(R, -(Q.T @ points[0]), check_finite=False)]
+    nearest = points[0] + edges @ parts[0]
+    if np.linalg.norm(nearest) > LARGE * np.linalg.norm(points[0]):
+        return np.append(1.0 - parts[0].sum(), parts[0]), nearest
     for _ in range(REFINEMENTS + 1):
         # The point is small where its terms are not: it is their sum in twice the precision.
         terms = np.column_stack([points[0], *[edges] * len(parts)])

@@ -17,14 +17,11 @@ Hashes = NDArray[np.uint64]
 
 # Constants of the finaliser of SplitMix64 (Steele, Lea, Flood, 2014).
 GOLDEN, FIRST, SECOND = (
-    np.uint64(constant)
-    for constant in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+    np.uint64(constant) for constant in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 )
 
 
-def contradicting_rows(
-    X: Any, y: Floats, index: Integers | None = None
-) -> tuple[int, int] | None:
+def contradicting_rows(X: Any, y: Floats, index: Integers | None = None) -> tuple[int, int] | None:
     """Return i and j of two equal rows with y_i = +1 and y_j = −1, or None.
 
     Parameters

@@ -80,8 +80,8 @@ class Frame:
         if n_steep == turn.shape[0]:
             return None
         steep, raw = turn[:n_steep].T, Z.take(rows)
-        flat = [self._flattened(v, z @ steep, steep, raw) for v in turn[n_steep:]]
-        flat = [direction for direction in flat if direction is not None]
+        found = [self._flattened(v, z @ steep, steep, raw) for v in turn[n_steep:]]
+        flat = [direction for direction in found if direction is not None]
         return EnlargedFrame(self.centre, self.scale, self, steep, tuple(flat)) if flat else None
 
     def _flattened(self, v: Floats, along: Floats, steep: Floats, raw: Floats) -> Direction | None:

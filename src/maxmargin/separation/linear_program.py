@@ -24,7 +24,7 @@ from scipy.optimize import linprog, nnls
 from ..certificate import gordan_residual, nearest_proof
 from ..certificate.separation import best_bias, rounded_margins
 from ..problem import SeparationProblem
-from ..samples import Floats, Integers, Samples, blocks_of
+from ..samples import Floats, Integers, Samples
 from ..solution import Progress, Solution, Status
 from ..threads import interruptible
 from .frames import EnlargedFrame, Frame
