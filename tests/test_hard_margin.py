@@ -22,11 +22,8 @@ LINEAR_SOLVERS = ["auto", "newton", "interior-point", "coordinate-descent"]
 KERNEL_SOLVERS = ["auto", "decomposition", "smo", "active-set", "qp"]
 MACHINES = {
     **{f"LinearSVC-{s}": lambda s=s: mm.LinearSVC(C=np.inf, solver=s) for s in LINEAR_SOLVERS},
-    **{
-        f"SVC-{s}": lambda s=s: mm.SVC(C=np.inf, kernel="linear", solver=s) for s in KERNEL_SOLVERS
-    },
+    **{f"SVC-{s}": lambda s=s: mm.SVC(C=np.inf, kernel="linear", solver=s) for s in KERNEL_SOLVERS},
 }
-PENALISED = {"penalize_intercept": True}
 NO_BIAS = {
     **{
         f"LinearSVC-{s}": lambda s=s: mm.LinearSVC(C=np.inf, solver=s, fit_intercept=False)

@@ -264,3 +264,91 @@ def test_one_hot_columns_depend_on_each_other_and_are_decided():
     rng = np.random.default_rng(0)
     X = np.hstack([np.eye(k)[rng.integers(0, k, 300)] for k in (8, 5)])
     assert mm.separability(X, rng.integers(0, 2, 300)).separable is False
+
+
+def category_table(seed, n, *, separable, decimals, standardised):
+    """Return 0/1 columns of several categories (they depend on each other) beside numbers."""
+    rng = np.random.default_rng(seed)
+    parts = [np.eye(k)[rng.integers(0, k, n)] for k in (5, 8, 3)]
+    parts.append(rng.integers(0, 100, size=(n, 4)).astype(float))
+    if decimals:
+        money = np.round(50 * rng.normal(size=(n, 4)), 2)
+        parts += [money, money[:, :1] + money[:, 1:2]]  # a sum, but for its last digit
+    X = np.hstack(parts)
+    score = X @ rng.normal(size=X.shape[1])
+    score -= np.median(score)
+    y = (score > 0).astype(int)
+    if separable:
+        kept = np.abs(score) > 0.01 * score.std()
+        X, y = X[kept], y[kept]
+    else:
+        y ^= rng.random(n) < 0.02
+    return ((X - X.mean(axis=0)) / X.std(axis=0) if standardised else X), y
+
+
+@pytest.mark.parametrize("n", [500, 3000])
+@pytest.mark.parametrize("separable", [True, False])
+@pytest.mark.parametrize("decimals", [True, False])
+@pytest.mark.parametrize("standardised", [True, False])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_tables_with_categories_are_decided(n, separable, decimals, standardised, form):
+    how = {"separable": separable, "decimals": decimals, "standardised": standardised}
+    for seed in range(3):
+        X, y = category_table(seed, n, **how)
+        report = mm.separability(form(X), y)
+        check(report, X, y)
+        assert report.separable == separable
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, np.float32])
+def test_equal_rows_with_different_labels_are_the_shortest_proof(form):
+    X, y = category_table(0, 2000, separable=True, decimals=True, standardised=False)
+    X, y = np.vstack([X, X[:1]]), np.append(y, 1 - y[0])
+    report = mm.separability(form(X), y)
+    assert report.separable is False
+    assert np.flatnonzero(report.multipliers).tolist() == [0, len(X) - 1]
+    assert report.multipliers.max() == 0.5
+    np.testing.assert_array_equal(report.common_point, np.asarray(form(X[:1]).astype(float).todense()
+                                  if form is sparse.csr_matrix else form(X[:1]), dtype=float)[0])  # fmt: skip
+
+
+def test_columns_that_sum_to_another_but_for_rounding():
+    """The sums' last digits are the only thing that could separate: not above the tolerance."""
+    rng = np.random.default_rng(0)
+    a, b = np.round(rng.normal(size=(2, 400)), 1)
+    X = np.column_stack([a, b, a + b])
+    y = rng.integers(0, 2, 400)
+    report = mm.separability(X, y)
+    check(report, X, y)
+    assert report.separable is False
+
+
+@pytest.mark.parametrize("exponent", [-11, -10, -9, -7])
+@pytest.mark.parametrize("d", [2, 5])
+@pytest.mark.parametrize("offset", [0.0, 100.0])
+def test_margins_below_the_linear_programs_are_found(exponent, d, offset):
+    rng = np.random.default_rng(d)
+    w = rng.normal(size=d)
+    w /= np.linalg.norm(w)
+    X = rng.uniform(-1, 1, size=(60, d))
+    y = np.where(X @ w > 0, 1, -1)
+    X[:20] += np.outer(y[:20] * 10.0**exponent - X[:20] @ w, w)
+    report = mm.separability(X + offset, y, tol=0.0)
+    assert report.separable
+    exact = [Fraction(v) for v in report.hyperplane.w.tolist()], Fraction(report.hyperplane.b)
+    for row, sign in zip((X + offset).tolist(), y.tolist(), strict=True):
+        score = sum(Fraction(v) * c for v, c in zip(row, exact[0], strict=True)) + exact[1]
+        assert sign * score > 0
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_the_tolerance_knows_neither_units_nor_origin(scale, offset):
+    """The one feature that separates has the smallest, or the largest, unit."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(50, 3))
+    y = (X[:, 0] > 0).astype(int)
+    X[:, 0] = scale * (X[:, 0] + np.where(y, 1.0, -1.0) + offset)
+    report = mm.separability(X, y)
+    check(report, X, y)
+    assert report.separable

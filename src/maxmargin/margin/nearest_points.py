@@ -11,6 +11,8 @@ y_i x_i. Points are summed in twice the precision: hulls may be 1e-12 of their s
 
 from __future__ import annotations
 
+import math
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -33,6 +35,8 @@ REFINEMENTS = 2
 LARGE = 1e-3
 # Steps that may fail to bring the point nearer, which each of them does but for rounding.
 STALLED = 3
+# Weights that are rounding, in the working precision and in about twice of it.
+ROUGH, FINE = 1e-14, 1e-28
 
 
 @dataclass
@@ -43,6 +47,9 @@ class _Corral:
     points: list[Floats] = field(default_factory=list)
     weights: Floats = field(default_factory=lambda: np.ones(1))
     nearest: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def __copy__(self) -> _Corral:
+        return _Corral(self.vertices.copy(), self.points.copy(), self.weights, self.nearest)
 
     def keep(self, chosen: NDArray[np.bool_]) -> None:
         self.vertices = [v for v, kept in zip(self.vertices, chosen, strict=True) if kept]
@@ -113,6 +120,7 @@ class NearestPoints:
         vertex: Vertex = polytope.lowest(np.zeros(problem.Z.n_samples))
         _add(corral, vertex, polytope.point(vertex))
         shortest, stalled, n_iter, status = np.inf, 0, 0, None
+        best: tuple[float, _Corral, Floats] = np.inf, corral, np.zeros(0)
         while status is None:
             point, n_iter = corral.nearest, n_iter + 1
             margins = polytope.scores(point)
@@ -132,11 +140,13 @@ class NearestPoints:
                 status = Status.PATIENCE  # rounding allows no further descent
             else:
                 status = limits.reached(n_iter, begun)
+            if gap <= best[0] or min(gap, best[0]) >= 1.0:  # none that separates: the nearest yet
+                best = gap, copy(corral), margins
             if status is None:
                 stalled = 0 if length < shortest else stalled + 1
                 shortest = min(length, shortest)
                 _add(corral, vertex, polytope.point(vertex))
-        return _solution(polytope, corral, margins, status, progress)
+        return _solution(polytope, *best[1:], status, progress)
 
 
 def _add(corral: _Corral, vertex: Vertex, point: Floats) -> None:
@@ -145,35 +155,38 @@ def _add(corral: _Corral, vertex: Vertex, point: Floats) -> None:
     corral.points.append(point)
     corral.weights = np.append(corral.weights, 0.0) if len(corral.points) > 1 else np.ones(1)
     while True:
-        target, corral.nearest = _affine_minimiser(np.array(corral.points))
-        if (target > 1e-14).all():
+        target, corral.nearest, least = _affine_minimiser(np.array(corral.points))
+        if (target > least).all():
             corral.weights = target
             return
-        falling = target <= 1e-14
+        falling = target <= least
         drop = corral.weights[falling] - target[falling]
         reach = np.min(corral.weights[falling] / np.where(drop > 0, drop, np.inf), initial=1.0)
         corral.weights = reach * target + (1.0 - reach) * corral.weights
-        gone = corral.weights <= 1e-14
+        gone = corral.weights <= least
         if not gone.any():
             gone = falling & (corral.weights == corral.weights[falling].min())
         corral.keep(~gone)
 
 
-def _affine_minimiser(points: Floats) -> tuple[Floats, Floats]:
-    """Return weights (of any sign, sum 1) of the point of least norm in the affine hull, and it."""
+def _affine_minimiser(points: Floats) -> tuple[Floats, Floats, float]:
+    """Return the point of least norm in the affine hull, after its weights, of any sign, sum 1.
+
+    The third number is what a weight must exceed to be more than rounding.
+    """
     if len(points) == 1:
-        return np.ones(1), points[0]
+        return np.ones(1), points[0], ROUGH
     # Least squares by QR: the Gram matrix of the edges would square their condition.
     edges = (points[1:] - points[0]).T
     Q, R = qr(edges, mode="economic", check_finite=False)
     sizes = np.abs(R.diagonal())
     if edges.shape[1] > edges.shape[0] or sizes.min() <= 1e-14 * sizes.max():
         inner = np.linalg.lstsq(edges, -points[0], rcond=None)[0]
-        return np.append(1.0 - inner.sum(), inner), points[0] + edges @ inner
+        return np.append(1.0 - inner.sum(), inner), points[0] + edges @ inner, ROUGH
     parts = [solve_triangular(R, -(Q.T @ points[0]), check_finite=False)]
     nearest = points[0] + edges @ parts[0]
     if np.linalg.norm(nearest) > LARGE * np.linalg.norm(points[0]):
-        return np.append(1.0 - parts[0].sum(), parts[0]), nearest
+        return np.append(1.0 - parts[0].sum(), parts[0]), nearest, ROUGH
     for _ in range(REFINEMENTS + 1):
         # The point is small where its terms are not: it is their sum in twice the precision.
         terms = np.column_stack([points[0], *[edges] * len(parts)])
@@ -182,7 +195,8 @@ def _affine_minimiser(points: Floats) -> tuple[Floats, Floats]:
             break
         parts.append(solve_triangular(R, -(Q.T @ nearest), check_finite=False))
     inner = np.sum(parts[::-1], axis=0)
-    return np.append(1.0 - inner.sum(), inner), nearest
+    first = math.fsum([1.0, *(-np.concatenate(parts)).tolist()])
+    return np.append(first, inner), nearest, FINE
 
 
 def _solution(
