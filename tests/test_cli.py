@@ -998,6 +998,40 @@ def test_separable_exit_code(here):
     bad(call(*args, "apple"), "different", code=2)
 
 
+def test_separable_in_the_units_of_the_file(here):
+    """A plane of few terms is one line; its weights are those of the columns as they are."""
+    (here / "far.csv").write_text("x,y,c\n1000,5,a\n1001,5,a\n1004,5,b\n1006,7,b\n")
+    line = json.loads(good(call("separable", "far.csv", "--target", "c", "--widest", "--json")))
+    assert_allclose(line["w"], [2 / 3, 0], atol=1e-9)
+    assert_allclose(line["b"], -1002.5 * 2 / 3)
+    assert line["margin"] == pytest.approx(1.5)
+    text = good(call("separable", "far.csv", "--target", "c", "--widest"))
+    assert "-668.333 > 0 for b, < 0 for a" in text
+    bad(call("separable", "far.csv", "--target", "c", "--no-scale"), "no-scale", code=2)
+
+
+def test_separable_shows_the_whole_plane_or_says_that_it_does_not(here):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 30))
+    rows = [",".join(f"{v:.3f}" for v in row) + f",{'ab'[k % 2]}" for k, row in enumerate(X)]
+    names = ",".join(f"c{k}" for k in range(30))
+    (here / "wide.csv").write_text(names + ",label\n" + "\n".join(rows) + "\n")
+    text = good(call("separable", "wide.csv", "--target", "label"))
+    assert "the largest 20 of 30 weights: the plane needs all of them" in text
+    whole = good(call("separable", "wide.csv", "--target", "label", "--weights", "30"))
+    assert "of 30 weights" not in whole
+    assert all(re.search(rf"\bc{k}\b", whole) for k in range(30))
+
+
+def test_separable_sums_up_many_pairs(here):
+    text = good(call("separable", "fruit.csv", "--target", "fruit"))
+    assert "10 pairs: 6 separable, 4 not separable; --pair A B shows" in text
+    assert len(text.splitlines()) < 20
+    assert "Σ u y (x, 1) = 0" in good(
+        call("separable", "fruit.csv", "--target", "fruit", "--proof")
+    )
+
+
 # compare ------------------------------------------------------------------------------------------
 
 

@@ -50,7 +50,9 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
     ----------
     C : float, default=1.0
         Cost of a unit of slack, times the weight of the sample and of its class. ``np.inf`` is the
-        hard margin, which raises `NotSeparableError` with its proof where no plane separates.
+        hard margin, which raises `NotSeparableError` with a verified proof where no plane
+        separates. Where float64 shows neither a plane nor such a proof, a ConvergenceWarning says
+        that the question is undecided, and the certificate's primal value is ∞.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     solver : {"auto", "interior-point", "newton", "coordinate-descent"}
         "newton" (semismooth, on the augmented Lagrangian) and "interior-point" suit n ≫ d,

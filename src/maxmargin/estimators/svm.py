@@ -39,7 +39,9 @@ class SVC(KernelMachine):
     ----------
     C : float, default=1.0
         Cost of a unit of slack, times the weight of the sample and of its class. ``np.inf`` is the
-        hard margin, which raises `NotSeparableError` with its proof where no plane separates.
+        hard margin, which raises `NotSeparableError` with a verified proof where no plane
+        separates. Where float64 shows neither a plane nor such a proof, a ConvergenceWarning says
+        that the question is undecided, and the certificate's primal value is ∞.
     kernel : str, callable or Kernel, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "precomputed", a callable f(X, Z) that returns the
         matrix of values (X may then be a list of strings or other objects), or a

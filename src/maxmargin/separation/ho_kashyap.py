@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from ..certificate import refutes
+from ..certificate import nearest_proof, refutes
 from ..problem import SeparationProblem
 from ..samples import Floats
 from ..solution import Progress, Solution, Status
@@ -83,8 +83,7 @@ class HoKashyap:
         # which the multipliers follow exactly; asked at 1, 2, 4, 8, … steps, it costs nothing.
         if iteration & (iteration - 1):
             return None
-        refined = refine_multipliers(problem.Z, u)
-        return refined if refutes(problem.Z, refined) else None
+        return nearest_proof(problem.Z, refine_multipliers(problem.Z, u))
 
 
 def _pseudoinverse_of(problem: SeparationProblem) -> Callable[[Floats], Floats]:
