@@ -486,7 +486,8 @@ def test_blocks_of_two_sets_are_put_together():
         gram = Assembled(*parts, source, np.arange(150))
         assert gram.padded
         bound = gram.bound(slice(None), np.array([3]), np.array([2.0]))
-        assert (0.0 < bound).all() and (bound < 1e-12).all()
+        assert (bound > 0.0).all()
+        assert (bound < 1e-12).all()
         np.testing.assert_array_equal(gram.whole(), K)
         np.testing.assert_array_equal(gram.dot(np.array([3]), np.array([2.0])), 2.0 * K[3])
 
