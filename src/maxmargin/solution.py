@@ -166,7 +166,7 @@ class Limits:
         """Return which limit has been reached, if one has."""
         if self.iterations is not None and n_iter >= self.iterations:
             return Status.ITERATION_LIMIT
-        if self.seconds is not None and progress.seconds >= self.seconds:
+        if self.seconds is not None and progress.expected_seconds >= self.seconds:
             return Status.TIME_LIMIT
         return None
 
@@ -204,6 +204,15 @@ class Progress:
     def seconds(self) -> float:
         """Time since the solver started."""
         return time.perf_counter() - self.started
+
+    @property
+    def expected_seconds(self) -> float:
+        """Time since the solver started in the middle of the next iteration, if it is as the last.
+
+        One that would end beyond a limit by more than it lies before it is not begun.
+        """
+        times = [record[-1] for record in self.history[-2:]]
+        return self.seconds + (0.5 * (times[1] - times[0]) if len(times) == 2 else 0.0)
 
     def iteration(
         self,

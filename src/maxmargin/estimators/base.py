@@ -58,6 +58,8 @@ class Training:
         return self.X if self.rows.size == self.X.shape[0] else self.X[self.rows]
 
 
+# Shares of a time limit at which solvers end, and at which the proof and all that follows should.
+FOR_SOLVERS, FOR_ALL = 0.9, 1.1
 UNFINISHED = {Status.ITERATION_LIMIT, Status.DIVERGED}
 
 
@@ -357,7 +359,8 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         scaling += "; StandardScaler may help. " if ratio > 100 else ". "
         warnings.warn(
             f"{type(self).__name__}: {len(left)} of {len(tasks)} tasks not done; "
-            f"'{name}' ended at {status} (max_iter={self.max_iter}): {verdict}{certificate}. "
+            f"'{name}' ended at {status} (max_iter={self.max_iter}): {verdict}"
+            f"{getattr(certificate, 'measures', certificate)}. "
             f"{scaling}{self._undecided if undecided else self._remedy(status)}",
             ConvergenceWarning,
             stacklevel=self._frames,
@@ -402,16 +405,27 @@ class ClaimsOptimality:
     time_limit: float | None
     statuses_: list[Status]
     certificates_: list[Any]
+    _clock: Progress
 
-    def _start_clock(self) -> None:
-        self._clock = Progress()  # of all tasks together
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Count the seconds of all tasks together, and of what comes before and after them."""
+        self._clock = Progress()
+        try:
+            yield
+        finally:
+            del self._clock
 
     def _limits(self, max_iter: int) -> Limits:
         """Return what is left to a task; −1 iterations set no limit."""
-        seconds = self.time_limit
-        if seconds is not None:
-            seconds = max(0.0, seconds - self._clock.seconds)
+        seconds = self._seconds_left(FOR_SOLVERS)
         return Limits(None if max_iter == -1 else max_iter, seconds)
+
+    def _seconds_left(self, share: float) -> float | None:
+        """Return the seconds until a share of the time limit is used up; None without a limit."""
+        if self.time_limit is None:
+            return None
+        return max(0.0, share * self.time_limit - self._clock.seconds)
 
     def _publish_claims(self) -> None:
         # A solver may believe what its arithmetic cannot know: the certificate has the last word.

@@ -22,16 +22,18 @@ from ..multiclass import OneVsOne, Task
 from ..problem import MarginProblem
 from ..samples import Floats
 from ..solution import Progress, Solution, Status
-from ..threads import at_most, in_parallel, single_threaded_blas
-from .base import CertifiedClassifier, ClaimsOptimality, Training, with_kernel
+from ..threads import at_most, in_parallel, n_threads, single_threaded_blas
+from .base import FOR_ALL, CertifiedClassifier, ClaimsOptimality, Training, with_kernel
 from .dual import Dual, Solver, WarmStart
 from .expansion import Expansion, expanded
-from .gram import SMALL, Engines
+from .gram import SMALL
 
-# Kernel values that a certificate recomputes without thinking twice: some hundredths of a second.
-# Beyond, the solver's scores are checked on so many samples in all.
+# Up to this many kernel values every score is recomputed: some hundredths of a second. Beyond, the
+# bounds of the solver's scores are checked on so many samples of all tasks.
 THOROUGH = 1 << 23
 SAMPLES = 128
+# Seconds of a core for a kernel value in float64, and for each of its products.
+VALUE_SECONDS, PRODUCT_SECONDS = 5e-9, 1e-10
 
 
 class KernelMachine(ClaimsOptimality, CertifiedClassifier):
@@ -77,7 +79,7 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
     # Fitting -------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        with at_most(self.n_jobs), single_threaded_blas():
+        with at_most(self.n_jobs), single_threaded_blas(), self._timed():
             super()._fit(X, y, sample_weight)
 
     def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
@@ -94,6 +96,19 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
                 f"The dual coefficients or intercepts are not finite: {error}"
             ) from None
 
+    def _n_tasks(self, n_classes: int) -> int:
+        if n_classes == 2:
+            return 1
+        return n_classes * (n_classes - 1) // 2 if self._of_pairs else n_classes
+
+    @property
+    def _may_centre(self) -> bool:
+        """Whether rows of a linear kernel may be moved: the bias takes it up.
+
+        Verdicts on hard margins are those on the rows as they are.
+        """
+        return bool(getattr(self, "fit_intercept", True) and np.isfinite(getattr(self, "C", 1.0)))
+
     @property
     def _is_function(self) -> bool:
         """Whether the kernel is the caller's own function."""
@@ -105,9 +120,17 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
             validation.check_precomputed(training.X)
         validation.warn_if_indefinite(self.kernel_, training.X, frames=self._frames + 1)
         budget = None if self.cache_size == "auto" else float(self.cache_size) * 2**20
-        engines = Engines(self.kernel_, training, self.tol, budget, self._largest_cost(training))
-        self._dual = Dual(engines, self.solver, self.tol, self.shrinking)
-        self._start_clock()
+        self._dual = Dual.of(
+            self.kernel_,
+            training,
+            self.solver,
+            self.tol,
+            shrinking=self.shrinking,
+            may_centre=self._may_centre,
+            n_tasks=self._n_tasks(len(training.classes)),
+            budget=budget,
+            largest=self._largest_cost(training),
+        )
 
     def _largest_cost(self, training: Training) -> float:
         """Return what α of a margin of 1 does not exceed, where that is known."""
@@ -126,7 +149,7 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
 
     def _end(self) -> None:
         # What engines keep may be as large as the memory allows.
-        del self._dual, self._clock
+        del self._dual
 
     def _tasks(self, training: Training) -> list[Task]:
         if len(self.classes_) == 2:
@@ -173,19 +196,34 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
         return 1.0
 
     def _certify(self, problems: list[Any], solutions: list[Solution]) -> list[Any]:
-        """Recompute every proof, thoroughly where that takes no time to speak of."""
-        work = sum(s.alpha.size * int(np.count_nonzero(s.alpha)) for s in solutions)  # type: ignore
+        """Recompute every proof: completely where that is quick, else as far as it takes.
+
+        Where a time limit leaves no time for that, proofs claim no more than what is known.
+        """
+        vectors = [int(np.count_nonzero(s.alpha)) for s in solutions]  # type: ignore[arg-type]
+        work = sum(p.y.size * n for p, n in zip(problems, vectors, strict=True))
         sample = None if work <= THOROUGH else max(32, SAMPLES // int(len(problems) ** 0.5))
+        seconds = self._seconds_left(FOR_ALL)
+        affordable = np.inf if seconds is None else seconds * self._values_per_second(problems[0])
+        hurried = sample is not None and work > affordable
 
         def one(k: int, stop: Event) -> MarginCertificate:
-            certificate: MarginCertificate = certify(problems[k], solutions[k], sample=sample)
-            converged = solutions[k].status is Status.CONVERGED
-            if sample is not None and converged and not certificate.holds(self.tol):
+            most = int(affordable / len(problems) / max(vectors[k], 1)) if hurried else None
+            certificate: MarginCertificate = certify(
+                problems[k], solutions[k], sample=sample, at_most=most
+            )
+            unproved = solutions[k].status is Status.CONVERGED and not certificate.holds(self.tol)
+            if certificate.coverage != "complete" and unproved and not hurried:
                 return certify(problems[k], solutions[k])  # type: ignore[no-any-return]
             return certificate
 
         side_by_side = len(problems) > 1 and self.kernel_.elementwise
         return in_parallel(one, range(len(problems)), alone=not side_by_side)
+
+    @staticmethod
+    def _values_per_second(problem: MarginProblem) -> float:
+        """Return about how many float64 kernel values the cores compute in a second."""
+        return n_threads() / (VALUE_SECONDS + PRODUCT_SECONDS * problem.X.shape[1])
 
     def _publish_claims(self) -> None:
         super()._publish_claims()
@@ -231,8 +269,16 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
     def _remedy(self, status: Status) -> str:
         if status is Status.TIME_LIMIT:
             return f"Raise time_limit={self.time_limit}, or go on with warm_start=True."
+        if status is Status.PATIENCE and self.solver != "auto":
+            return (
+                f"solver={self.solver!r} came no further: use solver='auto', scale the features "
+                "(StandardScaler), lower C, or raise tol."
+            )
         if status is Status.PATIENCE:
-            return "Rounding, or an indefinite kernel, allows no further descent: raise tol."
+            return (
+                "Kernel values of this size leave float64 no digits, or an indefinite kernel no "
+                "descent: scale the features (StandardScaler), lower C or gamma, or raise tol."
+            )
         return (
             f"Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing your "
             "data with StandardScaler or MinMaxScaler. Or raise max_iter; warm_start=True goes on "

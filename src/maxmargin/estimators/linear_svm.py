@@ -168,7 +168,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
     # Fitting -------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        with at_most(self.n_jobs), single_threaded_blas():
+        with at_most(self.n_jobs), single_threaded_blas(), self._timed():
             super()._fit(X, y, sample_weight)
 
     def _begin(self, training: Training) -> None:
@@ -177,7 +177,6 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
             self._check_blocks(joint)
         if joint:
             self._check_joint()
-        self._start_clock()
         self._seed = int(training.rng.randint(2**31 - 1))
 
     def _check_blocks(self, joint: bool) -> None:
@@ -201,7 +200,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
             )
 
     def _end(self) -> None:
-        del self._clock, self._seed
+        del self._seed
 
     def _side_by_side(self, training: Training, tasks: list[Task]) -> bool:
         X = training.X

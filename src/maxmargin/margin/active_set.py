@@ -21,6 +21,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
+from scipy.linalg.lapack import dpstrf
 
 from ..certificate.margin import primal_value
 from ..kernels import Precomputed
@@ -37,6 +38,8 @@ VIOLATORS = 256
 EPSILON = float(np.finfo(np.float64).eps)
 # Curvature along d, relative to (Σ|d_i|√H_ii)², that rounding cannot tell from none.
 FLAT = 32.0 * EPSILON
+# A pivot, relative to the diagonal, of a variable that depends on the others.
+DEPENDENT = 1e-10
 # What rounding may make of y g(x) before α is too large to go on with.
 BLURRED = 1e-2
 # Steps in a row without descent after which variables are chosen by Bland's rule; rounding has the
@@ -44,6 +47,8 @@ BLURRED = 1e-2
 DEGENERATE, HOPELESS = 20, 200
 # Chunks in a row that may bring nothing.
 PATIENCE = 5
+# Multiplications that a kernel value, and the interpreter in a step, take the time of.
+FETCHED, OVERHEAD = 10, 2e5
 
 
 class GramMatrix(Protocol):
@@ -86,6 +91,9 @@ class ActiveSet:
         Largest violation of a KKT condition, in units of y g(x).
     limits : Limits, optional
         Steps (changes of the active set) and seconds.
+    work : float, default=∞
+        Multiplications after which it gives up with ``PATIENCE``: rounding may let it go round in
+        circles of many variables, which no count of steps without descent finds.
 
     Examples
     --------
@@ -102,6 +110,7 @@ class ActiveSet:
     gram: GramMatrix
     tol: float = 1e-10
     limits: Limits = field(default_factory=Limits)
+    work: float = np.inf
 
     def solve(self, problem: MarginProblem, alpha: Floats | None, progress: Progress) -> Solution:
         """Return α and b, starting from ``alpha`` or from nothing."""
@@ -109,19 +118,23 @@ class ActiveSet:
 
     def _solve(self, point: _Point, progress: Progress) -> Solution:
         status: Status | None = None
+        before = len(progress.history)
         while status is None:
+            if point.work > self.work:
+                status = Status.PATIENCE
+                break
             tol = max(self.tol * point.unit, point.rounding())
             chunk = point.chunk(tol)
             if chunk is None:
                 status = Status.CONVERGED
             else:
-                status = self._descend(point, chunk, tol, progress)
+                status = self._descend(point, chunk, tol, progress, before)
                 point.absorb(chunk)
             if status is Status.DIVERGED:
                 point, status = self._from_hulls(point, progress)
             elif status is None and not point.descends():
                 status = Status.PATIENCE
-        return point.solution(status, progress)
+        return replace(point.solution(status, progress), n_iter=len(progress.history) - before)
 
     def _from_hulls(self, point: _Point, progress: Progress) -> tuple[_Point, Status]:
         """Return the hard margin from the nearest points of the hulls, where α grew without end.
@@ -147,12 +160,14 @@ class ActiveSet:
         return _Point(problem, self.gram, u / square), nearest.status if ended else Status.PATIENCE
 
     def _descend(
-        self, point: _Point, chunk: _Chunk, tol: float, progress: Progress
+        self, point: _Point, chunk: _Chunk, tol: float, progress: Progress, before: int
     ) -> Status | None:
         """Take steps until the chunk is solved (None) or one of the other ends is reached."""
         show = partial(point.snapshot, chunk)
-        while True:
+        point.work += FETCHED * chunk.rows.size**2
+        while point.work <= self.work:
             status = chunk.step(tol)
+            point.work += OVERHEAD + chunk.rows.size * chunk.free.size
             if status is Status.CONVERGED:
                 return None
             errors, primal, dual = point.look(chunk)
@@ -160,9 +175,10 @@ class ActiveSet:
                 chunk.objective, errors, chunk.violation, show, primal=primal, dual=dual
             ):
                 return Status.STOPPED
-            status = status or self.limits.reached(len(progress.history), progress)
+            status = status or self.limits.reached(len(progress.history) - before, progress)
             if status is not None:
                 return status
+        return Status.PATIENCE
 
 
 @dataclass(frozen=True)
@@ -353,6 +369,7 @@ class _Point:
         self.proof: Floats | None = None
         self.lowest = self.least = np.inf
         self.patience = PATIENCE
+        self.work = 0.0
         self._fresh = True
 
     @property
@@ -469,6 +486,7 @@ class _Point:
             seconds=progress.seconds,
             alpha=alpha,
             multipliers=self.proof,
+            scores=problem.y * margins_of(problem, self.alpha, self.gradient, found)[0],
             trace=trace,
         )
 
@@ -525,13 +543,7 @@ class _Chunk:
         if factor is not None:
             return factor, free
         # Of a start: what depends on others stays where it is, until it is found to violate.
-        factor, kept = _Factor(), free[:0]
-        for j in range(free.size):
-            with_it = np.append(kept, j)
-            if factor.append(block[kept, j], block[j, j], self.scale[with_it])[0]:
-                kept = with_it
-        factor.updates = 0
-        return factor, kept
+        return _Factor.of_independent(block)
 
     @property
     def violation(self) -> float:
@@ -703,12 +715,23 @@ class _Factor:
             R = cholesky(block)
         except LinAlgError:
             return None
-        if (R.diagonal() ** 2 <= 1e-10 * block.diagonal()).any():
+        if (R.diagonal() ** 2 <= DEPENDENT * block.diagonal()).any():
             return None
         factor.size = len(block)
         factor._grow()
         factor.R[: factor.size, : factor.size] = R
         return factor
+
+    @classmethod
+    def of_independent(cls, block: Floats) -> tuple[_Factor, Integers]:
+        """Return the factor of as many variables as are independent, and which, by pivoting."""
+        factor, scale = cls(), np.sqrt(np.maximum(block.diagonal(), np.finfo(float).tiny))
+        R, order, rank, _ = dpstrf(block / scale / scale[:, np.newaxis], tol=DEPENDENT)
+        kept = order[:rank].astype(np.intp) - 1
+        factor.size = int(rank)
+        factor._grow()
+        factor.R[:rank, :rank] = np.triu(R[:rank, :rank]) * scale[kept]
+        return factor, kept
 
     def append(self, column: Floats, diagonal: float, sizes: Floats) -> tuple[bool, Floats]:
         """Add a variable unless it depends on the others; return H̃[F, F]⁻¹ times its column too.

@@ -477,7 +477,7 @@ class _Descent:
     def solution(self, status: Status | None) -> Solution:
         """Return what there is now."""
         scores = bounds = None
-        if status is not None and np.isfinite(self.error).all():
+        if self.parent is None and np.isfinite(self.error).all():
             scores = self.problem.linear * self.problem.y - self.f - self.problem.ridge * self.beta
             # Each round rounds f once more.
             bounds = self.error + (self.working_set.n_rounds + 4) * ROUNDING * np.abs(self.f)

@@ -65,8 +65,10 @@ class Ledger:
 
     def __init__(self, problem: LinearMarginProblem, features: Any) -> None:
         self.problem, self.features = problem, features
-        self.primal, self.dual = np.inf, -np.inf
-        self.plane = Plane.zero(features.n_columns)
+        # Nothing that is handed out is to be worse than w = 0 and α = 0.
+        self.plane = nothing(problem, features.n_columns)
+        scores = np.full(len(problem.y), self.plane.b)
+        self.primal, self.dual = primal_value(problem, self.plane, scores), 0.0
         self.alpha: Floats = np.zeros(len(problem.y))
 
     @property
@@ -108,6 +110,15 @@ class Ledger:
             alpha=self.alpha,
             trace=progress.trace(),
         )
+
+
+def nothing(problem: LinearMarginProblem, n_features: int) -> Plane:
+    """Return w = 0 with the bias that suits it best."""
+    if problem.bias == "none":
+        return Plane.zero(n_features)
+    return Plane(
+        np.zeros(n_features), float(np.mean(best_biases(problem, np.zeros(len(problem.y)))))
+    )
 
 
 def primal_value(problem: LinearMarginProblem, plane: Plane, scores: Floats) -> float:

@@ -12,11 +12,9 @@ Goulart, Chen, Clarabel (2024).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal
 
@@ -26,9 +24,8 @@ from scipy import sparse
 from ..certificate.margin import primal_value
 from ..memory import free_memory
 from ..problem import MarginProblem
-from ..samples import Floats, Integers
+from ..samples import Floats
 from ..solution import Limits, Progress, Solution, Status
-from ..threads import interruptible
 from .active_set import (
     ActiveSet,
     Float64Gram,
@@ -39,10 +36,14 @@ from .active_set import (
     snapped,
     violations,
 )
+from .qp_libraries import Answer, Program, TimeUpError
 
 # Matrices of n × n numbers held at a time: K, P, the library's copy and its factors.
 MATRICES = 5
 MAX_ITER = 60
+# Variables up to which a library is asked in this process: about a tenth of a second. Seconds that
+# it is given at least.
+HERE, SHORTEST = 800, 1e-3
 # Residuals and gap, relative to what they are the difference of, of a program that is solved.
 ACCURACY = 1e-8
 # What a normalised direction may leave of Pd = 0, Gd ≤ 0, Ad = 0 to be one without end.
@@ -162,12 +163,12 @@ def solve(
     ----------
     qp : QP
     solver : {"auto", "piqp", "clarabel"}, default="auto"
-        PIQP, which is the faster on dense P, where it is installed; Clarabel where it is not, and
-        where there is a limit in seconds, for PIQP looks at no clock and answers no Ctrl-C.
+        PIQP, which is the faster on dense P, where it is installed; Clarabel where it is not.
     tol : float, default=1e-9
         Residuals and duality gap, absolute and relative.
     limits : Limits, optional
-        Iterations (60 by default) and seconds.
+        Iterations (60 by default) and seconds. A program of more than 800 variables is solved in a
+        process of its own, which is left at the end of the time, without an x, and at Ctrl-C.
 
     Returns
     -------
@@ -181,11 +182,10 @@ def solve(
     """
     _check(qp)
     limits = limits or Limits()
-    name = _choose(solver, limits)
+    name = _choose(solver)
     started = time.perf_counter()
-    ask: Callable[[QP, float, Limits], _Answer] = _ask_piqp if name == "piqp" else _ask_clarabel
-    answer = ask(qp, tol, limits)
-    status, x = answer.status, answer.x
+    answer = _ask(qp, name, tol, limits)
+    status, x = QPStatus(answer.status), answer.x
     residuals = _residuals(qp, x, answer.y, answer.z)
     if _optimal(qp, x, residuals):
         status = QPStatus.SOLVED
@@ -247,22 +247,33 @@ class QuadraticProgram:
         gram = Float64Gram(problem, self.gram)
         qp = margin_qp(problem, gram.block(np.arange(n)), dense=False)
         size, unit = _units(problem, qp)
-        answer = solve(_scaled(qp, size, unit), self.solver, tol=self.tol, limits=self.limits)
-        if answer.status is QPStatus.INFEASIBLE:
+        limits = replace(self.limits, seconds=_left(self.limits, progress))
+        answer = solve(_scaled(qp, size, unit), self.solver, tol=self.tol, limits=limits)
+        if answer.status is QPStatus.INFEASIBLE and problem.total:
             raise ValueError(
                 f"no α has Σα = {problem.total:g} within its bounds: lower the total, or nu."
             )
-        if answer.status not in (QPStatus.SOLVED, QPStatus.TIME_LIMIT):
+        hard = bool(np.isinf(problem.upper[problem.ridge == 0.0]).any())
+        if hard and answer.status not in (QPStatus.SOLVED, QPStatus.TIME_LIMIT):
             # A library may only fail to find the end: the exact method has the proof.
-            exact = ActiveSet(self.gram, limits=self.limits).solve(problem, None, Progress())
+            limits = replace(self.limits, seconds=_left(self.limits, progress))
+            exact = ActiveSet(self.gram, limits=limits).solve(problem, None, Progress())
             if exact.status is Status.INSEPARABLE:
                 nothing = np.zeros(n), np.zeros(1)
                 return _publish(problem, gram, *nothing, exact.status, exact.multipliers, progress)
         b = np.array([unit * answer.equality[0] if problem.balanced else 0.0])
         alpha = np.zeros(n)
+        status = STATUS[answer.status]
         if answer.status is not QPStatus.UNBOUNDED:
             alpha = snapped(size * _at_bounds(answer, problem.upper / size), problem.upper)
-        return _publish(problem, gram, alpha, b, STATUS[answer.status], None, progress)
+        elif not hard:
+            status = Status.PATIENCE  # D is small beside K, but it is there
+        return _publish(problem, gram, alpha, b, status, None, progress)
+
+
+def _left(limits: Limits, progress: Progress) -> float | None:
+    """Return the seconds left."""
+    return None if limits.seconds is None else max(0.0, limits.seconds - progress.seconds)
 
 
 STATUS = {
@@ -271,6 +282,7 @@ STATUS = {
     QPStatus.ITERATION_LIMIT: Status.ITERATION_LIMIT,
     QPStatus.TIME_LIMIT: Status.TIME_LIMIT,
     QPStatus.INACCURATE: Status.PATIENCE,
+    QPStatus.INFEASIBLE: Status.PATIENCE,  # said of a program that has α = 0: wrongly
 }
 
 
@@ -330,7 +342,7 @@ def _publish(
     trace = progress.trace()
     return Solution(
         np.empty((0, 0)), b, status, len(trace), seconds=progress.seconds, alpha=alpha,
-        multipliers=proof, trace=trace,
+        multipliers=proof, scores=problem.y * plain, trace=trace,
     )  # fmt: skip
 
 
@@ -364,9 +376,23 @@ def _check(qp: QP) -> None:
         raise ValueError(f"P is not symmetric, by up to {asymmetry:.3g}: pass (P + P.T)/2.")
 
 
-def _choose(solver: Library, limits: Limits) -> str:
+def _ask(qp: QP, library: str, tol: float, limits: Limits) -> Answer:
+    """Return the library's answer; x = 0 where the time was up before there was one."""
+    seconds = np.inf if limits.seconds is None else float(limits.seconds)
+    max_iter = MAX_ITER if limits.iterations is None else limits.iterations
+    program = Program(
+        qp.P, qp.q, qp.G, qp.h, qp.A, qp.b, library, tol, max_iter, max(seconds, SHORTEST)
+    )
+    try:
+        return program.answer_elsewhere() if len(qp.q) > HERE else program.answer()
+    except TimeUpError:
+        x, y, z = (np.zeros(len(part)) for part in (qp.q, qp.b, qp.h))
+        return Answer(x, y, z, QPStatus.TIME_LIMIT.value, 0)
+
+
+def _choose(solver: Library) -> str:
     """Return the library to ask; raise where it is not installed."""
-    preferred = ("clarabel", "piqp") if limits.seconds is not None else ("piqp", "clarabel")
+    preferred = ("piqp", "clarabel")
     if solver not in ("auto", *preferred):
         raise ValueError(f"solver={solver!r} is none: pass 'auto', 'piqp' or 'clarabel'.")
     wanted = preferred if solver == "auto" else (solver,)
@@ -376,122 +402,6 @@ def _choose(solver: Library, limits: Limits) -> str:
     raise ImportError(
         f'a general quadratic program needs {" or ".join(wanted)}: pip install "maxmargin[qp]"'
     )
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """What a library said: x, multipliers y of Ax = b and z of Gx ≤ h."""
-
-    x: Floats
-    y: Floats
-    z: Floats
-    status: QPStatus
-    n_iter: int
-
-
-def _ask_piqp(qp: QP, tol: float, limits: Limits) -> _Answer:
-    piqp = import_module("piqp")
-    box = _Box.of(qp)
-    solver = piqp.DenseSolver()
-    settings = solver.settings
-    settings.eps_abs = settings.eps_rel = tol
-    settings.eps_duality_gap_abs = settings.eps_duality_gap_rel = tol
-    settings.max_iter = _iterations(limits)
-    G = qp.G[box.others]
-    G = G.toarray() if sparse.issparse(G) else G
-    A = qp.A.toarray() if sparse.issparse(qp.A) else qp.A
-    solver.setup(
-        np.asfortranarray(qp.P), qp.q, np.asfortranarray(A) if len(A) else None,
-        qp.b if len(A) else None, np.asfortranarray(G) if len(G) else None, None,
-        qp.h[box.others] if len(G) else None, box.lower, box.upper,
-    )  # fmt: skip
-    code = str(solver.solve()).rpartition(".")[2]
-    result = solver.result
-    z = box.multipliers(len(qp.h), np.array(result.z_bl), np.array(result.z_bu))
-    if len(G):
-        z[box.others] = result.z_u
-    status = {
-        "PIQP_SOLVED": QPStatus.SOLVED,
-        "PIQP_MAX_ITER_REACHED": QPStatus.ITERATION_LIMIT,
-        "PIQP_PRIMAL_INFEASIBLE": QPStatus.INFEASIBLE,
-    }.get(code, QPStatus.INACCURATE)
-    y = np.array(result.y) if len(A) else np.empty(0)
-    return _Answer(np.array(result.x), y, z, status, int(result.info.iter))
-
-
-def _ask_clarabel(qp: QP, tol: float, limits: Limits) -> _Answer:
-    clarabel = import_module("clarabel")
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    # Asked for more, it ends with less: the best of its answers is not kept.
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = max(tol, 1e-10)
-    settings.max_iter = _iterations(limits)
-    if limits.seconds is not None:
-        settings.time_limit = float(limits.seconds)
-    finite = np.flatnonzero(np.isfinite(qp.h))
-    rows = sparse.vstack([sparse.csr_matrix(qp.A), sparse.csr_matrix(qp.G)[finite]], format="csc")
-    k = len(qp.b)
-    cones = [clarabel.ZeroConeT(k), clarabel.NonnegativeConeT(finite.size)]
-    solver = clarabel.DefaultSolver(
-        sparse.csc_matrix(np.triu(qp.P)), qp.q, rows, np.append(qp.b, qp.h[finite]),
-        [cone for cone, size in zip(cones, (k, finite.size), strict=True) if size], settings,
-    )  # fmt: skip
-    result = interruptible(solver.solve)
-    z, dual = np.zeros(len(qp.h)), np.array(result.z)
-    z[finite] = dual[k:]
-    status = {
-        "Solved": QPStatus.SOLVED,
-        "PrimalInfeasible": QPStatus.INFEASIBLE,
-        "MaxIterations": QPStatus.ITERATION_LIMIT,
-        "MaxTime": QPStatus.TIME_LIMIT,
-    }.get(str(result.status), QPStatus.INACCURATE)
-    return _Answer(np.array(result.x), dual[:k], z, status, int(result.iterations))
-
-
-def _iterations(limits: Limits) -> int:
-    return MAX_ITER if limits.iterations is None else limits.iterations
-
-
-@dataclass(frozen=True)
-class _Box:
-    """Rows of Gx ≤ h that bound one variable, as lower ≤ x ≤ upper, and the other rows.
-
-    A library that knows a box need not be given 2n rows of n numbers.
-    """
-
-    lower: Floats
-    upper: Floats
-    coefficients: Floats
-    below: Integers
-    above: Integers
-    others: Integers
-
-    @classmethod
-    def of(cls, qp: QP) -> _Box:
-        """Find them; of several bounds of a variable the tightest counts."""
-        G, n = sparse.csr_matrix(qp.G), len(qp.q)
-        G.eliminate_zeros()
-        single = np.flatnonzero(np.diff(G.indptr) == 1)
-        others = np.flatnonzero((np.diff(G.indptr) != 1) & np.isfinite(qp.h))
-        columns, values = G.indices[G.indptr[single]], G.data[G.indptr[single]]
-        coefficients = np.ones(len(qp.h))
-        coefficients[single] = np.abs(values)
-        bounds = qp.h[single] / values
-        lower, upper = np.full(n, -np.inf), np.full(n, np.inf)
-        below, above = np.full(n, -1), np.full(n, -1)
-        order = np.argsort(bounds)  # of what is assigned to one place the last stays
-        rise, fall = order[values[order] < 0], order[::-1][values[order[::-1]] > 0]
-        lower[columns[rise]], below[columns[rise]] = bounds[rise], single[rise]
-        upper[columns[fall]], above[columns[fall]] = bounds[fall], single[fall]
-        return cls(lower, upper, coefficients, below, above, others)
-
-    def multipliers(self, n_rows: int, z_lower: Floats, z_upper: Floats) -> Floats:
-        """Return those of Gx ≤ h from those of the box."""
-        z = np.zeros(n_rows)
-        for rows, values in ((self.below, z_lower), (self.above, z_upper)):
-            here = rows >= 0
-            z[rows[here]] = values[here] / self.coefficients[rows[here]]
-        return z
 
 
 def _optimal(qp: QP, x: Floats, residuals: tuple[float, float, float]) -> bool:

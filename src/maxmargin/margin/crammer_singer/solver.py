@@ -13,11 +13,14 @@ from ...threads import single_threaded_blas
 from .ascent import SequentialAscent
 from .machine import Machine, Run
 from .newton import Newton
+from .passes import survey
 
 # A sample of the rows has so many times fewer of them, no fewer than these in all and of a class;
 # the gap that is enough for it; and δ from there on.
 LEVEL, FEWEST, RARE = 16, 5000, 20
 ROUGH, NEARBY = 1e-2, 0.2
+# The least multiple of an unfinished w that is looked at.
+SHORTEST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,28 @@ class CrammerSinger:
             plane = _from_samples(problem, run, rng) if start is None else None
             machine = Machine(problem, start)
             _fit(machine, plane, run, rng)
+        if run.status is not Status.CONVERGED:
+            _shorten(machine)
         return machine.solution(run.status or Status.PATIENCE, progress)
+
+
+def _shorten(machine: Machine) -> None:
+    """Scale w and b of a fit that was cut short down to about the least P along their ray.
+
+    P of w and b on their way may be far above that of w = 0, though their direction is good. P is
+    convex along the ray.
+    """
+    values, half = machine.values(), 0.5 * machine.square(machine.w, machine.b)
+    scratch = np.empty(len(machine.p))
+
+    def primal(t: float) -> float:
+        loss = survey(t * values, machine.labels, machine.cost, machine.p, scratch)[0]
+        return t * t * half + float(loss)
+
+    t, least = machine.scale, primal(machine.scale)
+    while t > SHORTEST and (shorter := primal(0.5 * t)) < least:
+        t, least = 0.5 * t, shorter
+    machine.scale = t if least <= float(machine.cost.sum()) else 0.0
 
 
 def _fit(

@@ -1,0 +1,232 @@
+"""Solvers tried on a task one after the other, and the best answer among theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..certificate.margin import primal_value
+from ..margin.best_seen import BestSeen
+from ..margin.optimality import Optimality, best_bias
+from ..problem import MarginProblem
+from ..samples import Floats
+from ..solution import Limits, Progress, Solution, Status
+from .gram import SMALL
+
+# What sums of n products leave of their last digits, in all but contrived cases.
+EPSILON = float(np.finfo(np.float64).eps)
+ROUNDING = 2.0 * EPSILON
+# By how many such errors an answer is enlarged, for its margins not to fall short of 1.
+FIRMLY = 32.0
+# The least share of an unfinished α that is looked at.
+SHORTEST = 1e-6
+# Statuses that the next solver could do nothing about.
+FINAL = {Status.CONVERGED, Status.STOPPED, Status.TIME_LIMIT, Status.ITERATION_LIMIT}
+FINAL |= {Status.INSEPARABLE, Status.DIVERGED}
+
+
+class Attempts:
+    """The solvers of one task share its limits, its clock and its callbacks.
+
+    An answer counts as converged where its KKT conditions hold to tol and its relative gap is at
+    most 2·tol. Where none is, or a limit or a callback ends the fit, the answer is the one of least
+    P among all that were seen, w = 0 included.
+
+    Parameters
+    ----------
+    problem : MarginProblem
+    gram : callable
+        Returns the engine of the task in float64, for answers that come without their scores.
+    tol : float
+    limits : Limits
+        Of all solvers together.
+    progress : Progress
+    """
+
+    def __init__(
+        self,
+        problem: MarginProblem,
+        gram: Callable[[], Any],
+        tol: float,
+        limits: Limits,
+        progress: Progress,
+    ) -> None:
+        self.problem, self.gram, self.tol, self.limits = problem, cache(gram), tol, limits
+        self.progress = BestSeen(progress)
+        self.n_iter, self.n_updates = 0, 0
+        self.status = Status.PATIENCE
+        self.last: Solution | None = None
+        self.point: Optimality | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no other solver is wanted."""
+        return self.status in FINAL
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the limit."""
+        if self.limits.seconds is None:
+            return None
+        return max(0.0, self.limits.seconds - self.progress.seconds)
+
+    def run(
+        self, solve: Callable[[Progress, Limits], Solution], most_steps: int | None = None
+    ) -> None:
+        """Try a solver; ``most_steps`` is where the next one had better go on."""
+        asked = self.limits.iterations
+        allowed = most_steps
+        if asked is not None:
+            left = max(asked - self.n_iter, 0)
+            allowed = left if most_steps is None else min(left, most_steps)
+        solution = solve(self.progress, Limits(allowed, self.limits.seconds))
+        self.n_iter += solution.n_iter
+        self.n_updates += solution.n_updates
+        self.status = solution.status
+        if solution.status is Status.ITERATION_LIMIT and (asked is None or self.n_iter < asked):
+            self.status = Status.PATIENCE
+        if solution.status not in (Status.INSEPARABLE, Status.DIVERGED):
+            self._consider(solution)
+        self.last = solution
+
+    def _consider(self, solution: Solution) -> None:
+        """Keep the answer if it is the best so far; whether it has converged its numbers say."""
+        point = self.judged(solution)
+        if self.status in (Status.CONVERGED, Status.PATIENCE):
+            good = point.share(self.tol) <= 1.0
+            self.status = Status.CONVERGED if good else Status.PATIENCE
+        if self.status is Status.CONVERGED:
+            self.point = point
+            return
+        if self.problem.y.size <= SMALL:
+            # Of a failure the scores may be no more than the sum of what its steps left.
+            point = self.judged(replace(solution, scores=None))
+        others = [point, self._along_ray(point), *([self.point] if self.point else [])]
+        self.point = min(others, key=self._at_worst)
+
+    def _along_ray(self, point: Optimality) -> Optimality:
+        """Return the tα, 0 < t ≤ 1, of about the least P, with the b that suits it best.
+
+        P of an unfinished α may be far above that of w = 0, though its direction is good. P is
+        convex in t.
+        """
+        alpha, scores, bounds = point.alpha, point.scores, point.bounds
+        best, t = self._of(alpha, scores, best_bias(self.problem, scores), bounds), 1.0
+        while not self.problem.total and t > SHORTEST:
+            t *= 0.5
+            b = best_bias(self.problem, t * scores)
+            shorter = self._of(t * alpha, t * scores, b, None if bounds is None else t * bounds)
+            if not shorter.primal < best.primal:
+                break
+            best = shorter
+        return best
+
+    def _at_worst(self, point: Optimality) -> float:
+        """Return what P of a point may be, as far as rounding of its scores can tell."""
+        problem = self.problem
+        margins = problem.y * (point.scores + point.b)
+        square = float((point.alpha * problem.y) @ point.scores)
+        return primal_value(problem, square, margins - self._error(point))
+
+    def _error(self, point: Optimality) -> float:
+        """Return what rounding may make of the scores of a point."""
+        return ROUNDING * (self._size_of_terms(point.alpha) + abs(point.b))
+
+    def _size_of_terms(self, alpha: Floats) -> float:
+        """Return a bound on Σ_l α_l |K(x_l, x_m)|."""
+        sizes = np.sqrt(np.maximum(self.gram().diagonal(), 0.0))
+        return float(sizes.max(initial=0.0) * (sizes @ alpha))
+
+    def is_blurred(self) -> bool:
+        """Whether the last α is so large that float64 cannot tell its scores to tol.
+
+        Rounding its last digits alone then violates the KKT conditions: nothing is left to try.
+        """
+        if self.last is None or self.last.alpha is None or self.problem.total:
+            return False
+        return EPSILON * self._size_of_terms(self.last.alpha) > self.tol
+
+    def judged(self, solution: Solution) -> Optimality:
+        """Return what an answer is worth."""
+        alpha, scores, bounds = solution.alpha, solution.scores, solution.score_bounds
+        assert alpha is not None
+        if scores is None:
+            support = np.flatnonzero(alpha)
+            scores, bounds = np.zeros(alpha.size), np.zeros(alpha.size)
+            if support.size:
+                signed = (alpha * self.problem.y)[support]
+                scores = self.gram().dot(support, signed, error=bounds)
+        return self._of(alpha, scores, float(solution.b[0]), bounds)
+
+    def _of(self, alpha: Floats, scores: Floats, b: float, bounds: Floats | None) -> Optimality:
+        largest = float(np.max(self.gram().diagonal())) if self.problem.total else 1.0
+        return Optimality.of(self.problem, alpha, scores, largest, b, bounds)
+
+    def improve(self, solution: Solution) -> None:
+        """Take an answer in the place of a converged one, if it is as good and feasible."""
+        if solution.status is not Status.CONVERGED:
+            return
+        assert solution.alpha is not None
+        point = self.judged(solution)
+        balance = abs(float(self.problem.y @ solution.alpha)) if self.problem.balanced else 0.0
+        # An indefinite kernel may spoil both.
+        if balance <= 1e-9 * float(solution.alpha.sum()) and point.share(self.tol) <= 1.0:
+            self.point = point
+
+    def solution(self) -> Solution:
+        """Return the best answer."""
+        assert self.last is not None
+        ended = replace(
+            self.last, status=self.status, n_iter=self.n_iter, n_updates=self.n_updates,
+            seconds=self.progress.seconds, trace=self.progress.trace(),
+        )  # fmt: skip
+        if self.point is None:
+            return ended
+        if self.status is not Status.CONVERGED:
+            self._look_back()
+        else:
+            self.point = self._firm(self.point)
+        found = self.point.solution(self.status)
+        ended = replace(
+            ended, alpha=found.alpha, b=found.b, scores=found.scores,
+            score_bounds=found.score_bounds,
+        )  # fmt: skip
+        if self.status is Status.CONVERGED or self.problem.y.size <= SMALL:
+            return ended
+        return self.progress.better_than(ended, self._at_worst(self.point))
+
+    def _firm(self, point: Optimality) -> Optimality:
+        """Return a converged answer, a little larger where rounding of its margins would cost much.
+
+        Of separable classes P = ½‖w‖² may be far below C times the last digit of 1 − y g(x).
+        """
+        error = self._error(point)
+
+        def gap(each: Optimality) -> float:
+            size = max(abs(each.primal), np.finfo(float).tiny)
+            return (self._at_worst(each) - each.dual) / size
+
+        if self.problem.total or gap(point) <= 2.0 * self.tol:
+            return point
+        by = 1.0 + FIRMLY * (error + EPSILON)
+        alpha = np.minimum(by * point.alpha, self.problem.upper)
+        # Where α met its bound the scores are not quite those of it.
+        larger = self._of(alpha, by * point.scores, by * point.b, None)
+        return min(point, larger, key=gap)
+
+    def _look_back(self) -> None:
+        """Take w = 0, or the best that was shown on the way, where the last answer is worse."""
+        assert self.point is not None
+        others = [self.point]
+        if not self.problem.total:  # else α = 0 is not feasible
+            nothing = np.zeros(self.problem.y.size)
+            b = best_bias(self.problem, nothing)
+            others.append(self._of(nothing, nothing, b, np.zeros(nothing.size)))
+        shown = self.progress.best
+        if shown is not None and self.problem.y.size <= SMALL:
+            others.append(self.judged(replace(shown, scores=None)))
+        self.point = min(others, key=self._at_worst)
