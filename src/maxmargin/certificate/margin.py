@@ -150,7 +150,8 @@ def _(
     primal, dual, gap, least = _values(problem, alpha, margins, float(solution.b[0]))
     # P of the ν-machine is about −νρ, and may be anything, 0 included.
     size = max(least, problem.total * unit, np.finfo(float).tiny)
-    relative = gap / size if np.isfinite(gap) else np.inf
+    with np.errstate(over="ignore"):
+        relative = float(np.divide(gap, size)) if np.isfinite(gap) else np.inf
     return MarginCertificate(
         primal, dual, gap, relative, nominal / unit, balance, box, (worst - nominal) / unit,
         margins.n_checked, problem.y.size, margins.coverage,
@@ -173,7 +174,9 @@ def _margins(
     """
     n, b = problem.y.size, float(solution.b[0])
     coefficients = alpha * problem.y
-    if sample is not None and solution.scores is not None and n > 2 * sample:
+    bounds = solution.score_bounds
+    is_known = solution.scores is not None and (bounds is None or np.isfinite(bounds).all())
+    if sample is not None and is_known and n > 2 * sample:
         chosen = np.random.RandomState(0).permutation(n)[:sample]
         exact, blur = kernel_scores(problem, coefficients, chosen, b)
         claims = _claims(problem, solution, chosen, exact, blur)
@@ -274,7 +277,8 @@ def _values(
     if problem.balanced:
         rest = abs(rest) + 64.0 * UNIT * total
         heavier = min(total, 0.5 * (total + rest)) or 1.0
-        slack = float(alpha @ np.abs(1.0 - values)) + blur + total * abs(problem.linear - 1.0)
+        level = best_rho(problem, values) if problem.total else problem.linear
+        slack = float(alpha @ np.abs(level - values)) + blur
         repair = rest / heavier * slack + 0.5 * rest**2 * _largest(problem)
     if _is_hard(problem).all():
         # As if every margin were as small as it may be.
@@ -283,7 +287,9 @@ def _values(
         dual = total - 0.5 * (square + blur) - repair - abs(b) * rest
         return worst, dual, worst - dual, 0.5 * (square - blur)
     terms, widest = _gap_terms(problem, alpha, margins)
-    gap = float(widest.sum()) + repair + 64.0 * UNIT * (total + abs(primal))
+    # Sums by pairs of numbers round log₂ n times.
+    size = problem.linear * total + abs(primal) + abs(square)
+    gap = float(widest.sum()) + repair + 64.0 * UNIT * size
     if problem.total:
         gap += abs((total - problem.total) * best_rho(problem, values))
     unknown = float((widest - terms).sum()) + 1.5 * blur
