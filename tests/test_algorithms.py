@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from fractions import Fraction
 
@@ -315,6 +316,31 @@ def test_batch_relaxation_never_runs_away(seed, beta):
     Z = materialised(X, y)
     highest = 0.5 * (1.0 / (Z**2).sum(axis=1)).sum()
     assert model.trace_.objective[-1] <= 4.1 * highest
+
+
+@quiet
+def test_batch_relaxation_stays_near_the_points():
+    """Steps that divided by slopes of rounding once led to |w| of 1e15, called converged."""
+    for points in itertools.combinations_with_replacement(range(-2, 3), 4):
+        X = np.array(points, dtype=float)[:, np.newaxis]
+        for y in ([-1, 1, 1, 1], [-1, -1, 1, 1], [-1, 1, -1, 1], [-1, 1, 1, -1]):
+            model = mm.Relaxation(update="batch", max_iter=300).fit(X, y)
+            assert np.abs(weights_of(model)).max() < 100.0
+            if model.status_ is mm.Status.CONVERGED:
+                assert model.separates_
+                assert (np.array(y) * model.decision_function(X)).min() >= 0.999
+
+
+@quiet
+@pytest.mark.parametrize("beta", [0.5, 1.0, 1.7])
+def test_weights_of_batch_relaxation_are_repetitions(beta):
+    for seed in range(10):
+        X, y = cloud(20, 3, seed=seed)
+        visits = np.random.default_rng(seed).integers(1, 4, size=20)
+        model = mm.Relaxation(update="batch", relaxation=beta, max_iter=20).fit(X, y, visits)
+        copies = mm.Relaxation(update="batch", relaxation=beta, max_iter=20)
+        copies.fit(X.repeat(visits, axis=0), y.repeat(visits))
+        np.testing.assert_allclose(weights_of(copies), weights_of(model), rtol=1e-6, atol=1e-9)
 
 
 # Perceptron: bounds, dual form -------------------------------------------------------------

@@ -364,6 +364,44 @@ def test_8_weight_2_is_the_same_sample_twice(solver, n_classes, loss):
     np.testing.assert_allclose(copies.intercept_, model.intercept_, atol=2e-4)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_8_whole_weights_are_repetitions_and_the_kernel_machine_agrees(solver, loss):
+    """The bias too, which few samples of a hinge leave undecided within an interval."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n, d, C = int(rng.integers(4, 14)), int(rng.integers(1, 4)), 10.0 ** rng.uniform(-3, 1)
+        X, weights = rng.standard_normal((n, d)), rng.integers(1, 4, n)
+        y = np.where(X[:, 0] + rng.standard_normal(n) > 0, 1, -1)
+        y[:2] = 1, -1
+        model = made(C=C, solver=solver, loss=loss, tol=1e-11).fit(X, y, weights)
+        copies = clone(model).fit(X.repeat(weights, axis=0), y.repeat(weights))
+        kernel = mm.SVC(C=C, kernel="linear", loss=loss, tol=1e-9).fit(X, y, weights)
+        for other in (copies, kernel):
+            np.testing.assert_allclose(other.coef_, model.coef_, atol=1e-5)
+            np.testing.assert_allclose(other.intercept_, model.intercept_, atol=1e-5)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize(
+    ("x", "y", "C", "middle"),
+    [
+        ([-1.0, 1.0], [0, 1], 0.1, 0.0),
+        ([-1.0, 3.0], [0, 1], 0.1, -0.4),
+        ([0.0, 1.0, 2.0, 3.0], [0, 1, 0, 1], 0.01, -0.03),
+    ],
+)
+def test_a_bias_that_is_not_unique_is_the_middle_of_its_interval(solver, x, y, C, middle):
+    """Every α is C: w = C Σ yx, and slopes of P in b are 0 between two breaks y − wx."""
+    X = np.array(x)[:, np.newaxis]
+    model = made(C=C, loss="hinge", solver=solver, tol=1e-10).fit(X, y)
+    assert np.abs(model.dual_coef_) == pytest.approx(C, rel=1e-6)
+    breaks = np.sort(signs(np.array(y)) - model.coef_[0, 0] * np.array(x))
+    half = len(x) // 2
+    assert model.intercept_[0] == pytest.approx(breaks[half - 1 : half + 1].mean(), abs=1e-6)
+    assert model.intercept_[0] == pytest.approx(middle, abs=1e-6)
+
+
 @pytest.mark.parametrize("C", [1.0, np.inf])
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -561,6 +599,35 @@ def test_3_bad_scales_converge_or_are_warned_of(solver, loss, scales):
         assert "scale the features" in str(caught[0].message)
         # The best so far is no nonsense: without any plane the objective is N.
         assert model.certificate_.primal <= 10.0 * N
+
+
+@pytest.mark.parametrize("weight", [1e-11, 1e-5, 1e5, 1e11])
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_3_any_scale_with_any_weight(solver, loss, bias, weight):
+    """C‖x‖² from 1e-27 to 1e27: converged, or warned of where float64 has no digits left."""
+    rng = np.random.default_rng(0)
+    X, y = cloud(40, 3)
+    for exponent in (-8, -5, 0, 5, 8):
+        scale = 10.0**exponent
+        columns = (
+            X * scale,
+            X * [scale, 1.0, 1.0 / scale],
+            np.hstack([X, np.full((40, 1), scale)]),
+        )
+        for x in columns:
+            for weights in (np.full(40, weight), weight ** rng.uniform(-1.0, 1.0, 40)):
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    model = made(solver=solver, loss=loss, **BIASES[bias]).fit(x, y, weights)
+                size = weights.max() * float(np.square(x).sum(axis=1).max())
+                assert model.certificate_.relative_gap <= 1.0
+                assert np.isfinite(model.decision_function(x)).all()
+                if size < 1e22:
+                    assert not caught, (exponent, str(caught[0].message))
+                if not model.certificate_.holds(TOL):
+                    assert [w.category for w in caught] == [ConvergenceWarning]
 
 
 @pytest.mark.parametrize("offset", [1e2, 1e4, 1e6])

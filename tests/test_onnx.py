@@ -146,6 +146,17 @@ def test_kernels_are_computed_in_float64(kernel: Any, d: int) -> None:
     assert_agrees(model, new, run(to_onnx(model), {"X": new}))
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+@pytest.mark.filterwarnings("ignore:NuSVC")
+def test_a_nu_machine_without_a_margin_has_one_label(kernel: str, n_classes: int) -> None:
+    """Its scores are 0, not what rounding makes of sums that cancel."""
+    X = np.repeat(samples(2)[0], n_classes, axis=0)
+    model = mm.NuSVC(kernel=kernel).fit(X, np.arange(len(X)) % n_classes)
+    assert not model.n_support_.any()
+    assert_agrees(model, new_samples(), run(to_onnx(model), {"X": new_samples()}))
+
+
 def test_rows_far_from_the_origin_keep_their_digits() -> None:
     X, y = samples()
     model = mm.SVC(gamma=1.0).fit(X + 1e4, y)

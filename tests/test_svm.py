@@ -21,7 +21,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from test_faults import interrupt
 
 import maxmargin as mm
-from maxmargin import threads
+from maxmargin import persistence, threads
 from maxmargin.kernels import RBF, Linear, Polynomial, Precomputed
 from maxmargin.margin import decomposition, smo
 from maxmargin.problem import MarginProblem
@@ -104,6 +104,9 @@ def certificates(model, X, y, kernel=None):
         problem = posed(kernel or model.kernel_, X, labels, rows, model)
         alpha = beta * labels
         assert (alpha >= 0).all()  # the sign of dual_coef_ is that of the label
+        if problem.total and not alpha.any():  # no margin: w = 0, of which there is no α to check
+            assert b == 0.0
+            continue
         if problem.total:  # the model is divided by ρ
             rho = problem.total / alpha.sum()
             alpha, b = alpha * rho, b * rho
@@ -566,12 +569,13 @@ def test_8_weight_2_is_the_same_sample_twice(loss, n_classes, gamma):
     np.testing.assert_allclose(copies.decision_function(X), model.decision_function(X), atol=1e-5)
 
 
-def test_negative_weights_are_no_samples():
-    """As scikit-learn has it."""
+@pytest.mark.parametrize("name", ["SVC", "NuSVC"])
+def test_negative_weights_are_no_samples(name):
+    """As scikit-learn has it; all other estimators refuse them."""
     X, y = cloud()
     weights = np.where(np.arange(N) % 4 == 1, -1.0, 1.0)
-    model = mm.SVC(gamma=0.3, tol=1e-7).fit(X, y, weights)
-    theirs = svm.SVC(gamma=0.3, tol=1e-7).fit(X, y, weights)
+    model = getattr(mm, name)(gamma=0.3, tol=1e-7).fit(X, y, weights)
+    theirs = getattr(svm, name)(gamma=0.3, tol=1e-7).fit(X, y, weights)
     assert (weights[model.support_] > 0).all()
     np.testing.assert_allclose(model.decision_function(X), theirs.decision_function(X), atol=1e-3)
 
@@ -1497,9 +1501,57 @@ def test_11_rank_deficient(make, kind):
     for kernel in ("linear", "rbf"):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", ".*leaves no margin")
             model = make(kernel=kernel).fit(X, y)
         assert model.certificate_.holds(TOL)
         assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_nu_without_a_margin_is_w_0(n_classes, kernel, storage, tmp_path):
+    """Every point is in every class, and every format gives the documented label."""
+    X = np.repeat(np.random.default_rng(0).normal(size=(15, 2)), n_classes, axis=0)
+    y = np.tile(np.arange(n_classes), 15) + 5
+    model = mm.NuSVC(nu=0.5, kernel=kernel, gamma=1.0, degree=2)
+    with pytest.warns(UserWarning, match="nu=0.5 leaves no margin.*Raise nu") as caught:
+        model.fit(storage(X), y)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert model.certificate_.holds(TOL)
+    assert model.status_ is mm.Status.CONVERGED
+    assert model.n_support_.sum() == 0
+    assert not model.intercept_.any()
+    new = storage(np.random.default_rng(1).normal(size=(20, 2)))
+    assert (model.predict(new) == y.max()).all()
+    if n_classes == 2:
+        assert not model.decision_function(new).any()
+    persistence.save(model, tmp_path / "a.safetensors")
+    persistence.save_libsvm(model, tmp_path / "a.model")
+    others = [
+        persistence.load(tmp_path / "a.safetensors"),
+        persistence.load_libsvm(tmp_path / "a.model", n_features=2),
+    ]
+    for other in others:
+        rows = new if sparse.issparse(other.support_vectors_) else np.asarray(new @ np.eye(2))
+        assert (other.predict(rows) == y.max()).all()
+
+
+def test_nu_at_the_edge_of_a_margin():
+    """Labels that mean nothing: a small nu has no margin, a large one has; P decides."""
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    margins = []
+    for nu in np.linspace(0.05, 1.0, 20):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = mm.NuSVC(nu=nu, kernel="linear").fit(X, y)
+        found = model.certificate_.primal < -1e-12
+        margins.append(found)
+        assert bool(model.coef_.any()) == found
+        assert bool(caught) != found
+    assert margins == sorted(margins)
+    assert set(margins) == {False, True}
 
 
 @pytest.mark.parametrize("make", MODELS)

@@ -149,8 +149,8 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Floats:
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if (weights < 0).any():
         raise ValueError(
-            f"sample_weight holds {weights.min():g}: negative weights have no meaning here, "
-            "pass weights of at least 0."
+            f"sample_weight holds {weights.min():g}: weights must be at least 0. Pass 0 for a "
+            "sample that is not to count."
         )
     if not weights.any():
         raise ValueError("Sample weights are all zero: at least two samples must count.")
@@ -158,7 +158,11 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Floats:
 
 
 def without_negative(sample_weight: Any) -> Any:
-    """Return the weights with 0 in place of negative ones: such samples do not count either."""
+    """Return the weights with 0 in place of negative ones: such samples do not count either.
+
+    For SVC and NuSVC only, of which scikit-learn's own tests demand it: everywhere else negative
+    weights are refused.
+    """
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)

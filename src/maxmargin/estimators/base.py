@@ -130,7 +130,9 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of at least 0; a sample of weight 0 is as if it were not there.
+            Weights of at least 0, not all of them 0: a sample of weight 0 is as if it were not
+            there. Negative weights raise ValueError, in every estimator but SVC and NuSVC, which
+            leave such samples out, as scikit-learn's do.
 
         Returns
         -------

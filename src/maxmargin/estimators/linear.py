@@ -177,6 +177,7 @@ class OnlineClassifier(LinearClassifier):
         classes : array-like, optional
             All labels that will ever come; needed by the first call only.
         sample_weight : array-like of shape (n_samples,), optional
+            As of `fit`.
 
         Returns
         -------

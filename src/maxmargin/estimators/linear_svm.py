@@ -26,6 +26,8 @@ from .linear import LinearClassifier
 Solver = Literal["auto", "interior-point", "newton", "coordinate-descent"]
 # What a solver aims at, relative to tol: the certificate adds up in another order.
 AIM = 0.99
+# Features up to which an interior point method takes over where Newton's steps end early.
+NARROW = 1000
 # Stored numbers of X up to which tasks of many classes are solved side by side.
 SMALL = 1 << 22
 # The gap that a hard margin is solved to: α of samples off the margin are then 0.
@@ -57,7 +59,8 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
     solver : {"auto", "interior-point", "newton", "coordinate-descent"}
         "newton" (semismooth, on the augmented Lagrangian) and "interior-point" suit n ≫ d,
         "coordinate-descent" on the dual sparse data and d > n, from where Newton steps on the free
-        variables go on. "auto" chooses.
+        variables go on. Where rounding ends Newton steps early (huge costs or values), and
+        features are at most 1000, "interior-point" is tried as well. "auto" chooses.
     tol : float, default=1e-4
         The relative duality gap.
     fit_intercept : bool, default=True
@@ -246,7 +249,26 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
             return self._hard(problem, start, progress, limits)
         solver = self._solver_for(problem, limits, AIM * self.tol)
         solution: Solution = solver.solve(problem, start, progress)
+        if isinstance(problem, LinearMarginProblem) and solution.status is Status.PATIENCE:
+            return self._from_the_interior(problem, solver, solution, progress)
         return solution
+
+    def _from_the_interior(
+        self, problem: LinearMarginProblem, solver: Any, solution: Solution, progress: Progress
+    ) -> Solution:
+        """Solve again where rounding has ended Newton's steps: α does not follow from the plane.
+
+        α = u z/δ multiplies the rounding of z by costs; the interior point method moves α itself.
+        """
+        from ..margin.interior_point import InteriorPoint
+
+        if isinstance(solver, InteriorPoint) or problem.X.shape[1] > NARROW:
+            return solution
+        other = InteriorPoint(solver.features, solver.tol, solver.limits).solve(
+            problem, None, progress
+        )
+        best = other if other.status is Status.CONVERGED else solution
+        return replace(best, n_iter=solution.n_iter + other.n_iter, trace=other.trace)
 
     def _solver_for(self, problem: Any, limits: Limits, tol: float) -> Any:
         """Return the solver that was asked for, or the one that suits."""

@@ -244,9 +244,10 @@ class Relaxation(OnlineClassifier):
     Notes
     -----
     For "single" a weight v is v visits in a row: the factor 1 − (1 − β)^v for β < 1, β otherwise.
-    In a batch it multiplies the sample's step, and weight 2 is the same as the row given twice.
-    Where the sums of a batch overshoot (the criterion grows beyond its value at a = 0, or stops
-    falling), steps go β times as far as the least criterion along them from then on.
+    In a batch it multiplies the sample's step, and weight 2 makes the steps of the row given twice
+    (to rounding, which many steps may magnify where no plane separates). Where the sums of a batch
+    overshoot (the criterion has not fallen), steps go no farther than β times to the least
+    criterion along them from then on.
 
     References
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -10,16 +11,20 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import validation
-from ..certificate.margin import best_rho
+from ..certificate.margin import best_rho, primal_value
 from ..certificate.scores import kernel_scores
 from ..kernels import Kernel
 from ..multiclass import Task
 from ..problem import MarginProblem
 from ..samples import Floats
-from ..solution import Callback, Solution
+from ..solution import Callback, Solution, Status
 from .base import Training
 from .dual import Solver
 from .kernel_machine import KernelMachine as KernelMachine
+
+EPS = float(np.finfo(float).eps)
+# The relative error of scores that solvers claim.
+CLAIMED = 1e-5
 
 
 class SVC(KernelMachine):
@@ -212,6 +217,11 @@ class NuSVC(KernelMachine):
     fraction of margin errors from above and that of support vectors from below. The fitted model is
     divided by ρ, so that its margin is 1: it is then the machine of C = 1/(nρ).
 
+    Where ν is too small for the overlap of the classes, the optimum is ρ = 0 with w = 0: there is
+    no margin (nor one that ``tol`` can tell from 0). A UserWarning says so; the task then has no
+    support vectors and a score of 0 everywhere: of two classes, or a pair of many, the second is
+    predicted, as everywhere on a plane.
+
     Parameters
     ----------
     nu : float, default=0.5
@@ -311,10 +321,65 @@ class NuSVC(KernelMachine):
     def _scaled(self, training: Training, task: Task, solution: Solution) -> tuple[Floats, float]:
         assert solution.alpha is not None
         problem, b = self._pose(training, task), float(solution.b[0])
-        scores = solution.scores
-        if scores is None:
-            scores, _ = kernel_scores(problem, solution.alpha * task.labels)
-        rho = best_rho(problem, task.labels * (scores + b))
-        # Without a margin there is nothing to divide by.
-        largest = problem.total * float(problem.kernel.diagonal(problem.X)[problem.index].max())
-        return (solution.alpha / rho, b / rho) if rho > 1e-12 * largest else (solution.alpha, b)
+        if solution.status is Status.CONVERGED and not _has_margin(problem, solution):
+            return np.zeros_like(solution.alpha), 0.0
+        rho = best_rho(problem, task.labels * (_scores_of(problem, solution) + b))
+        # Of a machine in the making: without a margin there is nothing to divide by.
+        return (solution.alpha / rho, b / rho) if rho > _rounding(problem) else (solution.alpha, b)
+
+    def _publish(
+        self,
+        training: Training,
+        tasks: list[Task],
+        problems: list[Any],
+        solutions: list[Solution],
+    ) -> None:
+        super()._publish(training, tasks, problems, solutions)
+        without = [
+            task.name
+            for task, problem, solution in zip(tasks, problems, solutions, strict=True)
+            if solution.status is Status.CONVERGED and not _has_margin(problem, solution)
+        ]
+        if without:
+            warnings.warn(
+                f"NuSVC: nu={self.nu} leaves no margin in {len(without)} of {len(tasks)} tasks "
+                f"('{without[0]}'): no plane was found that is better than w = 0 with ρ = 0, which "
+                "is the answer; its scores are 0, so that the second of two classes is predicted "
+                "everywhere. Raise nu, use another kernel, or SVC.",
+                UserWarning,
+                stacklevel=self._frames,
+            )
+
+
+def _has_margin(problem: MarginProblem, solution: Solution) -> bool:
+    """Return whether the plane is better than w = b = ρ = 0, whose P is 0.
+
+    At ρ = 0 the optimum is just that: any plane has P ≥ 0 then, and its signs are those of
+    rounding, or of what the tolerance has left.
+    """
+    assert solution.alpha is not None
+    coefficients, b = solution.alpha * problem.y, float(solution.b[0])
+    scores, rounding = _scores_of(problem, solution), problem.total * _rounding(problem)
+    for exact in (False, True):
+        if exact:
+            scores, _ = kernel_scores(problem, coefficients)
+        square = float(coefficients @ scores)
+        primal = primal_value(problem, square, problem.y * (scores + b))
+        # Claims of a solver may be those of float32.
+        if primal < -CLAIMED / EPS * rounding:
+            break
+    return primal < -rounding
+
+
+def _scores_of(problem: MarginProblem, solution: Solution) -> Floats:
+    """Return the scores that the solver claims, or else compute them."""
+    assert solution.alpha is not None
+    if solution.scores is not None:
+        return solution.scores
+    return kernel_scores(problem, solution.alpha * problem.y)[0]
+
+
+def _rounding(problem: MarginProblem) -> float:
+    """Return what rounding may make of a score that is 0: Σα max K, times float64's."""
+    largest = problem.total * float(problem.kernel.diagonal(problem.X)[problem.index].max())
+    return (problem.X.shape[1] + 8) * EPS * largest

@@ -8,7 +8,9 @@ One α_i at a time goes to the minimum of ½‖w‖² + ½Σ D_i α_i² − Σ �
 
 and w moves along. A free bias is the multiplier b of yᵀα = 0: the term ½ρ(yᵀα)² of the augmented
 Lagrangian makes b move with every α, as the weight of one more feature of value √ρ would, and after
-every pass its center moves to where b is. A penalised bias is the multiplier of yᵀα = b.
+every pass its center moves to where b is. A penalised bias is the multiplier of yᵀα = b with ρ ≤ 1:
+at ρ = 1 it is yᵀα at all times, the weight of one more feature of value 1, and beyond passes would
+overshoot.
 
 Samples whose α is at a bound, and will stay there as far as the last pass can tell, are left out
 of the next ones; sweeps over the α between their bounds, which are few, come after each pass.
@@ -34,7 +36,7 @@ from .planes import Ledger, Plane, best_biases, of_some, squared, start_of
 
 # Consecutive rows that keep together when their order is shuffled.
 BLOCK = 8
-# ρ, relative to the mean ‖x‖².
+# ρ, relative to the mean ‖x‖²; of a penalised bias at most 1.
 PENALTY = 0.05
 # Sweeps over the free α after a pass, at most, and how far below the pass's their violation falls.
 SWEEPS, FALL = 20, 0.1
@@ -125,6 +127,14 @@ def _passes_left(before: float, now: float, tol: float) -> float:
     return float(np.log(now / tol)) / fall if fall > 0.0 else np.inf
 
 
+def _penalty(bias: str, squares: Floats) -> float:
+    """Return ρ: what b moves by when an α moves by 1."""
+    if bias == "none":
+        return 0.0
+    rho = PENALTY * float(squares.mean()) or 1.0
+    return min(rho, 1.0) if bias == "penalised" else rho
+
+
 class _Descent:
     """α, w and b on their way, and the samples that are still visited."""
 
@@ -138,7 +148,7 @@ class _Descent:
         self.problem, self.features, self.rng = problem, features, rng
         self.rows = features.rows
         self.squares = features.squared_lengths()
-        self.rho = (PENALTY * float(self.squares.mean()) or 1.0) if problem.bias != "none" else 0.0
+        self.rho = _penalty(problem.bias, self.squares)
         self.alpha, self.b = np.zeros(features.n_rows), 0.0
         self.w = np.zeros(features.n_columns)
         if start is not None:
@@ -147,6 +157,10 @@ class _Descent:
             if start.alpha is not None:
                 self.alpha = start.alpha
                 self.w = features.combine(self.alpha * problem.y)
+        # Whether b is yᵀα, and nothing else.
+        self.follows = problem.bias == "penalised" and self.rho == 1.0
+        if self.follows:
+            self.b = float(self.alpha @ problem.y)
         self.visited = self.open = np.arange(features.n_rows)
         # G beyond which a sample with α at 0, or at u, is left out.
         self.bounds = np.array([np.inf, -np.inf])
@@ -252,9 +266,11 @@ class _Descent:
         # The bias that suits w best is ahead of that which the α have led to.
         shift = min(max(0.0, low), high)
         scores += shift
-        self.b += shift
+        plane = Plane(self.w.copy(), self.b + shift)
+        if not self.follows:
+            self.b = plane.b
         self.wrong = self.problem.y * scores < 0.0
-        primal = ledger.enter(Plane(self.w.copy(), self.b), scores, self.alpha)
+        primal = ledger.enter(plane, scores, self.alpha)
         self._settle(scores, high - low, primal - ledger.dual)
         self.visited = self.open
         self.bounds = np.array([np.inf, -np.inf])
@@ -290,6 +306,8 @@ class _Descent:
             change[moved] = (target - self.alpha)[moved] * self.problem.y[moved]
             self.alpha[moved] = target[moved]
             self.w += self.features.combine(change)
+            if self.follows:
+                self.b = float(self.alpha @ self.problem.y)
 
     def newton_work(self) -> float:
         """Return about what Newton's method would take from here, in visited numbers.

@@ -32,8 +32,9 @@ from .planes import Ledger, Plane, dual_value, squared
 
 # How far towards the boundary a step goes, and the largest power of what the predictor achieved.
 NEARLY, POWER = 0.995, 3
-# Steps without a smaller gap before giving up: rounding allows no more.
-PATIENCE = 15
+# Steps without a smaller gap before giving up: rounding allows no more. A step that changes the
+# plane by more than this share of it is on its way, from a start far away.
+PATIENCE, ON_ITS_WAY = 15, 0.1
 # Times the slack: α/u, or 1 − α/u, that is as good as 0.
 NEGLIGIBLE = 0.1
 
@@ -75,7 +76,7 @@ class InteriorPoint:
             plane = iterate.plane
             ledger.enter(plane, iterate.scores, iterate.whole_alpha)
             errors = iterate.errors if ledger.plane is plane else errors
-            idle = idle + 1 if ledger.gap > 0.99 * before else 0
+            idle = idle + 1 if ledger.gap > 0.99 * before and not iterate.is_on_its_way else 0
             if n_iter and progress.iteration(
                 ledger.primal, errors, ledger.gap, ledger.snapshot,
                 primal=ledger.primal, dual=ledger.dual,
@@ -124,14 +125,18 @@ class _Iterate:
         n, d = features.n_rows, features.n_columns
         self.a, self.scores = np.zeros(d + 1), np.zeros(n)
         self.counts = counts
-        self.alpha = self._first_alpha()
+        costs = np.where(counts, 1.0 / ridge if self.upper is None else upper, 0.0)
+        self.alpha = self._first_alpha(costs)
         self.slack = np.ones(n)
+        if self.upper is None:
+            # α has no bound that goes with the cost: slacks that go against it make products alike.
+            logs = np.log(costs, where=counts, out=np.zeros(n))
+            self.slack = np.exp(np.where(counts, logs.mean(where=counts) - logs, 0.0))
         self.xi = None if self.upper is None else np.ones(n)
+        self.is_on_its_way = False
 
-    def _first_alpha(self) -> Floats:
+    def _first_alpha(self, costs: Floats) -> Floats:
         """Return α inside its box with yᵀα = 0; any number for samples that do not count."""
-        costs = 1.0 / self.ridge if self.upper is None else self.upper
-        costs = np.where(self.counts, costs, 0.0)
         totals = [float(costs[self.y == sign].sum()) for sign in (1.0, -1.0)]
         shares = [0.5 * min(totals) / max(total, np.finfo(float).tiny) for total in totals]
         return np.where(self.counts, costs * np.where(self.y > 0, *shares), 1.0)
@@ -185,6 +190,7 @@ class _Iterate:
         centre = (there / average) ** POWER * average
         change = self._change(system, weights, residual, centre, first)
         t = min(1.0, NEARLY * self._reach(change))
+        self.is_on_its_way = _length(t * change.a) > ON_ITS_WAY * _length(self.a)
         self.a = self.a + t * change.a
         self.scores += t * change.scores
         self.alpha += t * change.alpha
@@ -265,3 +271,7 @@ class _Iterate:
             ratios = np.where(self.counts, -changes / np.maximum(values, np.finfo(float).tiny), 0.0)
             fastest = max(fastest, float(ratios.max()))
         return 1.0 / fastest
+
+
+def _length(a: Floats) -> float:
+    return float(np.abs(a).max())

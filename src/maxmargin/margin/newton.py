@@ -55,14 +55,19 @@ ROUGH, BELOW = 0.01, 0.3
 DIRECT = 3e10
 # Points that a line search looks at, and the farthest of them.
 SEARCH, FARTHEST = 60, 1e12
+# Curvature that is added to every unknown's own, relative to it: rounding, divided by less, would
+# be steps without a limit.
+LIFT = float(np.finfo(float).eps)
 # Unknowns of a system that takes a tenth of a second.
 LARGE = 1500
 # Samples in a part of a pass over them.
 PART = 1 << 19
 # Rounds in which nothing improves before giving up: rounding allows no more.
 PATIENCE = 4
-# Steps without a smaller residual before δ shrinks all the same, down to where they end.
+# Steps without a smaller residual before δ shrinks all the same, down to where they end. A step
+# that moves scores by less than their rounding is the last of them.
 STALLED, NARROWEST = 30, 1e-6
+STILL = 4.0 * np.finfo(float).eps
 
 
 class End(Enum):
@@ -331,6 +336,8 @@ class _Steps:
                 continue
             moved = self._move(self._direction(gradient))
             strayed += moved
+            if moved <= STILL * max(1.0, float(np.abs(state.scores).max())):
+                stalled = STALLED + 1
             if fit.ended(self, self.slack + residual):
                 return End.LIMIT
             if strayed > 0.5 * self.reach:
@@ -425,7 +432,7 @@ class _Steps:
         H[-1, -1] = max(H[-1, -1], damping)
         if self.problem.bias == "none":
             H[-1], H[:, -1], H[-1, -1] = 0.0, 0.0, 1.0
-        return -Factored(H).solve(gradient)
+        return -Factored(H, LIFT).solve(gradient)
 
     @property
     def _per_cost(self) -> float:
@@ -439,16 +446,24 @@ class _Steps:
     def _by_gram(self, gradient: Floats, free: Integers, damping: float) -> Floats:
         """Solve in the q = S(X_F p_w + p_b) of the samples on the kink, fewer than features.
 
-        (K_FF + S⁻¹)q − p_b 1 = −X_F g_w and 1ᵀq + κp_b = −g_b give p_w = −g_w − X_Fᵀq, S being
-        the weights and κ the curvature of the bias.
+        (X_F M⁻¹X_Fᵀ + S⁻¹)q − p_b 1 = −X_F M⁻¹g_w and 1ᵀq + κp_b = −g_b give
+        p_w = −M⁻¹(g_w + X_Fᵀq), S being the weights, κ the curvature of the bias and M the
+        identity, lifted where rounding asks for it.
         """
         rows = self.features.restrict(free)
+        weights = self._weights(free)
         g_w, g_b = gradient[:-1], gradient[-1]
+        lift = LIFT * rows.squared_columns(weights)
+        root: Floats | float = 1.0
+        if lift.max(initial=0.0) > np.finfo(float).eps:
+            root = 1.0 / np.sqrt(1.0 + lift)
+            rows = rows.scaled(root)
+            g_w = g_w * root
         q: Floats = np.ones(free.size)
         one = q
         if free.size:
             K = rows.gram()
-            K[np.diag_indices(free.size)] += 1.0 / self._weights(free)
+            K[np.diag_indices(free.size)] += 1.0 / weights
             system = Factored(K)
             q, one = -system.solve(rows.scores(g_w)), system.solve(one)
         step = np.zeros(gradient.size)
@@ -457,7 +472,7 @@ class _Steps:
             kappa = max(kappa, damping if one.sum() + kappa < damping else 0.0)
             step[-1] = -(g_b + q.sum()) / (one.sum() + kappa)
             q = q + step[-1] * one
-        step[:-1] = -g_w - rows.combine(q)
+        step[:-1] = -(g_w + rows.combine(q)) * root
         return step
 
     def _by_conjugate_gradients(self, gradient: Floats, free: Integers, damping: float) -> Floats:
@@ -600,12 +615,13 @@ def step_work(features: Any, n_free: int) -> float:
 def line_search(slope: Callable[[float], float], first: float, farthest: float = FARTHEST) -> float:
     """Return the t last asked for: a convex function has descended, to half its slope or less.
 
-    ``first`` is the slope at 0, below 0. The interval where the slope changes sign is found by
-    growing t, and narrowed down by the secant rule with a guard; where that ends without a t that
-    will do, the answer is the last one that is known to descend, or 0.
+    ``first`` is the slope at 0; where rounding has left none that descends, the answer is 0. The
+    interval where the slope changes sign is found by growing t, and narrowed down by the secant
+    rule with a guard; where that ends without a t that will do, the answer is the last one that is
+    known to descend, or 0.
     """
     low, high, at_low, at_high, t = 0.0, np.inf, first, np.inf, 1.0
-    for _ in range(SEARCH):
+    for _ in range(SEARCH if first < 0.0 else 0):
         at = slope(t)
         if 0.5 * first <= at <= -1e-3 * first:
             return t
@@ -627,10 +643,10 @@ def line_search(slope: Callable[[float], float], first: float, farthest: float =
 class Factored:
     """A matrix H that is positive definite up to rounding, scaled to a diagonal of 1, factored."""
 
-    def __init__(self, H: Floats) -> None:
+    def __init__(self, H: Floats, lift: float = 0.0) -> None:
         self.scale = 1.0 / np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
         scaled = H * self.scale[:, np.newaxis] * self.scale
-        diagonal, lift = np.diag_indices(self.scale.size), 0.0
+        diagonal = np.diag_indices(self.scale.size)
         while lift <= 1.0:
             scaled[diagonal] = 1.0 + lift
             try:

@@ -11,6 +11,9 @@ from ..problem import LinearMarginProblem
 from ..samples import Floats, Integers
 from ..solution import Progress, Solution, Status
 
+# Breaks up to which all of them are sorted for the best bias; of more, this share first.
+SORTED, NEAR = 10_000, 0.02
+
 
 @dataclass(frozen=True)
 class Plane:
@@ -61,12 +64,13 @@ class Ledger:
     """The best plane and the best α so far, and the duality gap between them.
 
     P(w, b) ≥ D(α) for every plane and every feasible α, so each side may come from another time.
+    They begin with w = 0 and α = 0: nothing worse is ever the answer.
     """
 
     def __init__(self, problem: LinearMarginProblem, features: Any) -> None:
         self.problem, self.features = problem, features
         # Nothing that is handed out is to be worse than w = 0 and α = 0.
-        self.plane = nothing(problem, features.n_columns)
+        self.plane = Plane(np.zeros(features.n_columns), bias_without_plane(problem))
         scores = np.full(len(problem.y), self.plane.b)
         self.primal, self.dual = primal_value(problem, self.plane, scores), 0.0
         self.alpha: Floats = np.zeros(len(problem.y))
@@ -74,8 +78,6 @@ class Ledger:
     @property
     def gap(self) -> float:
         """(P − D)/P of the best."""
-        if not np.isfinite(self.primal):
-            return np.inf
         return (self.primal - self.dual) / max(self.primal, np.finfo(float).tiny)
 
     def enter(self, plane: Plane, scores: Floats, alpha: Floats) -> float:
@@ -100,7 +102,9 @@ class Ledger:
         )  # fmt: skip
 
     def solution(self, status: Status, n_iter: int, progress: Progress) -> Solution:
-        """Return the best as the answer."""
+        """Return the best as the answer, its bias in the middle of all that are as good."""
+        self._centre_bias()
+        progress.measured(self.primal, self.dual)
         return Solution(
             w=self.plane.w[np.newaxis],
             b=np.array([self.plane.b]),
@@ -111,14 +115,18 @@ class Ledger:
             trace=progress.trace(),
         )
 
-
-def nothing(problem: LinearMarginProblem, n_features: int) -> Plane:
-    """Return w = 0 with the bias that suits it best."""
-    if problem.bias == "none":
-        return Plane.zero(n_features)
-    return Plane(
-        np.zeros(n_features), float(np.mean(best_biases(problem, np.zeros(len(problem.y)))))
-    )
+    def _centre_bias(self) -> None:
+        """Move a free bias of the hinge to the middle of the interval of the best for w."""
+        problem, plane = self.problem, self.plane
+        if problem.bias != "free" or squared(problem) is not None:
+            return
+        scores = self.features.scores(plane.w, plane.b)
+        shift = 0.5 * sum(best_biases(problem, scores))
+        scores += shift
+        centred = Plane(plane.w, plane.b + shift)
+        primal = primal_value(problem, centred, scores)
+        if primal <= (1.0 + 4.0 * np.finfo(float).eps) * self.primal:
+            self.plane, self.primal = centred, min(primal, self.primal)
 
 
 def primal_value(problem: LinearMarginProblem, plane: Plane, scores: Floats) -> float:
@@ -133,6 +141,24 @@ def primal_value(problem: LinearMarginProblem, plane: Plane, scores: Floats) -> 
         z *= z
         return value + 0.5 * _weighted_sum(1.0 / problem.ridge, z)
     return value + _weighted_sum(problem.upper, z)
+
+
+def bias_without_plane(problem: LinearMarginProblem) -> float:
+    """Return the best b where w = 0: of every score the same, −1 ≤ b ≤ 1.
+
+    Slopes are those of Σ c₊ h(1 − b) + c₋ h(1 + b) [+ ½b²], c± the costs of the classes; of a hinge
+    whose classes cost the same every b is as good, and 0 is taken.
+    """
+    if problem.bias == "none":
+        return 0.0
+    costs = squared(problem)
+    costs = np.broadcast_to(problem.upper if costs is None else costs, problem.y.shape)
+    positive, negative = (float(np.sum(costs, where=problem.y == sign)) for sign in (1.0, -1.0))
+    kappa = float(problem.bias == "penalised")
+    if squared(problem) is not None:
+        return (positive - negative) / (positive + negative + kappa)
+    excess = positive - negative
+    return min(max(excess, -1.0), 1.0) if kappa else float(np.sign(excess))
 
 
 def _weighted_sum(weights: Floats, values: Floats) -> float:
@@ -188,21 +214,41 @@ def best_biases(
     u_i at every t = y_i − s_i, for the squared hinge by the curvature of the samples with z_i > 0.
     """
     breaks = problem.y - scores
-    order = np.argsort(breaks)
-    t, y = breaks[order], problem.y[order]
     kappa = float(problem.bias == "penalised")
     if np.isinf(problem.upper).all():
-        return (_root_of_parabolas(t, y, of_some(1.0 / problem.ridge, order), kappa, b),) * 2
-    costs = np.broadcast_to(of_some(problem.upper, order), t.shape)
-    slopes = np.cumsum(costs) - float(costs[y > 0].sum())  # just after every break, without κ
-    rounding, last = 1e-12 * float(costs.sum()), t.size - 1
-    low = min(int(np.searchsorted(slopes + kappa * (b + t), -rounding)), last)
-    if kappa:
-        before = slopes[low] - costs[low]
-        root = float(t[low]) if before + b + t[low] <= 0.0 else -float(before) - b
-        return root, root
-    high = min(int(np.searchsorted(slopes, rounding, side="right")), last)
-    return float(t[low]), float(t[high])
+        order = np.argsort(breaks)
+        costs = of_some(1.0 / problem.ridge, order)
+        return (_root_of_parabolas(breaks[order], problem.y[order], costs, kappa, b),) * 2
+    costs = np.broadcast_to(problem.upper, breaks.shape)
+    before = -float(np.sum(costs, where=problem.y > 0))  # the slope left of all breaks, without κ
+    rounding = 1e-12 * float(costs.sum())
+    if not kappa:
+        return _flat_part(breaks, costs, before, rounding)
+    order = np.argsort(breaks)
+    t, slopes = breaks[order], before + np.cumsum(costs[order])
+    low = min(int(np.searchsorted(slopes + b + t, -rounding)), t.size - 1)
+    before = float(slopes[low] - costs[order[low]])
+    root = float(t[low]) if before + b + t[low] <= 0.0 else -before - b
+    return root, root
+
+
+def _flat_part(t: Floats, costs: Floats, before: float, rounding: float) -> tuple[float, float]:
+    """Return the least and the largest t at which before + Σ_{t_i ≤ t} c_i changes sign.
+
+    Of many breaks those near 0 are sorted only, where the sign changes between them.
+    """
+    if t.size > SORTED:
+        size = np.abs(t)
+        reach = float(np.quantile(size[:: t.size // SORTED], NEAR))
+        inside = size <= reach
+        first = before + float(np.sum(costs, where=t < -reach))
+        if first < -rounding and first + float(np.sum(costs, where=inside)) > rounding:
+            t, costs, before = t[inside], costs[inside], first
+    order = np.argsort(t)
+    t, slopes = t[order], before + np.cumsum(costs[order])
+    low = int(np.searchsorted(slopes, -rounding))
+    high = int(np.searchsorted(slopes, rounding, side="right"))
+    return float(t[min(low, t.size - 1)]), float(t[min(high, t.size - 1)])
 
 
 def _root_of_parabolas(t: Floats, y: Floats, costs: Floats, kappa: float, b: float) -> float:

@@ -14,10 +14,7 @@ from ..samples import Floats
 from ..schedules import Constant
 from ..solution import Progress, Solution
 from .batch import Correction, run_batch
-from .online import RELAXATION, OnlineRule, run_passes
-
-# Batch steps without progress that count as going round in circles.
-CIRCLE = 50
+from .online import RELAXATION, OnlineRule, rounding_of, run_passes
 
 
 @dataclass(frozen=True)
@@ -58,9 +55,9 @@ class BatchRelaxation:
     """Sum the steps of all violators: a ← a + β Σ v (m − z·a)/‖z‖² z.
 
     The sum of many steps may overshoot, go round in circles, and on data that no plane separates
-    even grow without bound. Once the criterion has grown beyond its value at a = 0, or has not
-    been lower for `CIRCLE` steps, steps go β times as far as the least criterion along them
-    instead, which never ascends.
+    even grow without bound. Once the criterion has not fallen, steps go no farther than β times to
+    the least criterion along them, which never ascends. A row has its margin only where rounding
+    cannot have made it.
     """
 
     relaxation: float
@@ -72,20 +69,20 @@ class BatchRelaxation:
         Z, m = problem.Z, problem.margins
         lengths = Z.squared_norms()
         gain = problem.row_weights / np.where(lengths > 0, lengths, 1.0)
-        highest = (1.0 + 1e-9) * 0.5 * float(gain @ m**2)
-        lowest, since, runaway = np.inf, 0, False
+        lowest, overshoots = np.inf, False
 
         def correct(margins: Floats, t: int) -> Correction:
-            nonlocal lowest, since, runaway
-            short = margins <= (1.0 - self.tol) * m
+            nonlocal lowest, overshoots
+            short = margins <= np.maximum((1.0 - self.tol) * m, rounding_of(Z, a))
             # On a line every sample short of m counts, or those left alone would bar the way.
-            pulls = margins < m if runaway else short
-            u = gain * np.where(pulls, m - margins, 0.0)
+            pulls = margins < m if overshoots else short
+            u = gain * np.where(pulls, np.maximum(m - margins, 0.0), 0.0)
             objective = 0.5 * float(u @ (m - margins))
-            since = 0 if objective < (1.0 - 1e-9) * lowest else since + 1
+            overshoots |= objective >= lowest
             lowest = min(lowest, objective)
-            runaway |= objective > highest or since > CIRCLE
-            factor = _line_minimum(m - margins, Z.dot(Z.adjoint(u)), gain) if runaway else 1.0
+            factor = 1.0
+            if overshoots:
+                factor = min(1.0, _line_minimum(m - margins, Z.dot(Z.adjoint(u)), gain))
             return Correction(self.relaxation * factor * u, objective, not short.any())
 
         return run_batch(problem, a, correct, max_iter=self.max_iter, progress=progress)

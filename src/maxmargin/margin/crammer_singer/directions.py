@@ -9,7 +9,7 @@ import numpy as np
 
 from ...samples import Floats, Integers
 from ...threads import in_parallel
-from ..newton import Factored
+from ..newton import LIFT, Factored
 from .machine import TINY
 from .rows import Rows
 
@@ -50,6 +50,7 @@ class Way:
             least = 1e-10 * float(self.bend.sum(axis=0).max(initial=0.0))
             far = float(np.abs(gradient[:, -1]).max()) / DARING
             self.ridge[:, -1] = max(far, least, TINY)
+        self.ridge[:, : self.rows.n_columns] += LIFT * self.rows.squares(self.bend)
         return self._conjugate_gradients(-gradient, self._preconditioner())
 
     def _preconditioner(self) -> Callable[[Floats], Floats]:

@@ -160,6 +160,17 @@ class Machine:
         square = self.square(self.rows.combine(alpha), alpha.sum(axis=0))
         return float(alpha[self.own].sum()) - 0.5 * square
 
+    def replace_if_useless(self) -> None:
+        """Take α = 0 in place of one with D < 0, and w = b = 0 for a P above that of nothing."""
+        if not self.feasible_dual() >= 0.0:
+            self.p[:] = 0.0
+            self.p[self.own] = 1.0
+        values = self.scale * self.values() + 1.0
+        values[self.own] -= 1.0
+        loss = float(self.cost @ (values.max(axis=1) - values[self.own]))
+        if not 0.5 * self.scale**2 * self.square(self.w, self.b) + loss <= self.cost.sum():
+            self.w, self.b, self.scale = np.zeros_like(self.w), np.zeros_like(self.b), 1.0
+
     def bounds(self, primal: float, dual: float) -> tuple[float, float]:
         """Return P and D as far as they are those of the whole problem.
 

@@ -60,8 +60,9 @@ class CrammerSinger:
             plane = _from_samples(problem, run, rng) if start is None else None
             machine = Machine(problem, start)
             _fit(machine, plane, run, rng)
-        if run.status is not Status.CONVERGED:
-            _shorten(machine)
+            if run.status is not Status.CONVERGED:
+                _shorten(machine)
+                machine.replace_if_useless()
         return machine.solution(run.status or Status.PATIENCE, progress)
 
 
