@@ -4,7 +4,7 @@ python examples/pipelines.py
 """
 
 import numpy as np
-import pandas as pd
+import polars as pl
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import BaggingClassifier
@@ -16,12 +16,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from maxmargin import LMS, SVC, ColumnEncoder, LinearSVC  # instead of sklearn.svm ...
 
 rng = np.random.default_rng(0)
-table = pd.DataFrame({
+table = pl.DataFrame({
     "mass": rng.normal(150, 30, 300),
     "width": rng.normal(7, 1, 300),
     "colour": rng.choice(["green", "red", "yellow"], 300),
 })  # fmt: skip
-score = 0.03 * (table["mass"] - 150) + (table["colour"] == "red") - 0.3
+score = 0.03 * (table["mass"].to_numpy() - 150) + (table["colour"] == "red").to_numpy() - 0.3
 ripe = np.where(score + rng.normal(0, 0.3, 300) > 0, "ripe", "not yet")
 
 # Columns of numbers and of words, with scikit-learn's transformer or with ours.

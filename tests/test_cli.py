@@ -220,7 +220,7 @@ def test_demo(tmp_path):
     )
     assert text.count(" against ") >= 10
     assert "apple against lemon" in text
-    assert "not separable: the convex hulls of the classes share a point" in text
+    assert "not linearly separable: the convex hulls of the classes share a point" in text
     assert "separable: a plane has margin" in text
 
 
@@ -229,6 +229,11 @@ def test_demo_as_json_of_one_pair(here):
     rows = records(good(done))
     assert {tuple(row["pair"]) for row in rows} == {("apple", "lemon")}
     assert len({row["algorithm"] for row in rows}) == len(rows) >= 16
+    # No plane has its nearest sample farther than the widest of all.
+    widest = float(re.search(r"none has more than (\S+)", rows[0]["separability"])[1])
+    planes = [row for row in rows if row["kernel"] in (None, "Linear()")]
+    assert len(planes) >= 12
+    assert max(row["margin"] for row in planes) <= widest * (1 + 1e-6)
     assert all(row["separability"].startswith("separable") for row in rows)
     assert all(row["seconds"] > 0 for row in rows)
     named = re.findall(r"^picture: (.+)$", done.err, re.M)
@@ -1340,11 +1345,11 @@ def test_conversions_that_cannot_be(models):
 @pytest.mark.parametrize(
     ("absent", "remedy", "args"),
     [
-        ("polars", 'pip install "maxmargin[polars]"', ["fit", "fruit.csv", "--target", "fruit"]),
+        ("polars", 'pip install "polars>=1.34"', ["fit", "fruit.csv", "--target", "fruit"]),
         ("skl2onnx", 'pip install "maxmargin[onnx]"', ["convert", "fruit.mm", "--to", "onnx"]),
     ],
 )
-def test_extras_that_are_not_installed(models, absent, remedy, args):
+def test_libraries_that_are_not_installed(models, absent, remedy, args):
     (models / "without").mkdir()
     hide = f"import sys; sys.modules[{absent!r}] = None\n"
     (models / "without" / "sitecustomize.py").write_text(hide)
@@ -1442,7 +1447,7 @@ def test_progress_on_a_terminal(models):
     import pty
 
     for args, shown in (
-        (["fit", "fruit.csv", "--target", "fruit", "--cv", "3"], ["cross-validating", "step "]),
+        (["fit", "fruit.csv", "--target", "fruit", "--cv", "3"], ["cross-validating", "round "]),
         (["predict", "fruit.mm", "fruit.csv", "--out", "l.csv"], ["predicting", "150 rows"]),
     ):
         master, slave = pty.openpty()

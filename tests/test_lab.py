@@ -19,8 +19,18 @@ from bokeh.events import RangesUpdate
 
 from maxmargin.lab.algorithms import ALGORITHMS, Choice
 from maxmargin.lab.drawing import lattice, picture_of, weight_space, window_of
-from maxmargin.lab.fitting import Outcome, Request, Worker, answered, evaluated, recorded, state
+from maxmargin.lab.fitting import (
+    Outcome,
+    Request,
+    Worker,
+    answered,
+    evaluated,
+    recorded,
+    state,
+    weights,
+)
 from maxmargin.lab.page import Lab
+from maxmargin.lab.panel import proof_of
 from maxmargin.lab.points import (
     MOST_BYTES,
     MOST_POINTS,
@@ -54,7 +64,7 @@ def fitted(key, points, **values):
     found = answered(request, never)
     assert found.failure is None, found.failure
     frames, complete = recorded(request, never)
-    return Outcome(request, found.model, frames=frames, recorded=True, complete=complete)
+    return replace(found, frames=frames, recorded=True, complete=complete)
 
 
 def packed(record):
@@ -519,13 +529,86 @@ def test_no_plane_is_drawn_where_w_is_zero(lab):
     assert "w = 0" not in lab.panels[0].proof.text
 
 
+@pytest.mark.parametrize("key", ["linear-svc", "kernel-perceptron", "perceptron"])
+def test_no_region_is_painted_where_w_is_zero(lab, key):
+    """Two points at one place: every plane through weights of 0 gives one class to all."""
+    points = checked([[1.0, 1.0], [1.0, 1.0]], [0, 1])
+    outcome = (
+        arrived(lab, key, points, max_iter=2) if key != "linear-svc" else arrived(lab, key, points)
+    )
+    panel = lab.panels[0]
+    if key == "linear-svc":
+        assert np.abs(outcome.model.coef_).max() < 1e-12
+        assert "class='good'" not in panel.proof.text
+        assert panel.picture.regions is None
+        assert "w = 0: no plane" in panel.scene.figure.title.text
+    for k, frame in enumerate(outcome.frames):
+        lab._go(k)
+        if not weights(frame, points.X).any():
+            assert panel.picture.regions is None
+            assert panel.picture.planes == []
+
+
+def test_a_step_is_said_to_be_one(lab):
+    outcome = arrived(lab, "svc", SAMPLES["six points"]())
+    panel = lab.panels[0]
+    assert "shown" not in panel.proof.text
+    end = panel.proof.text
+    lab._go(0)
+    frame = outcome.frames[0]
+    assert panel.proof.text.startswith("<p class='step'>shown: step 1 of")
+    assert f"primal {frame.primal:.6g}" in panel.proof.text.split("below: the end")[0]
+    assert panel.proof.text.endswith(end)
+    lab._go(len(outcome.frames))
+    assert panel.proof.text == end
+
+
+def test_a_kernel_may_separate_what_no_plane_does():
+    points = SAMPLES["XOR"]()
+    outcome = fitted("svc", points, kernel="rbf")
+    proof = proof_of(replace(outcome, verdict=mm.separability(points.X, points.labels)))
+    assert "No plane separates these points; the curve of this kernel does" in proof
+    assert "not linearly separable" in proof
+    assert "not separable" not in proof
+
+
+def test_warnings_are_on_the_page(lab):
+    outcome = arrived(lab, "lms", SAMPLES["moons"](), learning_rate=0.0)
+    assert any("smaller rate" in text for text in outcome.warnings)
+    assert "warning: LMS" in lab.panels[0].proof.text
+    # A second time, too: they are not told once only.
+    again = fitted("lms", SAMPLES["moons"](), learning_rate=0.0)
+    assert again.warnings == outcome.warnings
+    assert arrived(lab, "svc", SAMPLES["six points"]()).warnings == ()
+
+
+def test_slack_that_is_rounding_is_0(lab):
+    rng = np.random.default_rng(0)
+    points = checked(rng.normal(size=(30, 2)) + np.repeat([[0.0, 0.0], [6.0, 0.3]], 15, axis=0),
+                     [0] * 15 + [1] * 15)  # fmt: skip
+    arrived(lab, "svc", points, C=5.0)
+    slack = np.array(lab.table.rows.data["slack"])
+    assert (slack == 0.0).sum() >= 28
+    assert not ((slack > 0) & (slack < 1e-9)).any()
+
+
+def test_the_way_of_w_ends_at_the_answer(lab):
+    outcome = arrived(lab, "pocket", SAMPLES["moons"]())
+    np.testing.assert_array_equal(
+        [lab.beside.tip.data["x"][0], lab.beside.tip.data["y"][0]], outcome.model.coef_[0]
+    )
+    assert lab.beside.errors.title.text == "mistakes met, not errors of one plane"
+    arrived(lab, "svc", SAMPLES["six points"]())
+    assert lab.beside.errors.title.text == "errors"
+
+
 def test_curves_of_several_tasks_are_not_joined(lab):
     outcome = arrived(lab, "svc", SAMPLES["four blobs"]())
     tasks = [frame.task for frame in outcome.frames]
     x = np.array(lab.beside.curves["dual"].data["x"])
     assert np.isnan(x).sum() == len(set(tasks)) - 1 == 5
     lab._go(0)
-    assert "A against B, pass 1" in lab.panels[0].scene.figure.title.text
+    assert "A against B, round 1" in lab.panels[0].scene.figure.title.text
 
 
 def test_steps_that_were_not_all_kept_say_so(lab):

@@ -1,6 +1,7 @@
 """The package as a whole: what importing costs, what is public, the command line."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -23,6 +24,40 @@ def test_every_public_name_is_there_and_listed():
         assert getattr(mm, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'Perceptrom'"):
         _ = mm.Perceptrom
+
+
+def test_modules_come_when_they_are_used():
+    code = "import maxmargin, sys; print('matplotlib' in sys.modules, maxmargin.report.render)"
+    assert run(code).startswith("False <function render")
+
+
+def test_only_separating_rules_say_whether_they_separate():
+    from maxmargin.estimators.registry import MACHINES, SEPARATING
+
+    X, y = mm.datasets.load_six_points(return_X_y=True)
+    for make in SEPARATING.values():
+        assert isinstance(make().fit(X, y).separates_, bool | np.bool_)
+    for make in MACHINES.values():
+        assert not hasattr(make().fit(X, y), "separates_")
+
+
+def test_the_base_install_reads_tables():
+    import tomllib
+    from pathlib import Path
+
+    text = (Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    assert any(name.startswith("polars") for name in project["dependencies"])
+    known = {re.split(r"[><=\[]", name)[0] for name in project["dependencies"]}
+    extras = set(project["optional-dependencies"])
+    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    assert 'pip install "maxmargin[' not in readme  # it is not published
+    assert set(re.findall(r'"\.\[(\w+)\]"', readme)) <= extras
+    # Examples need nothing else.
+    standard = sys.stdlib_module_names | known | {"sklearn", "maxmargin"}
+    for example in (Path(__file__).parent.parent / "examples").glob("*.py"):
+        used = re.findall(r"^(?:import|from) (\w+)", example.read_text(encoding="utf-8"), re.M)
+        assert set(used) <= standard, example.name
 
 
 def test_import_loads_neither_compiler_nor_scikit_learn():

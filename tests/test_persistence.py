@@ -770,6 +770,10 @@ WRONG: dict[str, tuple[str, Any, str]] = {
     "few certificates": ("SVC", put("fitted", "certificates_")([]), "0 certificates"),
     "status": ("SVC", put("fitted", "statuses_", 0)({"$": "Status", "value": "x"}), "'x'"),
     "trace": ("SVC", put("fitted", "traces_", 0)(1), "a trace is none"),
+    "unit": ("SVC", put("fitted", "traces_", 0, "fields", "unit")("lap"), "Trace holds"),
+    "coverage": (
+        "SVC", put("fitted", "certificates_", 0, "fields", "coverage")([1, 2]), "MarginCertificate",
+    ),
     "lost tensor": ("SVC", put("fitted", "intercept_")({"$": "array", "tensor": "t99"}), "t99"),
     "tensor twice": (
         "SVC", put("fitted", "intercept_")({"$": "array", "tensor": "t0"}), "missing, or used",
@@ -852,6 +856,23 @@ def test_sparse_rows_are_checked(part: str, change: Any, says: str, tmp_path: Pa
     rewrite(path, spoil)
     with pytest.raises(ModelFileError, match=says):
         load(path)
+
+
+def test_traces_of_files_before_say_less(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    model = fitted()
+    save(model, path)
+    assert_same(load(path).trace_, model.trace_)
+
+    def as_before(metadata: Any, model: Any, tensors: Any) -> None:
+        for trace in model["fitted"]["traces_"]:
+            del tensors[trace["fields"].pop("exact")["tensor"]]
+            del trace["fields"]["unit"]
+
+    rewrite(path, as_before)
+    trace = load(path).trace_
+    assert not trace.exact.any()
+    assert trace.unit == "step"
 
 
 def with_words() -> Any:

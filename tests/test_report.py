@@ -2,6 +2,8 @@
 
 import base64
 import re
+import warnings
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -15,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import maxmargin as mm
 from maxmargin import report
 from maxmargin.estimators.registry import MODELS
-from maxmargin.summary import as_drawn, summarize
+from maxmargin.summary import as_drawn, smallest_distance, summarize
 
 EVIL = "<script>alert(1)</script>"
 NAMES = ["a&b", "<i>c</i>", "\"quoted\" 'too'"]
@@ -118,7 +120,9 @@ def test_the_page_has_the_proof_the_confusion_and_the_facts(evil):
     wrong = int((predicted != y).sum())
     assert f"{wrong} of 40 rows on the wrong side" in page.text
     assert ["support vectors", str(found.n_support)] in page.cells
-    assert ["margin", f"{found.margin:.6g}"] in page.cells
+    words = f"{found.margin:.6g} (1/‖w‖, half the width of the band)"
+    assert ["margin", words] in page.cells
+    assert ["ended", found.ended] in page.cells
     assert ["training error", "10.00 %"] in page.cells
     assert ["test error", "20.00 % of 10 rows"] in page.cells
     assert ["date", "2030-01-02"] in page.cells
@@ -271,3 +275,92 @@ def test_rows_may_be_lists():
     model = make_pipeline(StandardScaler(), mm.SVC(kernel="linear", C=10)).fit(X, y)
     page = report.render(model, X.tolist(), y.tolist())
     assert page.count("<img") == 4
+
+
+def captions(model, X, y):
+    return re.findall(r"<figcaption>(.*?)</figcaption>", report.render(model, X, y))
+
+
+def test_captions_promise_what_is_drawn():
+    X, y = mm.datasets.load_fruit(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    many = captions(mm.SVC().fit(X, y), X, y)
+    assert not any("band" in caption for caption in many)  # there is none of many classes
+    assert "1 of 10 tasks" in many[2]
+    assert "slack" not in many[1]
+    two = captions(mm.SVC().fit(X[y < 2], y[y < 2]), X[y < 2], y[y < 2])
+    assert "the band |g| ≤ 1" in two[0]
+    assert "slack below 1" in two[1]
+    rule = captions(mm.Perceptron().fit(X[y < 2], y[y < 2]), X[y < 2], y[y < 2])
+    assert not any("band" in caption or "support" in caption for caption in rule)
+    assert "mistakes met" in rule[2]
+    xor = mm.datasets.load_xor(return_X_y=True)
+    none = captions(mm.SVC(kernel="linear").fit(*xor), *xor)
+    assert none[0].startswith("No plane")
+
+
+def test_one_count_has_one_unit():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = np.where(X[:, 0] + rng.normal(size=400) > 0, 1, -1)
+    model = mm.SVC(C=10).fit(X, y)
+    ended = summarize(model).ended
+    steps, rounds = model.n_iter_[0], len(model.trace_)
+    assert ended == f"converged after {steps:,} steps in {rounds} rounds"
+    assert ["ended", ended] in Page(report.render(model, X, y)).cells
+    title = mm.plots.convergence(model).ax_.get_title().replace("\n", " ")
+    assert f"after {rounds} rounds ({steps:,} steps)" in title
+
+
+def test_a_sampled_certificate_is_called_no_proof():
+    X, y = mm.datasets.load_six_points(return_X_y=True)
+    found = summarize(mm.SVC(kernel="linear").fit(X, y))
+    assert found.is_proved
+    sampled = replace(found, coverage="sampled")
+    assert not sampled.is_proved
+    assert "a sample of the rows only" in sampled.verdict
+    assert "proves" not in sampled.verdict
+    for coverage in ("complete", "bounded"):
+        assert replace(found, coverage=coverage).is_proved
+
+
+def test_one_sampled_task_of_many_is_told():
+    X, y = mm.datasets.load_fruit(return_X_y=True)
+    model = mm.SVC().fit(StandardScaler().fit_transform(X), y)
+    assert summarize(model).coverage == "complete"
+    best = min(range(10), key=lambda k: model.certificates_[k].violation)
+    model.certificates_[best] = replace(model.certificates_[best], coverage="sampled")
+    found = summarize(model)
+    assert (found.coverage, found.is_proved) == ("sampled", False)
+
+
+def test_margin_of_many_tasks_is_the_smallest():
+    X, y = mm.datasets.load_fruit(return_X_y=True)
+    X = StandardScaler().fit_transform(X)[y < 3]
+    y = y[y < 3]
+    rule = mm.Pseudoinverse(multi_class="ovo").fit(X, y)
+    distances = [certificate.geometric_margin for certificate in rule.certificates_]
+    assert summarize(rule).margin == min(distances)
+    assert "smallest distance" in summarize(rule).margin_in_words
+
+
+@pytest.mark.parametrize("make", [
+    lambda: mm.SVC(kernel="linear", C=10), lambda: mm.SVC(), lambda: mm.LinearSVC(),
+    lambda: mm.LinearSVC(multi_class="crammer_singer"), lambda: mm.NuSVC(nu=0.2),
+    lambda: mm.LinearSVC(multi_class="ovo"), lambda: mm.Perceptron(),
+])  # fmt: skip
+def test_the_smallest_distance_is_that_of_a_sample(make):
+    X, y = mm.datasets.load_fruit(return_X_y=True)
+    X = StandardScaler().fit_transform(X)[y < 3]
+    y = y[y < 3]
+    for some in (y < 2, y < 3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = make().fit(X[some], y[some])
+        found = smallest_distance(model, X[some], y[some])
+        assert np.isfinite(found)
+        if some.sum() < len(y) and hasattr(model, "coef_"):
+            plane = model.hyperplane_
+            signs = np.where(y[some] == model.classes_[1], 1.0, -1.0)
+            distances = signs * (X[some] @ plane.w + plane.b) / np.linalg.norm(plane.w)
+            assert found == pytest.approx(distances.min())

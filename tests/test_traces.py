@@ -350,6 +350,50 @@ def test_separating_rules_know_neither(algorithm):
     assert np.isnan([[step.primal, step.dual] for step in recorder.steps]).all()
 
 
+UNITS = {
+    "perceptron": ("pass", lambda: mm.Perceptron(max_iter=5)),
+    "batch": ("step", lambda: mm.Perceptron(update="batch", max_iter=5)),
+    "pocket": ("pass", lambda: mm.Pocket(max_iter=5)),
+    "relaxation": ("pass", lambda: mm.Relaxation(max_iter=5)),
+    "lms": ("pass", lambda: mm.LMS(learning_rate=0.01, max_iter=5)),
+    "kernel perceptron": ("pass", lambda: mm.KernelPerceptron(kernel="rbf", max_iter=5)),
+    "pseudoinverse": ("step", lambda: mm.Pseudoinverse()),
+    "ho-kashyap": ("step", lambda: mm.HoKashyap(max_iter=5)),
+    "svc": ("round", lambda: mm.SVC()),
+    "smo": ("round", lambda: mm.SVC(solver="smo", kernel="linear")),
+    "active-set": ("step", lambda: mm.SVC(solver="active-set")),
+    "nu": ("round", lambda: mm.NuSVC(nu=0.4)),
+    "newton": ("step", lambda: mm.LinearSVC(solver="newton", loss="hinge")),
+    "interior-point": ("step", lambda: mm.LinearSVC(solver="interior-point", loss="hinge")),
+    "descent": ("pass", lambda: mm.LinearSVC(solver="coordinate-descent", tol=0.1)),
+}
+# Those that count the errors of the planes that they hand out, at least in the end.
+COUNTING = ("pseudoinverse", "ho-kashyap", "svc", "smo", "nu", "newton", "interior-point")
+
+
+@quiet
+@pytest.mark.parametrize("name", UNITS)
+def test_exact_errors_are_those_of_the_step(name):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=900) > 0, 1, -1)
+    unit, make = UNITS[name]
+    recorder = Recorder()
+    model = make().set_params(callback=recorder).fit(X, y)
+    trace = model.trace_
+    assert trace.unit == unit
+    np.testing.assert_array_equal(trace.exact, [step.exact for step in recorder.steps])
+    assert trace.exact[-1] == (name in COUNTING)
+    for step in recorder.steps:
+        found = step.snapshot()
+        if len(found.w):
+            g = X @ found.w[0] + found.b[0]
+        else:
+            g = model.kernel_(X, X[step.rows]) @ (found.alpha * step.labels) + found.b[0]
+        if step.exact:
+            assert step.errors == (y * g <= 0).sum()
+
+
 # The records -------------------------------------------------------------------------------------
 
 
@@ -385,6 +429,7 @@ def test_a_trace_without_them_has_none():
     again = pickle.loads(pickle.dumps(Trace(*columns, np.arange(3.0), np.zeros(3))))
     np.testing.assert_array_equal(again.primal, [0.0, 1.0, 2.0])
     assert len(replace(trace, dual=np.zeros(3))) == 3
+    assert (trace.exact.tolist(), trace.unit) == ([False] * 3, "step")
 
 
 def test_a_step_without_them_has_none():

@@ -37,7 +37,7 @@ _HOME = {
     "save": "persistence",
     "separability": "gordan",
 }
-_MODULES = ("datasets", "diagnostics", "files", "kernels", "persistence", "plots", "qp")
+_MODULES = ("datasets", "diagnostics", "files", "kernels", "persistence", "plots", "qp", "report")
 
 __all__ = [*_HOME, *_MODULES, "__version__"]
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from . import persistence as persistence
     from . import plots as plots
     from . import qp as qp
+    from . import report as report
     from .blocks import RowBlocks as RowBlocks
     from .certificate import Certificate as Certificate
     from .certificate import NotSeparableError as NotSeparableError

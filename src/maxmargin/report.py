@@ -93,8 +93,8 @@ def _facts(found: Summary) -> list[tuple[str, str]]:
         ("features", str(len(found.features))),
         ("kernel", found.kernel),
         ("support vectors", None if found.n_support is None else str(found.n_support)),
-        ("margin", None if found.margin is None else f"{found.margin:.6g}"),
-        ("ended", None if found.status is None else f"{found.status}, {found.n_iter} iterations"),
+        ("margin", found.margin_in_words),
+        ("ended", found.ended),
     ]
     return [(name, value) for name, value in facts if value is not None]
 
@@ -119,24 +119,58 @@ def _figures(model: Any, X: Any, y: Any) -> Iterator[Figure]:
     """Yield the figures that can be drawn of this model on these rows."""
     drawn = as_drawn(model, X)
     clf, rows, names = drawn.model, drawn.X, list(drawn.labels[:MANY])
-    wanted: list[tuple[str, str, Callable[[], Any]]] = [
-        ("The boundary", "Regions, the plane or surface g = 0, the band |g| ≤ 1, support vectors.",
+    wanted: list[tuple[str, Callable[[Any], str], Callable[[], Any]]] = [
+        ("The boundary", _about_boundary,
          lambda: plots.boundary(clf, rows, y, feature_names=names)),
-        ("Margins", "How far the rows are on their side: y·g, errors below 0, slack below 1.",
-         lambda: plots.margins(clf, rows, y)),
-        ("Convergence", "What the algorithm had reached after each step.",
-         lambda: plots.convergence(machine_of(model))),
-        ("Support vectors", "α against y·g: the conditions of optimality, row by row.",
-         lambda: plots.support(clf, rows, y, task=0)),
+        ("Margins", _about_margins, lambda: plots.margins(clf, rows, y)),
+        ("Convergence", _about_convergence, lambda: plots.convergence(machine_of(model))),
+        ("Support vectors", _about_support, lambda: plots.support(clf, rows, y, task=0)),
     ]  # fmt: skip
     if not isinstance(machine_of(model), MACHINES):
         wanted.pop()  # the others have no α to show
-    for title, caption, draw in wanted:
+    for title, describe, draw in wanted:
         try:
-            yield Figure(title, caption, _drawn(draw()))
+            display = draw()
+            yield Figure(title, describe(display), _drawn(display))
         # What this model, or these rows, do not have.
         except (ValueError, TypeError, AttributeError) as error:
             yield Figure(title, f"Not drawn: {error}", None)
+
+
+def _about_boundary(display: plots.BoundaryDisplay) -> str:
+    """Return what is drawn, and nothing else."""
+    seen = ["no plane, for w = 0" if display.is_flat else "regions of the classes"]
+    if any(pieces for _, pieces in display.boundaries):
+        seen.append("the plane or surface g = 0" if len(display.names) == 2 else "their borders")
+    if display.band:
+        seen.append("the band |g| ≤ 1")
+    if display.is_support.any():
+        seen.append("support vectors (rings)")
+    if display.is_wrong.any():
+        seen.append("misclassified rows (crosses)")
+    return _sentence(seen)
+
+
+def _about_margins(display: plots.MarginsDisplay) -> str:
+    slack = ", slack below 1" if display.has_band else ""
+    return f"How far the rows are on their side ({display.label}): errors below 0{slack}."
+
+
+def _about_convergence(display: plots.ConvergenceDisplay) -> str:
+    (course,) = display.courses
+    counts = "errors" if course.knows_errors else "mistakes met, not those of one plane"
+    first = "The least primal and the largest dual so far, the gap between them"
+    first = first if course.knows_gap else "The criterion that the algorithm descends"
+    return f"{first}, and {counts}, after each {course.unit} of the fit: {course.name}."
+
+
+def _about_support(display: plots.SupportDisplay) -> str:
+    return f"α against y·g: the conditions of optimality, row by row, of {display.table.task}."
+
+
+def _sentence(parts: list[str]) -> str:
+    text = ", ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _drawn(display: Any) -> str:

@@ -36,11 +36,13 @@ class Step:
     Parameters
     ----------
     iteration : int
-        Passes over the data (or steps of a batch rule) so far, from 1.
+        Passes, steps or rounds so far, from 1: see ``unit`` of `Trace`.
     objective : float
         The criterion that the algorithm descends.
     errors : int
-        Samples found on the wrong side, as the pass went.
+        Samples on the wrong side. If ``exact``, of the plane that `snapshot` returns; otherwise
+        each as it was when last visited, by a plane that has moved since: the mistakes met during
+        a pass, which may be many more or far fewer than the errors of any one plane.
     violation : float
         How far the worst condition is from holding; 0 at a solution.
     seconds : float
@@ -53,6 +55,10 @@ class Step:
         P of the current plane and D of the current α of a support vector machine, those that
         `snapshot` hands out, in the units of its certificate: P ≥ D, and P = D at the optimum.
         NaN where the algorithm does not know them: separating rules, steps on some of the samples.
+    exact : bool
+        Whether ``errors`` counts what the plane of this step misclassifies.
+    unit : str
+        What an iteration is, as of `Trace`.
     rows, labels : ndarray of shape (n,) or None
         The rows of X that the task is about, in the order of α, and their y = ±1 (class numbers in
         a joint task).
@@ -67,6 +73,8 @@ class Step:
     sample: int | None = None
     primal: float = np.nan
     dual: float = np.nan
+    exact: bool = False
+    unit: str = "step"
     rows: Integers | None = field(default=None, repr=False, compare=False)
     labels: NDArray[Any] | None = field(default=None, repr=False, compare=False)
     snapshot: Callable[[], Solution] = field(repr=False, compare=False, kw_only=True)
@@ -95,6 +103,11 @@ class Trace:
     ``primal`` and ``dual`` are the two sides of the duality gap, as of `Step`: all NaN where they
     are not given. An algorithm that looks at all samples after an iteration only knows them here,
     not yet in its step.
+
+    ``exact`` says where ``errors`` is the number of samples that the plane of the iteration
+    misclassifies; elsewhere it counts the mistakes met, as of `Step`. ``unit`` is what an iteration
+    is: a "pass" over the samples, a "step" that moves all weights at once, a "round" of many steps
+    on part of the samples, or an "iteration" where a solver mixes them.
     """
 
     iteration: NDArray[np.int64]
@@ -104,8 +117,12 @@ class Trace:
     seconds: Floats
     primal: Floats = None  # type: ignore[assignment]
     dual: Floats = None  # type: ignore[assignment]
+    exact: NDArray[np.bool_] = None  # type: ignore[assignment]
+    unit: str = "step"
 
     def __post_init__(self) -> None:
+        if self.exact is None:
+            object.__setattr__(self, "exact", np.zeros(len(self), dtype=bool))
         for name in ("primal", "dual"):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, np.full(len(self), np.nan))
@@ -153,6 +170,18 @@ class Solution:
 
 
 Callback = Callable[[Step], Any]
+# What an iteration of a trace may be.
+UNITS = ("step", "pass", "round", "iteration")
+
+
+def counted(n: int, unit: str) -> str:
+    """Return a number of iterations in words.
+
+    >>> counted(1, "pass"), counted(2439, "step"), counted(3, "pass")
+    ('1 pass', '2,439 steps', '3 passes')
+    """
+    ending = "" if n == 1 else "es" if unit.endswith("s") else "s"
+    return f"{n:,} {unit}{ending}"
 
 
 @dataclass(frozen=True)
@@ -184,7 +213,14 @@ class Progress:
         Which task of a many-class fit this is.
     rows, labels : ndarray, optional
         What the task is about.
+
+    Attributes
+    ----------
+    unit : str
+        What an iteration is, as of `Trace`; set by the solver.
     """
+
+    unit = "step"
 
     def __init__(
         self,
@@ -199,6 +235,7 @@ class Progress:
         self.started = time.perf_counter()
         self.history: list[tuple[int, float, int, float, float]] = []
         self.bounds: list[tuple[float, float]] = []
+        self.exact: list[bool] = []
 
     @property
     def seconds(self) -> float:
@@ -223,10 +260,13 @@ class Progress:
         *,
         primal: float = np.nan,
         dual: float = np.nan,
+        exact: bool | None = None,
     ) -> bool:
         """Record the end of an iteration; return whether a callback wants to stop.
 
-        ``primal`` and ``dual`` are those of `Step`; one that is infinite says nothing.
+        ``primal`` and ``dual`` are those of `Step`; one that is infinite says nothing. ``exact`` is
+        that of `Step`; by default errors are exact where P is known, which takes the scores of all
+        samples.
         """
         number = len(self.history) + 1
         record = (number, float(objective), int(errors), float(violation), self.seconds)
@@ -234,9 +274,10 @@ class Progress:
         self.bounds.append((np.nan, np.nan))
         self.measured(primal, dual)
         primal, dual = self.bounds[-1]
+        self.exact.append(bool(np.isfinite(primal)) if exact is None else exact)
         step = Step(
-            *record, self.task, primal=primal, dual=dual, rows=self.rows, labels=self.labels,
-            snapshot=snapshot,
+            *record, self.task, primal=primal, dual=dual, exact=self.exact[-1], unit=self.unit,
+            rows=self.rows, labels=self.labels, snapshot=snapshot,
         )  # fmt: skip
         return self._tell(self.callbacks, step)
 
@@ -253,8 +294,8 @@ class Progress:
         """Tell those who asked about every update; return whether one wants to stop."""
         number = len(self.history) + 1
         step = Step(
-            number, objective, 1, np.nan, self.seconds, self.task, sample, rows=self.rows,
-            labels=self.labels, snapshot=snapshot,
+            number, objective, 1, np.nan, self.seconds, self.task, sample, unit=self.unit,
+            rows=self.rows, labels=self.labels, snapshot=snapshot,
         )  # fmt: skip
         return self._tell(self.watchers, step)
 
@@ -264,7 +305,10 @@ class Progress:
         iteration, errors = (np.array(columns[k], dtype=np.int64) for k in (0, 2))
         objective, violation, seconds = (np.array(columns[k], dtype=float) for k in (1, 3, 4))
         primal, dual = np.array(self.bounds, dtype=float).reshape(-1, 2).T.copy()
-        return Trace(iteration, objective, errors, violation, seconds, primal, dual)
+        exact = np.array(self.exact, dtype=bool)
+        return Trace(
+            iteration, objective, errors, violation, seconds, primal, dual, exact, self.unit
+        )
 
     @staticmethod
     def _tell(callbacks: Sequence[Callback], step: Step) -> bool:

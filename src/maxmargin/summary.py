@@ -15,10 +15,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .diagnostics import margin_report
-from .multiclass import OneVsOne
+from .kernels import Linear
+from .multiclass import Kesler, OneVsOne
 from .persistence.files import OURS
 from .samples import Floats
+from .solution import counted
 
+# Of sums, relative to the sum of the sizes of their terms.
+ROUNDING = 1e-15
 # Support vectors up to which ‖w‖ is summed up over all pairs of them.
 PAIRS = 4000
 # Weights up to which all of them are laid out.
@@ -45,15 +49,21 @@ class Summary:
     margin : float or None
         Half the width of the narrowest band of a support vector machine, 1/‖w‖; of other algorithms
         the smallest distance of a sample to its plane, negative where one is on the wrong side.
-        Both are the same for the hard margin.
+        Both are the same for the hard margin; `margin_in_words` says which it is.
     status, n_iter
-        Which rule ended the fit, and after how many steps.
+        Which rule ended the task of the worst certificate, and steps or passes of the longest one.
+    ended : str or None
+        How the fit ended, in words: the rule, and what it counts.
     certificate : str or None
         The proof in words; None of a model that another program has trained.
     proof : dict
         The numbers of the certificate.
     holds : bool or None
-        Whether it proves what the estimator promises.
+        Whether those of all tasks hold: what the estimator promises.
+    n_tasks : int
+        Tasks of the fit; the certificate is that of the worst.
+    coverage : {"complete", "bounded", "sampled"}
+        Which rows the certificates are about, as of `MarginCertificate`: the weakest of all tasks.
     """
 
     name: str
@@ -66,9 +76,40 @@ class Summary:
     margin: float | None
     status: str | None
     n_iter: int | None
+    ended: str | None
     certificate: str | None
     proof: dict[str, Any]
     holds: bool | None
+    n_tasks: int = 1
+    coverage: str = "complete"
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the certificate holds, and is about all samples: not of a random sample."""
+        return bool(self.holds) and self.coverage != "sampled"
+
+    @property
+    def verdict(self) -> str:
+        """What the certificate is worth, in a sentence."""
+        if not self.holds:
+            return (
+                "It does not prove what the estimator promises: the fit ended before, or there is "
+                "no such plane."
+            )
+        if not self.is_proved:
+            return "It was checked on a sample of the rows only: it is no proof for all of them."
+        return "It proves what the estimator promises."
+
+    @property
+    def margin_in_words(self) -> str | None:
+        """The margin, and what it is."""
+        if self.margin is None:
+            return None
+        if "primal" in self.proof:
+            of = f", the narrowest of {len(self.planes)}" if len(self.planes) > 1 else ""
+            return f"{self.margin:.6g} (1/‖w‖, half the width of the band{of})"
+        where = "" if self.kernel is None else ", in the space of the kernel"
+        return f"{self.margin:.6g} (smallest distance of a training sample{where})"
 
 
 def machine_of(model: Any) -> Any:
@@ -100,10 +141,100 @@ def summarize(model: Any) -> Summary:
         margin=_margin(clf, certificate),
         status=str(clf.status_) if certificates else None,
         n_iter=int(np.max(clf.n_iter_)) if hasattr(clf, "n_iter_") else None,
+        ended=ending(clf) if certificates else None,
         certificate=str(certificate) if certificates else None,
         proof=asdict(certificate) if certificates else {},
         holds=_holds(clf) if certificates else None,
+        n_tasks=len(certificates) if certificates else 1,
+        coverage=_coverage(certificates or []),
     )
+
+
+def ending(clf: Any) -> str:
+    """Return how a fit ended: which rule, and after how many steps, passes or rounds.
+
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> ending(mm.Perceptron().fit(X, y))
+    'converged after 2 passes'
+    """
+    statuses = Counter(str(status) for status in clf.statuses_)
+    counts = np.ravel(clf.n_iter_)
+    k = int(np.argmax(counts)) if counts.size == len(clf.traces_) else 0
+    longest = clf.traces_[k] if counts.size == len(clf.traces_) else clf.trace_
+    unit = "iteration" if longest is None else longest.unit
+    length = counted(int(counts.max()), "step" if unit == "round" else unit)
+    if unit == "round":
+        length += f" in {counted(len(longest), unit)}"
+    n_tasks = len(clf.statuses_)
+    if n_tasks == 1:
+        return f"{clf.status_} after {length}"
+    of = {status: "all" if n == n_tasks else f"{n} of" for status, n in statuses.items()}
+    each = ", ".join(f"{status} ({which} {n_tasks} tasks)" for status, which in of.items())
+    return f"{each}; the longest task took {length}"
+
+
+def linear_verdict(report: Any) -> str:
+    """Return a verdict of `separability` in words that no kernel contradicts.
+
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_xor(return_X_y=True)
+    >>> linear_verdict(mm.separability(X, y))[:23]
+    'not linearly separable:'
+    """
+    return re.sub(r"^(not )?separable", r"\1linearly separable", str(report))
+
+
+def smallest_distance(clf: Any, X: Any, y: Any) -> float | None:
+    """Return the smallest signed distance of a training sample to the planes of its tasks.
+
+    Distances are in the space of the features, or of the kernel; negative on the wrong side. None
+    where ‖w‖ is not known, or is 0.
+    """
+    if hasattr(clf.certificate_, "geometric_margin"):
+        return _margin(clf, clf.certificate_)
+    linear = planes(clf)
+    if linear is None and len(clf.support_) > PAIRS:
+        return None
+    names = [str(name) for name in clf.classes_]
+    codes, scores = np.searchsorted(clf.classes_, np.asarray(y)), clf._scores(X)
+    if isinstance(clf._reduction(), Kesler):
+        assert linear is not None
+        return _joint_distance(scores, linear[0], codes)
+    try:
+        norms = np.linalg.norm(linear[0], axis=1) if linear is not None else _norms(clf)
+    except (ValueError, TypeError):  # given kernel values are not kept
+        return None
+    if not (norms > _rounded_norm(clf)).all():
+        return None
+    tasks = clf._reduction().tasks(codes, np.arange(len(codes)), names)
+    return min(
+        float((task.labels * scores[task.rows, k]).min() / norms[k]) for k, task in enumerate(tasks)
+    )
+
+
+def _norms(clf: Any) -> Floats:
+    return np.array([task.norm for task in margin_report(clf).tasks])
+
+
+def _joint_distance(scores: Floats, w: Floats, codes: Any) -> float | None:
+    """Return the smallest distance to the plane between the own class and another."""
+    rows = np.arange(len(codes))
+    lead = scores[rows, codes][:, np.newaxis] - scores
+    norms = np.array([np.linalg.norm(w - own, axis=1) for own in w])[codes]
+    lead[rows, codes], norms[rows, codes] = np.inf, 1.0
+    return float((lead / norms).min()) if (norms > 0).all() else None
+
+
+def _rounded_norm(clf: Any) -> float:
+    """Return what rounding may make of ‖w‖ = 0, a sum of support vectors that cancel."""
+    vectors = getattr(clf, "support_vectors_", None)
+    if vectors is None or vectors.shape[0] == 0:
+        return 0.0
+    longest = float(np.sqrt(np.abs(clf.kernel_.diagonal(vectors)).max()))
+    # ‖w‖² of a kernel is known to rounding, and ‖w‖ to its root only.
+    unit = ROUNDING if isinstance(clf.kernel_, Linear) else np.sqrt(ROUNDING)
+    return float(unit * abs(clf.dual_coef_).sum() * longest)
 
 
 def changed(clf: Any) -> dict[str, Any]:
@@ -211,7 +342,7 @@ def _margin(clf: Any, certificate: Any) -> float | None:
     if certificate is None:
         return None
     if hasattr(certificate, "geometric_margin"):
-        return float(certificate.geometric_margin)
+        return min(float(each.geometric_margin) for each in clf.certificates_)
     if not hasattr(certificate, "primal") or clf.support_.size > PAIRS:
         return None
     if getattr(clf, "multi_class", "") == "crammer_singer" and len(clf.classes_) > 2:
@@ -219,12 +350,13 @@ def _margin(clf: Any, certificate: Any) -> float | None:
     coef = planes(clf)
     if coef is not None:
         norms = np.linalg.norm(coef[0], axis=1)
-        return float(1.0 / norms.max()) if norms.max() > 0 else None
+        return float(1.0 / norms.max()) if norms.max() > _rounded_norm(clf) else None
     try:
-        widths = [task.width for task in margin_report(clf).tasks]
+        norms = _norms(clf)
     except (ValueError, TypeError):  # given kernel values are not kept
         return None
-    return float(np.nanmin(widths)) / 2.0 if np.isfinite(widths).any() else None
+    known = norms[norms > _rounded_norm(clf)]
+    return float(1.0 / known.max()) if known.size else None
 
 
 def _shortened(text: str) -> str:
@@ -235,6 +367,12 @@ def _shortened(text: str) -> str:
 def _holds(clf: Any) -> bool:
     tol = getattr(clf, "tol", 1e-6)
     return all(bool(certificate.holds(tol)) for certificate in clf.certificates_)
+
+
+def _coverage(certificates: Iterable[Any]) -> str:
+    """Return the weakest coverage; separating rules recompute all rows."""
+    known = [getattr(certificate, "coverage", "complete") for certificate in certificates]
+    return max(known, key=("complete", "bounded", "sampled").index, default="complete")
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -127,7 +127,9 @@ class Progress:
             return None
 
         def show(step: Any) -> None:
-            state = f"step {step.iteration}, violation {step.violation:.1e}, {step.errors} errors"
+            counts = "errors" if step.exact else "mistakes met"
+            place = f"{step.unit} {step.iteration}"
+            state = f"{place}, violation {step.violation:.1e}, {step.errors} {counts}"
             self.bar.update(self.task, state=state)
 
         return show
@@ -144,11 +146,6 @@ def collected_warnings() -> Iterator[list[str]]:
         told = issubclass(warning.category, (UserWarning, RuntimeWarning))
         if told and str(warning.message) not in messages:
             messages.append(str(warning.message))
-
-
-def steps(status: str, n: int | None) -> str:
-    """Return how a fit ended, in words."""
-    return f"{status} after {n} step{'' if n == 1 else 's'}"
 
 
 def percent(share: float | None) -> str:

@@ -11,7 +11,7 @@ import click
 
 from . import console, options
 from .tables import fit_features
-from .training import print_comparison, record_of
+from .training import print_comparison, record_of, warm
 
 
 @click.command()
@@ -29,6 +29,8 @@ def demo(pair: tuple[str, str] | None, out: str, no_pictures: bool, as_json: boo
       maxmargin demo --pair apple lemon --out pictures
       maxmargin demo --no-pictures --json > fruit.jsonl
     """
+    from ..summary import linear_verdict
+
     pairs = _pairs(pair)
     for first, second in pairs:
         X, y = _two(first, second)
@@ -39,7 +41,7 @@ def demo(pair: tuple[str, str] | None, out: str, no_pictures: bool, as_json: boo
                 console.print_json(proof | row)
         else:
             title = f"{first} against {second}"
-            print_comparison(rows, title, caption=str(verdict), tested=False)
+            print_comparison(rows, title, caption=linear_verdict(verdict), tested=False)
     if not no_pictures:
         for path in _pictures(pairs, Path(out)):
             click.echo(f"picture: {path}", err=as_json)
@@ -88,8 +90,10 @@ def _compared(X: Any, y: Any) -> Iterator[dict[str, Any]]:
     from ..estimators.registry import MACHINES, SEPARATING
 
     for name, make in (SEPARATING | MACHINES).items():
-        trained = fit_features(X, y, make())
-        yield record_of(name, trained) | {"updates": int(trained.model.n_updates_)}
+        model = make()
+        warm(model, X, y)
+        trained = fit_features(X, y, model)
+        yield record_of(name, trained, X, y) | {"updates": int(trained.model.n_updates_)}
 
 
 def _pictures(pairs: list[tuple[str, str]], folder: Path) -> Iterator[Path]:

@@ -13,9 +13,9 @@ import click
               "no passwords.")  # fmt: skip
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 def lab(port: int, host: str, no_browser: bool) -> None:
-    """Draw points in a browser and watch every algorithm think.
+    """Draw points in a browser and follow every algorithm step by step.
 
-    Needs the extra: pip install "maxmargin[lab]". Ctrl-C ends it.
+    Needs the extra "lab": in a clone of the repository, pip install ".[lab]". Ctrl-C ends it.
 
     \b
     Examples:

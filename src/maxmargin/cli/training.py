@@ -129,9 +129,11 @@ def _outcome(trained: Trained) -> dict[str, Any]:
         "words": words_of(trained.model),
         "training_error": trained.training_error,
         "margin": found.margin,
+        "margin_in_words": found.margin_in_words,
         "support_vectors": found.n_support,
         "status": found.status,
         "iterations": found.n_iter,
+        "ended": found.ended,
         "certificate": found.certificate,
         "proof": found.proof,
         "holds": found.holds,
@@ -168,6 +170,7 @@ def _about(record: dict[str, Any]) -> dict[str, Any]:
 def _print_fit(record: dict[str, Any]) -> None:
     data, test, cv = record["data"], record.get("test"), record.get("cv")
     size = f"{data['rows']} rows, {data['columns']} columns → {record['features']} features"
+    size += f"; {record['training_rows']} rows to learn" if test else ""
     spread = cv and f"{console.percent(cv['error'])} ± {console.percent(cv['std'])}"
     chosen = ", ".join(f"{k}={v}" for k, v in record["parameters"].items() if k != "random_state")
     console.print_facts(
@@ -181,9 +184,9 @@ def _print_fit(record: dict[str, Any]) -> None:
             "training error": console.percent(record["training_error"]),
             "test error": test and f"{console.percent(test['error'])} of {test['rows']} rows",
             "cross-validation": cv and f"{spread}, {cv['folds']} parts",
-            "margin": None if record["margin"] is None else console.number(record["margin"]),
+            "margin": record["margin_in_words"],
             "support vectors": record["support_vectors"],
-            "ended": console.steps(record["status"], record["iterations"]),
+            "ended": record["ended"],
             "certificate": record["certificate"],
             "time": console.seconds(record["seconds"]),
             "saved": record.get("saved"),
@@ -256,18 +259,22 @@ def _compared(
     else:
         model.set_params(callback=_clock(time_limit))
     try:
-        _warm(model, X, y)
+        warm(model, X, y)
         trained = fit_features(X, y, model)
     except (ValueError, TypeError, MemoryError) as error:
         return {"algorithm": name, "outcome": "cannot", "reason": str(error)}
-    return record_of(name, trained) | {
+    return record_of(name, trained, X, y) | {
         "test_error": float(np.mean(model.predict(X_test) != y_test))
     }
 
 
-def record_of(name: str, trained: Trained) -> dict[str, Any]:
-    """Return what came of an algorithm, as a line of a comparison."""
-    from ..summary import summarize
+def record_of(name: str, trained: Trained, X: Any, y: Any) -> dict[str, Any]:
+    """Return what came of an algorithm on its training rows, as a line of a comparison.
+
+    ``margin`` is the smallest distance of a row to the plane, of every algorithm; ``half_width`` is
+    1/‖w‖ of a support vector machine, which rows within the band are nearer than.
+    """
+    from ..summary import smallest_distance, summarize
 
     found = summarize(trained.model)
     return {
@@ -275,7 +282,9 @@ def record_of(name: str, trained: Trained) -> dict[str, Any]:
         "training_error": trained.training_error,
         "seconds": trained.seconds,
         "gap": found.proof.get("relative_gap"),
-        "margin": found.margin,
+        "margin": smallest_distance(trained.model, X, y),
+        "half_width": found.margin if "primal" in found.proof else None,
+        "kernel": found.kernel,
         "support_vectors": found.n_support,
         "outcome": outcome(trained.model, trained.training_error),
         "certificate": found.certificate,
@@ -283,8 +292,8 @@ def record_of(name: str, trained: Trained) -> dict[str, Any]:
     }
 
 
-def _warm(model: Any, X: Any, y: Any) -> None:
-    """Fit to a few rows first: compiled code is loaded once, which is nobody's fault."""
+def warm(model: Any, X: Any, y: Any) -> None:
+    """Fit to a few rows first, so that times do not include loading compiled code."""
     import numpy as np
     from sklearn.base import clone
 
@@ -310,20 +319,25 @@ def outcome(model: Any, training_error: float) -> str:
     optimal = all(c.holds(model.tol) for c in certificates)
     if not optimal:
         return "not optimal"
+    if any(getattr(c, "coverage", "complete") == "sampled" for c in certificates):
+        return "not proved: sampled"
     return "optimal, separated" if training_error == 0 else "optimal"
 
 
 COLOURS = {
     "separated": "green", "optimal, separated": "green", "optimal": "green",
-    "refuted": "yellow", "not separated": "red", "not optimal": "red", "cannot": "red",
+    "refuted": "yellow", "not proved: sampled": "yellow", "not separated": "red",
+    "not optimal": "red", "cannot": "red",
 }  # fmt: skip
 
 
 def print_comparison(
     rows: list[dict[str, Any]], title: str, caption: str | None = None, tested: bool = True
 ) -> None:
-    """Print one algorithm a line."""
-    columns = ["algorithm", "training error", "test error", "time", "gap", "margin", "outcome"]
+    """Print one algorithm per line."""
+    columns = [
+        "algorithm", "training error", "test error", "time", "gap", "smallest distance", "outcome",
+    ]  # fmt: skip
     lines = [
         [
             row["algorithm"],
@@ -331,7 +345,7 @@ def print_comparison(
             console.percent(row.get("test_error")),
             console.seconds(row["seconds"]) if "seconds" in row else "–",
             "–" if row.get("gap") is None else f"{max(row['gap'], 0.0):.1e}",
-            console.number(row.get("margin")),
+            _distance(row),
             row["outcome"],
         ]
         for row in rows
@@ -342,9 +356,18 @@ def print_comparison(
     console.print_table(
         columns, lines, title=title, caption=caption, left=["outcome"], colours=COLOURS
     )
+    if any("*" in line[-2] for line in lines):
+        click.echo("* in the feature space of the kernel, not comparable with the others")
     for row in rows:
         if "reason" in row:
             console.note(f"{row['algorithm']}: {row['reason']}")
+
+
+def _distance(row: dict[str, Any]) -> str:
+    """Return the smallest distance of a training row, marked where it is that of a kernel."""
+    text = console.number(row.get("margin"))
+    mapped = (row.get("kernel") or "Linear()") != "Linear()" and text != "–"
+    return f"{text}*" if mapped else text
 
 
 def _draw_comparison(rows: list[dict[str, Any]], title: str, picture: str) -> None:

@@ -92,19 +92,21 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
     ----------
     classes_ : ndarray of shape (n_classes,)
     certificates_ : list of Certificate
-        One proof a task.
+        One per task.
     certificate_ : Certificate
         The worst of them.
     statuses_ : list of Status
         Which rule ended each task; ``status_`` is that of the worst certificate.
     n_iter_ : int
-        Passes or steps of the longest task.
+        Passes or steps of the longest task; an array, one number per task, of SVC and NuSVC.
     n_updates_ : int
         Corrections made in all tasks.
     separates_ : bool
-        Every task's plane has all of its samples strictly on their side.
+        Every task's plane has all of its samples strictly on their side. Of the separating rules
+        and least squares; support vector machines claim optimality, and have none.
     traces_ : list of Trace
-        Objective, errors and time a pass, one trace a task; ``trace_`` is the longest.
+        Objective, errors and time after each iteration, one trace per task; ``trace_`` is the
+        longest. `maxmargin.solution.Trace` says what an iteration and errors are.
     """
 
     classes_: NDArray[Any]

@@ -18,15 +18,16 @@ except ImportError:  # scikit-learn before 1.9 has no callbacks
 
 
 class Printer:
-    """Print one line a pass: what ``verbose=True`` does."""
+    """Print one line per pass, step or round: what ``verbose=True`` does."""
 
     def __init__(self, task_names: list[str]) -> None:
         self.task_names = task_names
 
     def __call__(self, step: Step) -> None:
+        counts = "errors" if step.exact else "errors met"
         print(
             f"[{self.task_names[step.task]}] {step.iteration:6d}  objective {step.objective:.6g}  "
-            f"errors {step.errors}  {step.seconds:.2f} s",
+            f"{counts} {step.errors}  {step.seconds:.2f} s",
             flush=True,
         )
 

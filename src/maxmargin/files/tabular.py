@@ -43,7 +43,7 @@ def polars() -> Any:
     except ImportError:
         raise ImportError(
             "CSV, TSV and Parquet files need polars, which is not installed: "
-            'pip install "maxmargin[polars]"'
+            'pip install "polars>=1.34"'
         ) from None
     return polars
 

@@ -33,6 +33,7 @@ class Picture:
     """What a figure shows, as lists that a page can draw.
 
     ``regions`` are class numbers on a lattice, −1 where unknown; lines are lists of coordinates.
+    ``flat``: w = 0, and there is no plane to show.
     """
 
     window: Window
@@ -49,6 +50,7 @@ class Picture:
     corrected: int | None = None
     margins: Any = None
     alpha: Any = None
+    flat: bool = False
 
 
 def window_of(points: Points) -> Window:
@@ -86,7 +88,7 @@ def picture_of(outcome: Outcome, k: int | None = None, window: Window | None = N
         # Whoever was to find a plane is shown why there is none.
         if not isinstance(model, (*MACHINES, mm.KernelPerceptron)):
             _draw_verdict(picture, outcome)
-        if len(model.classes_) > 2:
+        if len(model.classes_) > 2 and not picture.flat:
             _draw_many(picture, outcome)
     elif len(model.classes_) == 2 or len(outcome.frames[k].w) > 1:
         _draw_step(picture, outcome, k)
@@ -99,7 +101,8 @@ def picture_of(outcome: Outcome, k: int | None = None, window: Window | None = N
 def _draw_answer(picture: Picture, points: Points, model: Any) -> None:
     xs, ys, rows = lattice(picture.window)
     known = np.array([points.names.index(label) for label in model.classes_.tolist()])
-    if is_flat(model, points):
+    picture.flat = is_flat(model, points)
+    if picture.flat:
         _draw_support(picture, points, model)
         return
     if len(known) == 2:
@@ -115,12 +118,26 @@ def _draw_answer(picture: Picture, points: Points, model: Any) -> None:
 
 
 def is_flat(model: Any, points: Points) -> bool:
-    """Whether w of a machine of two classes is 0, to rounding: then there is no plane to show."""
-    if len(model.classes_) > 2 or not isinstance(model, (mm.SVC, mm.NuSVC)):
-        return False
-    g = model.decision_function(points.X)
-    terms = np.abs(model.dual_coef_).sum() * np.abs(model.kernel_.diagonal(points.X)).max()
-    return bool(np.ptp(g) <= ROUNDING * terms)
+    """Whether w of all planes of a model is 0, to rounding: then there is nothing to show."""
+    g = model._scores(points.X)
+    return bool((np.ptp(g, axis=0) <= ROUNDING * _terms(model, points.X, g)).all())
+
+
+def _terms(model: Any, X: Floats, g: Floats) -> Any:
+    """Return the size of the terms that g of each plane is the sum of."""
+    dual = getattr(model, "dual_coef_", None)
+    if dual is None:
+        return np.abs(g).max(axis=0)
+    kernel = getattr(model, "kernel_", mm.kernels.Linear())
+    return np.abs(dual).sum() * np.abs(kernel.diagonal(X)).max()
+
+
+def _is_flat_step(frame: Any, model: Any, X: Floats, g: Floats) -> bool:
+    """Whether w of a step is 0, to rounding; g is that of the points."""
+    terms: Any = np.abs(g).max(axis=0)
+    if frame.alpha is not None and frame.alpha.ndim == 1 and not len(frame.w):
+        terms = np.abs(frame.alpha).sum() * np.abs(model.kernel_.diagonal(X)).max()
+    return bool((np.ptp(g, axis=0) <= ROUNDING * terms).all())
 
 
 def _draw_support(picture: Picture, points: Points, model: Any) -> None:
@@ -140,6 +157,14 @@ def _draw_step(picture: Picture, outcome: Outcome, k: int) -> None:
     g = evaluated(frame, model, points.X, rows)
     at = evaluated(frame, model, points.X, points.X)
     picture.corrected = frame.sample
+    picture.flat = _is_flat_step(frame, model, points.X, at)
+    if frame.alpha is not None and frame.alpha.ndim == 1:
+        picture.alpha = np.zeros(len(points.X))
+        picture.alpha[frame.rows] = frame.alpha
+        picture.support = picture.alpha > 0
+        picture.sizes = _sizes(picture.alpha)
+    if picture.flat:
+        return
     if g.shape[1] > 1:
         codes = {label: c for c, label in enumerate(points.names)}
         known = np.array([codes[label] for label in model.classes_.tolist()])
@@ -154,11 +179,6 @@ def _draw_step(picture: Picture, outcome: Outcome, k: int) -> None:
     banded = isinstance(model, (mm.SVC, mm.LinearSVC))
     signs = np.where(second, 1.0, -1.0)
     _draw_levels(picture, points, xs, ys, g[:, 0], at[:, 0], signs, banded)
-    if frame.alpha is not None and frame.alpha.ndim == 1:
-        picture.alpha = np.zeros(len(points.X))
-        picture.alpha[frame.rows] = frame.alpha
-        picture.support = picture.alpha > 0
-        picture.sizes = _sizes(picture.alpha)
 
 
 def _draw_pairs(picture: Picture, outcome: Outcome, k: int) -> None:
@@ -252,17 +272,20 @@ def _draw_verdict(picture: Picture, outcome: Outcome) -> None:
 def weight_space(outcome: Outcome, k: int) -> tuple[Floats, Floats] | None:
     """Return the way of w up to the k-th step, and the region of solutions at its b.
 
-    None of what has no weights in the plane: kernels that are not linear, many classes.
+    The way ends at the fitted w, which need not be that of the last step: the pocket's, or one that
+    the recording did not reach. None of what has no weights in the plane: kernels that are not
+    linear, many classes.
     """
     frames, points = outcome.frames, outcome.request.points
     linear = isinstance(getattr(outcome.model, "kernel_", mm.kernels.Linear()), mm.kernels.Linear)
     if not frames or not linear or points.n_classes != 2:
         return None
-    every = np.vstack([np.zeros((1, 2)), *[weights(frame, points.X) for frame in frames]])
+    answer = np.asarray(outcome.model.coef_, dtype=float)
+    every = np.vstack([np.zeros((1, 2)), *[weights(frame, points.X) for frame in frames], answer])
     signs = np.where(points.labels == outcome.model.classes_[1], 1.0, -1.0)
     low, high = every.min(axis=0), every.max(axis=0)
     room = 0.3 * np.maximum(high - low, 1e-3 + 0.1 * np.abs(every).max())
     window = np.column_stack([low - room, high + room])
-    here = frames[min(k, len(frames) - 1)]
-    _, region, _ = solutions(points.X, signs, float(here.b[0]), every[-1], window)
+    b = float(frames[k].b[0] if k < len(frames) else outcome.model.intercept_[0])
+    _, region, _ = solutions(points.X, signs, b, every[-1], window)
     return every[: k + 2], region

@@ -188,7 +188,7 @@ class BesideFigures:
         self.objective.add_layout(legend, "above")
         self.entries = {item.label.value: item for item in legend.items}
         self.errors = figure(
-            title="errors met in each pass",
+            title="errors",
             x_axis_label="step",
             y_range=DataRange1d(start=0, min_interval=4),
             **size,
@@ -245,7 +245,11 @@ class BesideFigures:
         ):  # fmt: skip
             self.curves[name].data = _curve(steps[: len(values)], values, frames)
         self.marks.data = {"x": [min(k + 1, len(frames))] if frames else []}
-        self.objective.title.text = "primal and dual close in" if machine else "criterion"
+        self.objective.title.text = "primal and dual" if machine else "criterion"
+        exact = all(frames[s].exact for s in steps)
+        self.errors.title.text = "errors" if exact else "mistakes met, not errors of one plane"
+        if not frames and outcome.recorded:
+            self.objective.title.text = self.errors.title.text = "no steps were recorded"
 
 
 def _some(passes: list[int]) -> Any:
@@ -302,14 +306,15 @@ def _title(outcome: Outcome, k: int, picture: Picture) -> str:
     if outcome.model is None:
         return "no answer"
     n, kept = len(outcome.frames), "" if outcome.complete else "the first "
+    flat = " (w = 0: no plane)" if picture.flat else ""
     if k >= n:
         if not outcome.recorded:
-            return "the answer (steps are being recorded)"
-        return f"the answer (its first {n} steps were kept)" if kept and n else "the answer"
+            return f"the answer{flat} (steps are being recorded)"
+        return f"the answer{flat}" + (f" (its first {n} steps were kept)" if kept and n else "")
     frame = outcome.frames[k]
     names = plane_names(outcome.model) if len(outcome.model.classes_) > 2 else []
     task = f"{names[frame.task]}, " if outcome.frames[-1].task and frame.task < len(names) else ""
-    begin = f"step {k + 1} of {kept}{n}: {task}pass {frame.iteration}"
+    begin = f"step {k + 1} of {kept}{n}{flat}: {task}{frame.unit} {frame.iteration}"
     if frame.sample is not None:
         return f"{begin}, for point {frame.sample + 1}"
     return begin if picture.wrong is None else f"{begin}, {int(picture.wrong.sum())} points wrong"

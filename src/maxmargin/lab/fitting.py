@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,7 +30,10 @@ FEW = 300
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Where the solver of a task stood: its planes, or its α."""
+    """Where the solver of a task stood: its planes, or its α.
+
+    ``exact`` and ``unit`` are those of `maxmargin.Step`.
+    """
 
     task: int
     iteration: int
@@ -41,6 +47,8 @@ class Frame:
     alpha: Floats | None
     rows: Integers
     labels: Any
+    exact: bool
+    unit: str
 
     @classmethod
     def of(cls, step: mm.Step) -> Frame:
@@ -50,7 +58,7 @@ class Frame:
         return cls(
             step.task, step.iteration, step.sample, step.errors, step.objective, step.primal,
             step.dual, now.w.copy(), now.b.copy(), None if now.alpha is None else now.alpha.copy(),
-            step.rows, step.labels,
+            step.rows, step.labels, step.exact, step.unit,
         )  # fmt: skip
 
 
@@ -65,7 +73,11 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came out: a model, or what was wrong; then its steps."""
+    """What came out: a model, or what was wrong; then its steps.
+
+    ``warnings`` are what the fit warned of, each once; ``overdue`` says that it was stopped after
+    `PATIENCE` seconds.
+    """
 
     request: Request
     model: Any = None
@@ -75,6 +87,8 @@ class Outcome:
     frames: list[Frame] = field(default_factory=list)
     recorded: bool = False
     complete: bool = False
+    warnings: tuple[str, ...] = ()
+    overdue: bool = False
 
 
 class Worker:
@@ -121,6 +135,7 @@ class Worker:
             return number != self.wanted or time.perf_counter() > end
 
         outcome = answered(request, is_over, self._verdict(request.points))
+        outcome = replace(outcome, overdue=time.perf_counter() > end)
         if number == self.wanted:
             self.tell(outcome)
         if outcome.model is None:
@@ -140,15 +155,56 @@ def answered(
         return Outcome(request, failure="Draw points of two classes at least.")
     model = ALGORITHMS[request.algorithm].build(request.values, callback=is_over)
     started = time.perf_counter()
-    try:
-        model.fit(X, y)
-    except mm.NotSeparableError as error:
-        return Outcome(request, failure=f"No plane separates: {error}", verdict=verdict)
-    except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
-        return Outcome(request, failure=str(error), verdict=verdict)
+    with heard() as said:
+        try:
+            model.fit(X, y)
+        except mm.NotSeparableError as error:
+            what = "No plane separates" if _is_linear(model) else "The kernel does not separate"
+            return Outcome(request, failure=f"{what}: {error}", verdict=verdict)
+        except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
+            return Outcome(request, failure=str(error), verdict=verdict)
     seconds = time.perf_counter() - started
     model.set_params(callback=None)
-    return Outcome(request, model, None, seconds, verdict)
+    return Outcome(request, model, None, seconds, verdict, warnings=tuple(dict.fromkeys(said)))
+
+
+def _is_linear(model: Any) -> bool:
+    return getattr(model, "kernel", "linear") == "linear"
+
+
+_listening = threading.local()
+
+
+@contextmanager
+def heard() -> Iterator[list[str]]:
+    """Yield a list that gathers the warnings of this thread.
+
+    `warnings.catch_warnings` changes what all threads do, and two fits may be at work: here one
+    function tells by the thread whose warning it is.
+    """
+    if warnings.showwarning is not _hear:
+        _listening_before.append(warnings.showwarning)
+        warnings.showwarning = _hear
+    for category in (UserWarning, RuntimeWarning):  # each time, not once per place in the code
+        warnings.simplefilter("always", category)
+    _listening.said = []
+    try:
+        yield _listening.said
+    finally:
+        _listening.said = None
+
+
+_listening_before: list[Any] = []
+
+
+def _hear(
+    message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
+    said = getattr(_listening, "said", None)
+    if said is None:
+        _listening_before[-1](message, category, filename, lineno, file, line)
+    elif issubclass(category, (UserWarning, RuntimeWarning)):
+        said.append(str(message))
 
 
 def recorded(request: Request, is_over: Callable[[Any], bool]) -> tuple[list[Frame], bool]:
@@ -161,7 +217,8 @@ def recorded(request: Request, is_over: Callable[[Any], bool]) -> tuple[list[Fra
     most = min(MOST_STEPS // n_tasks, max(50, MOST_NUMBERS // len(request.points.X)))
     watcher = _Watcher(most, is_over)
     model = ALGORITHMS[request.algorithm].build(request.values, callback=watcher)
-    model.fit(request.points.X, request.points.labels)
+    with heard():  # the first fit has said it
+        model.fit(request.points.X, request.points.labels)
     return watcher.frames, bool(watcher.frames) and not watcher.cut
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from functools import partial
 from typing import Any
 
@@ -12,11 +13,12 @@ from bokeh.models import Div, Select, Slider
 
 import maxmargin as mm
 
-from ..summary import summarize
+from ..kernels import Linear
+from ..summary import Summary, linear_verdict, summarize
 from .algorithms import ALGORITHMS, Choice, Slide
-from .drawing import Picture, is_flat, picture_of
+from .drawing import MACHINES, Picture, is_flat, picture_of
 from .figures import SceneFigure
-from .fitting import Outcome, Request, Worker
+from .fitting import PATIENCE, Frame, Outcome, Request, Worker
 from .points import Points
 from .skin import dress
 
@@ -36,6 +38,7 @@ class Panel:
         self.request: Request | None = None
         self.outcome: Outcome | None = None
         self.picture: Picture | None = None
+        self.proved = ""
         self.quiet = False
         self.values = ALGORITHMS[key].defaults()
         options = [(k, algorithm.title) for k, algorithm in ALGORITHMS.items()]
@@ -93,7 +96,7 @@ class Panel:
         if known and not outcome.recorded:  # the answer, after its own steps
             return
         self.outcome = outcome
-        self.proof.text = proof_of(outcome)
+        self.proof.text = self.proved = proof_of(outcome)
         self.proof.css_classes = []
         self.lab.arrived(self)
 
@@ -104,6 +107,8 @@ class Panel:
                 self.outcome, k if k < len(self.outcome.frames) else None, self.scene.window
             )
             self.scene.draw(self.picture, self.outcome, k)
+            title = self.scene.figure.title.text
+            self.proof.text = step_of(self.outcome, k, title) + self.proved
 
     def _on_ranges(self, event: RangesUpdate) -> None:
         """Draw what has come into sight, once the moving has ended."""
@@ -176,27 +181,76 @@ def _told(control: Slide, value: float) -> str:
     return f"{control.title} = {text}"
 
 
+def step_of(outcome: Outcome, k: int, title: str) -> str:
+    """Return what the k-th step is, which is shown under a ``title``; nothing of the answer."""
+    if k >= len(outcome.frames):
+        return ""
+    return "".join(
+        [
+            _line("step", " · ".join([f"shown: {title}", *_bounds(outcome.frames[k])])),
+            _line("facts", "below: the end of the fit, not this step"),
+        ]
+    )
+
+
 def proof_of(outcome: Outcome) -> str:
-    """Return what is proved, in words; all of it escaped."""
+    """Return what is proved of the answer, in words, all of it escaped."""
     if outcome.failure is not None:
-        return f"<p class='bad'>{html.escape(outcome.failure)}</p>"
+        return _line("bad", outcome.failure)
+    lines = [_line("bad", f"warning: {text}") for text in outcome.warnings]
     found = summarize(outcome.model)
     flat = is_flat(outcome.model, outcome.request.points)
-    holds = "good" if found.holds and not flat else "open"
-    lines = [f"<p class='{holds}'>{html.escape(str(found.certificate))}</p>"]
+    lines.append(_line("good" if found.is_proved and not flat else "open", str(found.certificate)))
     if flat:
-        remedy = "raise ν" if isinstance(outcome.model, mm.NuSVC) else "try another kernel"
-        lines.append(f"<p class='open'>w = 0 is optimal: there is no plane; {remedy}</p>")
-    title = ALGORITHMS[outcome.request.algorithm].title
-    facts = [title, f"{found.status}", f"{found.n_iter} steps", f"{1000 * outcome.seconds:.1f} ms"]
+        lines.append(_line("open", _about_flat(outcome)))
+    lines.append(_line("facts", " · ".join(_facts(outcome, found, flat))))
+    if outcome.verdict is not None:
+        lines.append(_line("facts", _about_verdict(outcome, flat)))
+    return "".join(lines)
+
+
+def _line(kind: str, text: str) -> str:
+    return f"<p class='{kind}'>{html.escape(text)}</p>"
+
+
+def _bounds(frame: Frame) -> list[str]:
+    """Return P and D of a step, as far as they are known."""
+    sides = {"primal": frame.primal, "dual": frame.dual}
+    return [f"{name} {value:.6g}" for name, value in sides.items() if math.isfinite(value)]
+
+
+def _about_flat(outcome: Outcome) -> str:
+    if not isinstance(outcome.model, MACHINES):
+        return "w = 0: there is no plane"
+    remedy = "raise ν" if isinstance(outcome.model, mm.NuSVC) else "try another kernel"
+    remedy = "no plane is better" if isinstance(outcome.model, mm.LinearSVC) else remedy
+    optimal = " is optimal" if summarize(outcome.model).is_proved else ""
+    return f"w = 0{optimal}: there is no plane; {remedy}"
+
+
+def _facts(outcome: Outcome, found: Summary, flat: bool) -> list[str]:
+    """Return how the fit ended, and what came of it."""
+    ended = f"{found.ended}"
+    if outcome.overdue:
+        ended = ended.replace(str(mm.Status.STOPPED), f"stopped by the lab at {PATIENCE:g} s")
+    facts = [ALGORITHMS[outcome.request.algorithm].title, ended, f"{1000 * outcome.seconds:.1f} ms"]
     if found.margin is not None and not flat:
-        facts.append(f"margin {found.margin:.4g}")
+        facts.append(f"margin {found.margin_in_words}")
     if found.n_support is not None:
-        facts.append(f"{found.n_support} support vectors")
+        facts.append(f"{found.n_support} support vector{'' if found.n_support == 1 else 's'}")
     if not flat:  # else rounding would decide
         wrong = outcome.model.predict(outcome.request.points.X) != outcome.request.points.labels
         facts.append(f"{int(wrong.sum())} of {len(wrong)} points wrong")
-    lines.append(f"<p class='facts'>{html.escape(' · '.join(facts))}</p>")
-    if outcome.verdict is not None:
-        lines.append(f"<p class='facts'>{html.escape(str(outcome.verdict))}</p>")
-    return "".join(lines)
+    return facts
+
+
+def _about_verdict(outcome: Outcome, flat: bool) -> str:
+    """Return whether a plane separates, which a kernel may do where no plane can."""
+    text = linear_verdict(outcome.verdict)
+    curved = not isinstance(getattr(outcome.model, "kernel_", Linear()), Linear)
+    if outcome.verdict is None or outcome.verdict.separable is not False or not curved or flat:
+        return text
+    points = outcome.request.points
+    if (outcome.model.predict(points.X) == points.labels).all():
+        return f"No plane separates these points; the curve of this kernel does. {text}"
+    return text

@@ -6,7 +6,6 @@ import errno
 import logging
 import signal
 import socket
-import warnings
 import webbrowser
 from typing import Any
 
@@ -54,14 +53,11 @@ def make_server(port: int = 0, host: str = "127.0.0.1") -> Any:
         from bokeh.server.server import Server
     except ImportError:
         raise ImportError(
-            'The lab needs bokeh, which is not installed: pip install "maxmargin[lab]"'
+            'The lab needs bokeh, which is not installed: pip install "maxmargin[lab]", or in a '
+            'clone of the repository pip install ".[lab]"'
         ) from None
-    from sklearn.exceptions import ConvergenceWarning
-
     from .page import open_page
 
-    # The page says how every fit ended; filters around a fit would not hold among threads.
-    warnings.simplefilter("ignore", ConvergenceWarning)
     # A tab that was closed before it was told everything is no news.
     logging.getLogger("bokeh.server.views.ws").setLevel(logging.ERROR)
     port = port or _free_port(host)

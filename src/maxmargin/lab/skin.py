@@ -32,6 +32,7 @@ SKIN = """
 p { margin: 2px 0; } .facts { color: var(--faint); font-size: 12px; }
 .good { border-left: 4px solid var(--good); padding-left: 8px; font-weight: 600; }
 .open { border-left: 4px solid var(--bad); padding-left: 8px; font-weight: 600; }
+.step { border-left: 4px solid var(--accent); padding-left: 8px; }
 .bad { color: var(--bad); }
 :host(.stale) { opacity: 0.4; transition: opacity 0.2s 0.3s; }
 code { font-size: 12px; color: var(--faint); white-space: pre-wrap; }

@@ -21,10 +21,13 @@ from ..summary import plane_names
 from .drawing import Picture
 from .fitting import Outcome
 
+# Titles, and widths in pixels that hold the longest number: -1.2346e-05.
 COLUMNS = {
-    "row": ("point", 45), "class": ("class", 80), "alpha": ("α", 70), "margin": ("y·g", 70),
-    "slack": ("ξ", 60), "state": ("state", 100),
+    "row": ("point", 38), "class": ("class", 48), "alpha": ("α", 75), "margin": ("y·g", 75),
+    "slack": ("ξ", 75), "state": ("state", 80),
 }  # fmt: skip
+# Of margins and slacks next to 1: what is less is 0.
+ROUNDING = 1e-9
 WORDS = ("row", "class", "state")
 
 
@@ -34,7 +37,7 @@ class PointTable:
     def __init__(self, points: ColumnDataSource) -> None:
         self.shown: tuple[Outcome, Picture, bool] | None = None
         self.rows = ColumnDataSource(data={name: [] for name in COLUMNS}, name="rows")
-        number = ScientificFormatter(precision=4, power_limit_low=-4, power_limit_high=6)
+        number = ScientificFormatter(precision=4, power_limit_low=-4, power_limit_high=5)
         self.grid = DataTable(
             source=self.rows,
             columns=[
@@ -43,6 +46,7 @@ class PointTable:
                 for name, (title, width) in COLUMNS.items()
             ],
             index_position=None, height=320, sizing_mode="stretch_width", name="kkt",
+            autosize_mode="none",  # columns that are made to fit would cut numbers off
         )  # fmt: skip
         # Bokeh draws the cells anew where there are other rows, not where they hold other numbers.
         again = CustomJS(args={"grid": self.grid}, code="grid.view.change.emit()")
@@ -74,7 +78,16 @@ class PointTable:
         self.rows.data = {
             "row": list(range(1, len(names) + 1)), "class": names, "alpha": blank, "margin": blank,
             "slack": blank, "state": [""] * len(names),
-        } | columns  # fmt: skip
+        } | _rounded(columns)  # fmt: skip
+
+
+def _rounded(columns: dict[str, Any]) -> dict[str, Any]:
+    """Return margins and slacks, which are of the size of 1, as 0 where they are rounding."""
+    for name in ("margin", "slack"):
+        if "slack" in columns:
+            values = np.asarray(columns[name], dtype=float)
+            columns[name] = np.where(np.abs(values) <= ROUNDING, 0.0, values).tolist()
+    return columns
 
 
 def _of_table(table: Any, n: int) -> dict[str, Any]:

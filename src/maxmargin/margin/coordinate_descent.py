@@ -112,6 +112,7 @@ class CoordinateDescent:
     ) -> Solution:
         """Let Newton's method go on with the free α."""
         limits = self.limits
+        progress.unit = "iteration"  # passes, then steps
         if limits.iterations is not None:
             limits = replace(limits, iterations=limits.iterations - n_iter)
         start = None if ledger.gap > FAR else replace(ledger.plane, alpha=ledger.alpha)
@@ -193,9 +194,11 @@ class _Descent:
         if ledger is not None:
             self.look(ledger)
             primal, dual, show = ledger.primal, ledger.dual, ledger.snapshot
+        progress.unit = "pass"
         return progress.iteration(
-            value, int(self.wrong.sum()), self.violation, show, primal=primal, dual=dual
-        )
+            value, int(self.wrong.sum()), self.violation, show, primal=primal, dual=dual,
+            exact=False,
+        )  # fmt: skip
 
     def one_pass(self) -> None:
         """Visit the samples that are not left out, then the free α again and again."""

@@ -225,6 +225,7 @@ class _Descent:
         # Among some of the samples the scores of all others, and so P, are not known.
         primal = self.gap() - self.value if self.parent is None else np.nan
         errors = self.errors_held + int(self.wrong().sum())
+        self.progress.unit = "round"
         return self.progress.iteration(
             self.value, errors, self.violation, lambda: self.solution(None),
             primal=primal, dual=-self.value,

@@ -400,7 +400,8 @@ def _choose(solver: Library) -> str:
         if find_spec(name) is not None:
             return name
     raise ImportError(
-        f'a general quadratic program needs {" or ".join(wanted)}: pip install "maxmargin[qp]"'
+        f'a general quadratic program needs {" or ".join(wanted)}: pip install "maxmargin[qp]", '
+        'or in a clone of the repository pip install ".[qp]"'
     )
 
 

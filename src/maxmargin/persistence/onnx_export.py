@@ -110,7 +110,8 @@ def register_onnx() -> None:
         from skl2onnx import update_registered_converter
     except ImportError as error:
         raise ImportError(
-            'Export to ONNX needs skl2onnx, which is not installed: pip install "maxmargin[onnx]"'
+            'Export to ONNX needs skl2onnx, which is not installed: pip install "maxmargin[onnx]", '
+            'or in a clone of the repository pip install ".[onnx]"'
         ) from error
     for estimator in CLASSIFIERS:
         update_registered_converter(

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import fields
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from ..certificate import (
     PlaneCertificate,
     SeparationCertificate,
 )
+from ..certificate.margin import Coverage
 from ..kernels import (
     RBF,
     Custom,
@@ -36,7 +37,7 @@ from ..kernels import (
     Sum,
 )
 from ..schedules import Constant, Harmonic
-from ..solution import Status, Trace
+from ..solution import UNITS, Status, Trace
 from .errors import InconsistentModelError
 from .foreign import Unproved
 
@@ -62,6 +63,8 @@ SCHEDULES: tuple[type, ...] = (Constant, Harmonic)
 RECORDS: dict[str, Any] = {
     record.__name__: record for record in (*CERTIFICATES, *KERNELS, *SCHEDULES, Trace)
 }
+# Of the arrays of a trace; the others hold numbers.
+KINDS = {"exact": "b"}
 SPARSE = {"csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}
 # Values within values: more is a mistake, or meant to exhaust the stack.
 DEEPEST = 64
@@ -294,7 +297,9 @@ class Decoder:
 
     def _record(self, record: Any, entries: dict[str, JSON], depth: int) -> Any:
         expected = {field.name for field in fields(record)}
-        if set(entries) != expected:
+        # Files of before do not say how errors were counted.
+        missing = {"exact", "unit"} if record is Trace else set()
+        if not expected - missing <= set(entries) <= expected:
             raise InconsistentModelError(
                 f"{record.__name__} has {sorted(entries)!r:.200}, not {sorted(expected)}"
             )
@@ -320,20 +325,28 @@ class Decoder:
 def _check_record(record: type, values: dict[str, Any]) -> None:
     """Check what the record itself takes on trust."""
     if record is Trace:
-        arrays = values.values()
+        arrays = {name: value for name, value in values.items() if name != "unit"}
         good = all(
-            isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype.kind in "if" for a in arrays
+            isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype.kind in KINDS.get(name, "if")
+            for name, a in arrays.items()
         )
-        good = good and len({a.size for a in arrays}) == 1
+        good = good and len({a.size for a in arrays.values()}) == 1
+        good = good and _is_word(values.get("unit", "step"), UNITS)
     elif record in (Sum, Product):
         parts = values["parts"]
         good = isinstance(parts, tuple) and bool(parts) and all(_is_kernel(p) for p in parts)
     elif record is Scaled:
         good = _is_kernel(values["kernel"])
     else:
-        good = all(value is None or isinstance(value, Real | np.bool_) for value in values.values())
+        numbers = [value for name, value in values.items() if name != "coverage"]
+        good = all(value is None or isinstance(value, Real | np.bool_) for value in numbers)
+        good = good and _is_word(values.get("coverage", "complete"), get_args(Coverage))
     if not good:
         raise InconsistentModelError(f"{record.__name__} holds {values!r:.200}")
+
+
+def _is_word(value: Any, known: tuple[str, ...]) -> bool:
+    return isinstance(value, str) and value in known
 
 
 def _is_kernel(value: Any) -> bool:

@@ -86,7 +86,9 @@ class AnimationDisplay:
     has_band : bool
         Whether g = ±1 is drawn.
     fps : float
-        Frames a second.
+        Frames per second.
+    n_steps : int
+        Steps of the fit, of which the frames are some.
 
     Attributes
     ----------
@@ -107,6 +109,7 @@ class AnimationDisplay:
     has_band: bool
     is_strip: bool
     fps: float = FPS
+    n_steps: int = 0
     figure_: Figure = field(init=False)
     ax_: Axes = field(init=False)
     title_: Text = field(init=False)
@@ -195,13 +198,16 @@ class AnimationDisplay:
 
     def _words(self, k: int) -> str:
         frame = self.frames[k]
-        parts = [f"iteration {frame.moment.iteration}"]
+        parts = [f"{frame.moment.unit} {frame.moment.iteration}"]
         parts.append(number(int(frame.wrong.sum()), "error"))
         if k == len(self) - 1:
             parts = [parts[1], "the answer"]
         elif np.isfinite(frame.moment.objective):
             parts.append(f"objective {frame.moment.objective:.4g}")
-        return f"{self.name}: step {k + 1} of {len(self)}\n{', '.join(parts)}"
+        place = f"step {k + 1} of {len(self)}"
+        if self.n_steps > len(self):  # some were left out
+            place = f"picture {k + 1} of {len(self)} ({self.n_steps:,} steps)"
+        return f"{self.name}: {place}\n{', '.join(parts)}"
 
     def _handles(self) -> list[Line2D]:
         handles = class_handles(self.names)
@@ -318,7 +324,7 @@ def _compute(
         frames=frames, grid=Grid(x, up, np.empty((0, resolution, resolution)), nothing),
         points=points, codes=codes, name=type(model.machine).__name__, names=model.names,
         labels=view.labels, note=view.note, has_band=model.is_machine, is_strip=view.is_strip,
-        fps=fps,
+        fps=fps, n_steps=run.n_moments,
     )  # fmt: skip
 
 

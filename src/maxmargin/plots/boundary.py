@@ -100,6 +100,8 @@ class BoundaryDisplay:
         From violators of the margin to their own margin line.
     names : list of str
         Of the classes; ``labels`` of the axes, ``title`` and ``note`` of the figure.
+    is_flat : bool
+        Whether w = 0: there is no plane, and one label or none for all points.
 
     Attributes
     ----------
@@ -131,6 +133,7 @@ class BoundaryDisplay:
     has_band: bool = False
     pairs: list[tuple[int, int]] = field(default_factory=list)
     is_strip: bool = False
+    is_flat: bool = False
     ax_: Axes = field(init=False)
     figure_: Figure = field(init=False)
     regions_: QuadMesh = field(init=False)
@@ -174,8 +177,11 @@ class BoundaryDisplay:
         ax = one_axes(ax)
         self.ax_, self.figure_ = ax, figure_of(ax)
         n = len(self.names)
+        codes = self.grid.codes
+        if self.is_flat and np.ptp(codes) > 0:  # signs of rounding are no regions
+            codes = np.ma.array(codes, mask=True)
         self.regions_ = ax.pcolormesh(
-            self.grid.x, self.grid.y, self.grid.codes, shading="nearest", rasterized=True,
+            self.grid.x, self.grid.y, codes, shading="nearest", rasterized=True,
             cmap=ListedColormap([pale(code) for code in range(n)]), vmin=-0.5, vmax=n - 0.5,
             zorder=0,
         )  # fmt: skip
@@ -227,7 +233,9 @@ class BoundaryDisplay:
 
     def _handles(self) -> list[Line2D]:
         handles = class_handles(self.names)
-        if len(self.names) == 2:
+        if self.is_flat:
+            pass  # g = 0 is nowhere
+        elif len(self.names) == 2:
             handles.append(line_handle(f"g(x) = 0{_unseen(self.boundaries[0][1])}", width=1.8))
         elif self.pairs:
             handles.append(line_handle("plane of a pair", "--", FAINT))
@@ -341,6 +349,7 @@ def _compute(
     whole = table.X if everything else table.take(rows)
     scores, predicted = model.scores(whole), model.predict(whole)
     margins = model.margins(scores, codes[rows])
+    is_flat = model.is_flat(whole, scores)
     if everything:
         is_support &= model.support(n, margins)
         wrong = int((predicted != codes).sum())
@@ -356,7 +365,9 @@ def _compute(
     limits = limits_of(points, len(model.classes) if view.is_strip else 0)
     grid = _grid(model, table, view, limits, resolution)
     boundaries, pairs = _planes(model, grid)
-    has_band = model.is_machine and model.binary
+    if is_flat:
+        boundaries = [(name, []) for name, _ in boundaries]
+    has_band = model.is_machine and model.binary and not is_flat
     band = (
         [line for level in (-1.0, 1.0) for line in grid.contour(grid.scores[0], level)]
         if has_band
@@ -368,8 +379,9 @@ def _compute(
     return cls(
         grid=grid, boundaries=boundaries, band=band, points=points, rows=rows, codes=shown,
         is_support=is_support, is_wrong=predicted != shown, slacks=slacks, names=model.names,
-        labels=view.labels, title=_title(model, table, wrong), pairs=pairs,
+        labels=view.labels, title=_title(model, table, wrong, is_flat), pairs=pairs,
         note=_note(view, len(rows), n), has_band=has_band, is_strip=view.is_strip,
+        is_flat=is_flat,
     )  # fmt: skip
 
 
@@ -500,8 +512,10 @@ def nearest_on(points: Floats, segments: Floats, scale: Floats) -> Floats:
     return feet * scale
 
 
-def _title(model: Model, table: Table, wrong: int) -> str:
+def _title(model: Model, table: Table, wrong: int, is_flat: bool) -> str:
     width = None
+    if is_flat:
+        return f"{described(model)}, w = 0: no plane"
     if model.binary and model.is_machine and not table.constant:
         planes = model.affine(table.mean, table.fill)
         norm = 0.0 if planes is None else float(np.linalg.norm(planes[0][0]))

@@ -83,7 +83,7 @@ class ComparisonDisplay:
         ax.set_xlabel("time, ms")
         ax.grid(axis="x", color="#DDDDDD")
         ax.set_axisbelow(True)
-        set_title(ax, "time, and what is proved")
+        set_title(ax, "time, and the outcome")
 
     def _column(self, key: str) -> Any:
         return 100.0 * np.array([row.get(key, np.nan) for row in self.rows], dtype=float)

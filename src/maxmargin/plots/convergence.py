@@ -1,4 +1,4 @@
-"""How a fit went: primal and dual, the gap between them, errors pass by pass."""
+"""How a fit went: primal and dual, the gap between them, errors or mistakes met."""
 
 from __future__ import annotations
 
@@ -12,20 +12,46 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from ..diagnostics.checks import task_number
 from ..samples import Floats, Integers
-from .canvas import INK, colour, figure_of, marker, set_legend, set_title, several_axes
-from .canvas import number as count
+from ..solution import counted
+from .canvas import (
+    INK,
+    Bools,
+    colour,
+    figure_of,
+    line_handle,
+    marker,
+    number,
+    set_legend,
+    set_title,
+    several_axes,
+)
 from .model import Model, cost_in_words, kernel_in_words
 
 Against = Literal["iteration", "seconds"]
 LEAST_GAP = 1e-16  # a gap that rounding made 0 or less is drawn there
-STYLES: tuple[Any, ...] = ("-", "--", "-.", ":")
+STYLES: tuple[Any, ...] = ("-", "--", "-.")  # dotted lines are mistakes met
 UNLIKE = 20  # so many times as long a fit hides the shorter one on a linear axis
 
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """What one fit reports of itself after every iteration, as arrays of one length."""
+    """What one task of a fit reports after every iteration, as arrays of one length.
+
+    Parameters
+    ----------
+    name : str
+        Of the model, and of its task where there are several.
+    iteration, seconds, objective, errors, primal, dual, exact, unit
+        As in `maxmargin.solution.Trace`.
+    steps : int
+        Steps that a fit took in its rounds; the number of iterations of other fits.
+    final : str
+        How many samples the fitted plane of a separating rule has on the wrong side, in words.
+    certified : float
+        The relative gap of the fitted model by its certificate, NaN where it has none.
+    """
 
     name: str
     iteration: Integers
@@ -34,6 +60,22 @@ class Course:
     errors: Integers
     primal: Floats
     dual: Floats
+    exact: Bools
+    unit: str
+    steps: int
+    final: str = ""
+    certified: float = np.nan
+
+    @property
+    def knows_errors(self) -> bool:
+        """Whether errors of a plane were counted, not only mistakes met on the way."""
+        return bool(self.exact.any())
+
+    @property
+    def length(self) -> str:
+        """How long the fit took, in words: passes, steps, or rounds with their steps."""
+        text = counted(len(self.iteration), self.unit)
+        return f"{text} ({counted(self.steps, 'step')})" if self.unit == "round" else text
 
     @property
     def bounds(self) -> tuple[Floats, Floats]:
@@ -64,7 +106,7 @@ class ConvergenceDisplay:
     Parameters
     ----------
     courses : list of Course
-        One a model.
+        One per model.
     against : {"iteration", "seconds"}
         The horizontal axis.
 
@@ -74,8 +116,13 @@ class ConvergenceDisplay:
         Objective, gap (where a model knows it), errors.
     ax_, figure_
         The first of them, and their figure.
-    primal_, dual_, objective_, gap_, errors_ : list of Line2D
+    mistakes_ax_ : Axes or None
+        Where mistakes met are drawn: the last of ``axes_``, or an axis of its own on the right of
+        it where other models have errors.
+    primal_, dual_, objective_, gap_ : list of Line2D
         In the order of the models that have them.
+    errors_ : list of Line2D
+        One per model: errors of its planes, or the mistakes met (dotted).
     legend_ : Legend or None
     """
 
@@ -84,6 +131,7 @@ class ConvergenceDisplay:
     axes_: list[Axes] = field(init=False)
     ax_: Axes = field(init=False)
     figure_: Figure = field(init=False)
+    mistakes_ax_: Axes | None = field(init=False, default=None)
     primal_: list[Line2D] = field(init=False, default_factory=list)
     dual_: list[Line2D] = field(init=False, default_factory=list)
     objective_: list[Line2D] = field(init=False, default_factory=list)
@@ -97,15 +145,16 @@ class ConvergenceDisplay:
         clf: Any,
         *others: Any,
         labels: Sequence[str] | None = None,
+        task: Any = None,
         x: Against = "iteration",
         axes: Any = None,
         legend: bool = True,
     ) -> ConvergenceDisplay:
         """Read the traces of fitted classifiers and draw them; see `convergence`."""
         if x not in ("iteration", "seconds"):
-            raise ValueError(f"x={x!r} is none: pass 'iteration' or 'seconds'.")
+            raise ValueError(f"x must be 'iteration' or 'seconds', got {x!r}.")
         models, names = _models(clf, others, labels)
-        courses = [_course(model, name) for model, name in zip(models, names, strict=True)]
+        courses = [_course(model, name, task) for model, name in zip(models, names, strict=True)]
         return cls(courses, x).plot(axes, legend=legend)
 
     @property
@@ -118,19 +167,27 @@ class ConvergenceDisplay:
         panels = 3 if self.knows_gap else 2
         self.axes_ = several_axes(axes, panels, (7.5, 2.1 * panels + 0.6), rows=True)
         self.ax_, self.figure_ = self.axes_[0], figure_of(self.axes_[0])
-        for number, course in enumerate(self.courses):
-            self._draw(number, course)
+        self.mistakes_ax_ = self._mistakes_axis()
+        for k, course in enumerate(self.courses):
+            self._draw(k, course)
         self._frame()
         if legend:
             self.legend_ = set_legend(self.ax_, self._handles())
         return self
 
-    def _draw(self, number: int, course: Course) -> None:
+    def _mistakes_axis(self) -> Axes | None:
+        """Return where to draw mistakes met, which do not share an axis with errors."""
+        if all(course.knows_errors for course in self.courses):
+            return None
+        bottom = self.axes_[-1]
+        return bottom.twinx() if any(c.knows_errors for c in self.courses) else bottom
+
+    def _draw(self, k: int, course: Course) -> None:
         at = course.iteration if self.against == "iteration" else course.seconds
         # The first of several are wider: equal courses do not hide each other.
-        width = max(1.2, 2.8 - 0.8 * number) if len(self.courses) > 1 else 1.6
+        width = max(1.2, 2.8 - 0.8 * k) if len(self.courses) > 1 else 1.6
         style: dict[str, Any] = {
-            "color": colour(number), "marker": marker(number), "linewidth": width,
+            "color": colour(k), "marker": marker(k), "linewidth": width,
             "markersize": 3.5 + width if at.size <= 40 else 0.0, "markeredgecolor": "white",
             "markeredgewidth": 0.4,
         }  # fmt: skip
@@ -139,11 +196,16 @@ class ConvergenceDisplay:
             primal, dual = course.bounds
             self.primal_ += top.plot(at, primal, "-", **style)
             self.dual_ += top.plot(at, dual, "--", **style)
-            top.fill_between(at, dual, primal, color=colour(number), alpha=0.15, linewidth=0.0)
-            self.gap_ += self.axes_[1].plot(at, course.gap, STYLES[number % 4], **style)
+            top.fill_between(at, dual, primal, color=colour(k), alpha=0.15, linewidth=0.0)
+            self.gap_ += self.axes_[1].plot(at, course.gap, STYLES[k % 3], **style)
         elif not self.knows_gap:
-            self.objective_ += top.plot(at, course.objective, STYLES[number % 4], **style)
-        self.errors_ += errors.plot(at, course.errors, STYLES[number % 4], **style)
+            self.objective_ += top.plot(at, course.objective, STYLES[k % 3], **style)
+        if course.knows_errors:
+            some = course.exact
+            self.errors_ += errors.plot(at[some], course.errors[some], STYLES[k % 3], **style)
+        else:
+            assert self.mistakes_ax_ is not None
+            self.errors_ += self.mistakes_ax_.plot(at, course.errors, ":", **style)
 
     def _frame(self) -> None:
         top, bottom = self.axes_[0], self.axes_[-1]
@@ -156,18 +218,27 @@ class ConvergenceDisplay:
             middle.set_yscale("log")
             middle.set_ylabel("relative gap")
             middle.grid(axis="y", color="#E5E5E5")
-        set_title(top, self._words())
-        bottom.set_ylabel("errors")
-        low, high = bottom.get_ylim()
-        bottom.set_ylim(min(0.0, low), max(1.0, high))
-        bottom.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
-        bottom.set_xlabel("iteration" if self.against == "iteration" else "seconds")
+        set_title(top, self._words(), self._final())
+        self._frame_errors(bottom)
+        units = {course.unit for course in self.courses}
+        unit = units.pop() if len(units) == 1 else "iteration"
+        bottom.set_xlabel(unit if self.against == "iteration" else "seconds")
         for ax in self.axes_:
             if self.against == "iteration":
                 ax.xaxis.set_major_locator(MaxNLocator(integer=True))
             if ax is not bottom:
                 ax.tick_params(labelbottom=False)
         self._frame_time()
+
+    def _frame_errors(self, bottom: Axes) -> None:
+        """Name what is counted, from 0."""
+        bottom.set_ylabel("errors")
+        if self.mistakes_ax_ is not None:
+            self.mistakes_ax_.set_ylabel("mistakes met")
+        for ax in {bottom, self.mistakes_ax_ or bottom}:
+            most = max((float(np.max(line.get_ydata())) for line in ax.get_lines()), default=0.0)
+            ax.set_ylim(-0.05 * max(most, 1.0), 1.06 * most if most else 1.0)
+            ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
 
     def _frame_time(self) -> None:
         """Give all panels the same axis of time: a log one where fits are of unlike lengths."""
@@ -177,8 +248,8 @@ class ConvergenceDisplay:
                 ax.set_xscale("log")
         left = min(ax.get_xlim()[0] for ax in self.axes_)
         right = max(ax.get_xlim()[1] for ax in self.axes_)
-        if self.against == "iteration" and max(lengths) == 1:
-            left, right = 0.5, 1.5
+        if self.against == "iteration":  # also those of which nothing is known
+            left, right = (0.5, 1.5) if max(lengths) == 1 else (min(left, 1.0), right)
         for ax in self.axes_:
             ax.set_xlim(left, right)
             if ax.get_yscale() == "linear":
@@ -186,24 +257,39 @@ class ConvergenceDisplay:
 
     def _words(self) -> str:
         if len(self.courses) > 1:
-            return "the dual rises to the primal" if self.knows_gap else "criterion and errors"
+            counts = "errors" if self.mistakes_ax_ is None else "errors or mistakes met"
+            top = "least primal and largest dual so far" if self.knows_gap else "criterion"
+            return f"{top}; {counts}"
         (course,) = self.courses
-        passes = count(len(course.iteration), "iteration")
-        if not course.knows_gap:
-            return f"{course.name}: {passes}, {count(int(course.errors[-1]), 'error')} in the last"
-        return f"{course.name}: relative gap {course.gap[-1]:.1e} after {passes}"
+        if course.knows_gap:
+            last, proved = f"{course.gap[-1]:.1e}", f"{course.certified:.1e}"
+            text = f"{course.name}: relative gap {last} after {course.length}"
+            return text if last == proved else f"{text}, {proved} by the certificate"
+        last = number(int(course.errors[-1]), "error")
+        if not course.knows_errors:
+            last = f"{number(int(course.errors[-1]), 'mistake')} met in the last"
+        return f"{course.name}: {course.length}, {last}"
+
+    def _final(self) -> str:
+        """Return what the fitted planes get wrong, where curves do not show it."""
+        known = [course for course in self.courses if course.final and not course.knows_errors]
+        if len(self.courses) == 1:
+            return "".join(course.final for course in known)
+        return "; ".join(f"{course.name}: {course.final}" for course in known)
 
     def _handles(self) -> list[Line2D]:
         handles = [
             Line2D(
                 [], [], color=colour(k), marker=marker(k), markersize=5, label=course.name,
-                linestyle="" if self.knows_gap else STYLES[k % 4],
+                linestyle="" if self.knows_gap or not course.knows_errors else STYLES[k % 3],
             )
             for k, course in enumerate(self.courses)
         ]  # fmt: skip
         if self.knows_gap:
             handles.append(Line2D([], [], color=INK, linestyle="-", label="primal"))
             handles.append(Line2D([], [], color=INK, linestyle="--", label="dual"))
+        if self.mistakes_ax_ is not None:
+            handles.append(line_handle("mistakes met", ":"))
         return handles
 
 
@@ -211,17 +297,23 @@ def convergence(
     clf: Any,
     *others: Any,
     labels: Sequence[str] | None = None,
+    task: Any = None,
     x: Against = "iteration",
     axes: Any = None,
     legend: bool = True,
 ) -> ConvergenceDisplay:
-    """Draw how fits went: primal P and dual D closing in, the gap (P − D)/P, errors a pass.
+    """Draw how fits went: primal P and dual D closing in, the gap (P − D)/P, errors.
 
     P(w, b) ≥ D(α) for every plane and every feasible α, so the optimum lies between: drawn are the
-    least P and the largest D so far. Algorithms
-    without a dual (the perceptron's family) show the criterion that they descend instead; beside
-    models that know their gap they show their errors only. Of many classes it is the task that took
-    longest.
+    least P and the largest D so far. Algorithms without a dual (the perceptron's family) show the
+    criterion that they descend instead; beside models that know their gap only the last panel
+    shows them.
+
+    The last panel shows errors: the samples that the plane of an iteration misclassifies. Rules
+    that move the plane while they visit the samples do not know that number. Of them the mistakes
+    met are drawn, dotted and on an axis of their own: samples found on the wrong side when they
+    were visited. The title then says what the fitted model gets wrong. The title also has the
+    gap of the certificate, where that differs: solvers may improve their answer at the very end.
 
     Parameters
     ----------
@@ -229,7 +321,12 @@ def convergence(
     *others : more of them
     labels : sequence of str, optional
         What to call them.
+    task : int, or labels, optional
+        Which task of a model of many classes: a number from 0, the label of a class ("ovr") or two
+        labels ("ovo"). By default the one of most iterations; the title names it.
     x : {"iteration", "seconds"}, default="iteration"
+        Iterations are passes over the samples, steps, or rounds of many steps: the axis and the
+        title say which.
     axes : sequence of matplotlib Axes, optional
         Three where some model knows its gap, else two; a new figure by default.
     legend : bool, default=True
@@ -253,7 +350,7 @@ def convergence(
     [2 0]
     """
     return ConvergenceDisplay.from_estimator(
-        clf, *others, labels=labels, x=x, axes=axes, legend=legend
+        clf, *others, labels=labels, task=task, x=x, axes=axes, legend=legend
     )
 
 
@@ -298,21 +395,58 @@ def _solver(model: Model) -> str:
     return str(getattr(model.machine, "solver", getattr(model.machine, "update", "")))
 
 
-def _course(model: Model, name: str) -> Course:
-    trace = getattr(model.machine, "trace_", None)
-    if trace is None:
+def _course(model: Model, name: str, task: Any) -> Course:
+    machine = model.machine
+    traces = getattr(machine, "traces_", None)
+    if not isinstance(traces, list):
         raise ValueError(
             f"{name} was trained by another program, which did not tell its steps: fit it again."
         )
+    k = _chosen(model, traces, task)
+    trace = traces[k]
+    if trace is None or not len(trace):
+        raise ValueError(f"{name} recorded no iterations: fit it again, without warm_start.")
+    n_iter = np.ravel(machine.n_iter_)
     return Course(
-        name=name,
+        name=name
+        if len(traces) == 1
+        else f"{name}, {_called(model, k)} (1 of {len(traces)} tasks)",
         iteration=trace.iteration,
         seconds=trace.seconds,
         objective=trace.objective,
         errors=trace.errors,
         primal=trace.primal,
         dual=trace.dual,
+        exact=trace.exact,
+        unit=trace.unit,
+        steps=int(n_iter[k] if n_iter.size == len(traces) else n_iter.max()),
+        final=_final_errors(machine.certificates_[k]),
+        certified=max(float(getattr(machine.certificates_[k], "relative_gap", np.nan)), 0.0),
     )
+
+
+def _chosen(model: Model, traces: list[Any], task: Any) -> int:
+    """Return the number of the task to draw: the longest unless one is named."""
+    if task is not None and len(traces) > 1:
+        return task_number(model.machine, task)
+    if task not in (None, 0):
+        raise ValueError(f"task={task!r}: the model has one task only; leave task out.")
+    return max(range(len(traces)), key=lambda k: 0 if traces[k] is None else len(traces[k]))
+
+
+def _called(model: Model, k: int) -> str:
+    """Return what a task is called."""
+    codes = np.arange(len(model.classes))
+    tasks = model.reduction.tasks(codes, codes, model.names)
+    return tasks[k].name if k < len(tasks) else f"task {k}"
+
+
+def _final_errors(certificate: Any) -> str:
+    wrong = getattr(certificate, "n_errors", None)
+    if wrong is None:
+        return ""
+    of = number(certificate.n_samples, "sample")
+    return f"the fitted model has {wrong:,} of {of} not strictly on their side"
 
 
 def _close_in(ax: Axes, courses: Sequence[Course]) -> None:

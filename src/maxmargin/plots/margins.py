@@ -102,6 +102,8 @@ class MarginsDisplay:
         joint = isinstance(model.reduction, Kesler)
         has_band = model.is_machine and (model.binary or joint)
         title = described(model)
+        if model.is_flat(X, scores):
+            title += ", w = 0: no plane"
         if model.is_machine or not model.binary:
             title = f"{title}, {number(int(errors.sum()), 'error')}"
         return cls(

@@ -20,6 +20,8 @@ from ..multiclass import Kesler, OneVsOne, Reduction
 from ..samples import Floats, Integers
 from .canvas import Bools, number
 
+# g that differs by less than this share of its terms is the same everywhere.
+ROUNDING = 1e-12
 MACHINES = (SVC, NuSVC, LinearSVC)
 # Numbers of X in a block that is evaluated at a time, and kernel values worth computing.
 BLOCK = 1 << 22
@@ -121,6 +123,20 @@ class Model:
         rivals = confidences.copy()
         rivals[rows, codes] = -np.inf
         return own - rivals.max(axis=1)
+
+    def is_flat(self, X: Any, scores: Floats) -> bool:
+        """Whether w of two classes is 0, to rounding: g is the same everywhere, and no plane."""
+        if not self.binary or not len(scores):
+            return False
+        dual = getattr(self.machine, "dual_coef_", None)
+        if dual is None or isinstance(self.kernel, Precomputed):
+            terms = float(np.abs(scores).max())
+        else:
+            rows = self.transform(X)
+            rows = rows if sparse.issparse(rows) else np.asarray(rows, dtype=float)
+            largest = np.abs((self.kernel or Linear()).diagonal(rows)).max()
+            terms = float(abs(dual).sum() * largest)
+        return bool(np.ptp(scores) <= ROUNDING * terms)
 
     def affordable(self, n: int) -> bool:
         """Whether scores of n rows take seconds at most."""
@@ -228,7 +244,7 @@ def described(model: Model, width: float | None = None) -> str:
     """Return what the model is and what its certificate says, in a few words."""
     machine, name = model.machine, type(model.machine).__name__
     if not model.binary:
-        return f"{name}{_options(model)}, {_reduced(model)}"
+        return f"{name}{_options(model)}, {_reduced(model)}{_unfinished(machine)}"
     if not model.is_machine:
         return f"{name}: {_separation(machine.certificate_)}"
     parts = []
@@ -268,6 +284,15 @@ def _reduced(model: Model) -> str:
     if isinstance(model.reduction, Kesler):
         return f"a linear machine of {c} classes"
     return f"{c} classes, each against the rest"
+
+
+def _unfinished(machine: Any) -> str:
+    """Return how many tasks of a support vector machine are not optimal."""
+    proofs = getattr(machine, "certificates_", None)
+    if not isinstance(proofs, list) or not isinstance(machine, MACHINES):
+        return ""
+    left = sum(not proof.holds(machine.tol) for proof in proofs)
+    return f", {left} of {len(proofs)} tasks not optimal" if left else ""
 
 
 def _separation(certificate: Any) -> str:

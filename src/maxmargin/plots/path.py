@@ -208,7 +208,8 @@ class PathDisplay:
         handles: list[Any] = class_handles(self.names)
         if len(self.planes) > 1:
             handles.append(line_handle("plane, early", "-", str(_shades(9)[0])))
-        last = "plane, at the end" + ("" if self.planes[-1] else " (outside)")
+        where = " (outside)" if self.weights[-1].any() else " (none: w = 0)"
+        last = "plane, at the end" + ("" if self.planes[-1] else where)
         handles.append(line_handle(last, width=2.2))
         handles.append(line_handle("way of w", "-", "#9A9A9A", 1.0))
         handles.append(mark_handle("its start", "o", hollow=True, edge=1.5))

@@ -27,7 +27,8 @@ MOST_VALUES = 100_000_000  # of a kernel, held for all moments
 class Moment:
     """Where the algorithm stood: w (d,) or α (n,), or both, and b.
 
-    ``sample`` is the row being corrected, None at the end of a pass.
+    ``sample`` is the row being corrected, None at the end of a pass; ``unit`` is what an iteration
+    is.
     """
 
     iteration: int
@@ -36,6 +37,7 @@ class Moment:
     w: Floats | None
     b: float
     alpha: Floats | None
+    unit: str = "step"
 
     def same_as(self, other: Moment) -> bool:
         """Whether nothing moved in between."""
@@ -163,7 +165,9 @@ def _again(machine: Any, X: Any, y: Any) -> list[Step]:
 def _moment(step: Step) -> Moment:
     now = step.snapshot()
     w = now.w[0] if len(now.w) else None
-    return Moment(step.iteration, step.objective, step.sample, w, float(now.b[0]), now.alpha)
+    return Moment(
+        step.iteration, step.objective, step.sample, w, float(now.b[0]), now.alpha, step.unit
+    )
 
 
 def _alpha(machine: Any, n: int) -> Floats:

@@ -46,7 +46,7 @@ class HoKashyap:
             e = margins - m
             errors = int((Z.worst_of_each(margins) <= 0).sum())
             stop = progress.iteration(
-                float(weights @ e**2), errors, float(np.abs(e / m).max()), show
+                float(weights @ e**2), errors, float(np.abs(e / m).max()), show, exact=True
             )
             if (np.abs(e) <= self.tol * m).all():
                 status = Status.CONVERGED

@@ -56,6 +56,7 @@ class DualPerceptron:
             self.gram.dot(support, (alpha * y)[support]) if support.size else np.zeros(y.size)
         )
         show = partial(_snapshot, alpha, bias)
+        progress.unit = "pass"
         status, updates = Status.ITERATION_LIMIT, 0
         orders = visiting_order(y.size, self.rng)
         at_most = 1 if progress.watchers else y.size

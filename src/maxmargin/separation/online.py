@@ -122,6 +122,7 @@ def run_passes(
 ) -> Solution:
     """Repeat passes until ``finished(pass)``, ``max_iter`` passes, or a callback says stop."""
     show = partial(snapshot, problem.Z, a)
+    progress.unit = "pass"
     at_most = 1 if progress.watchers else problem.Z.shape[0]
     t = updates_before
     status = Status.ITERATION_LIMIT

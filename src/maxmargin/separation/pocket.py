@@ -49,6 +49,7 @@ class OnlinePocket:
         rule = OnlineRule(FIXED_INCREMENT, 0.0, problem.weights, self.schedule)
         pocket = Pocketed(a.copy(), count_wrong(Z, a, problem.weights, np.inf))
         show = partial(snapshot, Z, pocket.a)
+        progress.unit = "pass"
         t = self.updates_before
         status = Status.CONVERGED if pocket.wrong == 0 else Status.ITERATION_LIMIT
         orders = visiting_order(Z.n_samples, self.rng)

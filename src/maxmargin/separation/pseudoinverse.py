@@ -46,7 +46,7 @@ class LeastSquares:
         error = problem.Z.dot(a) - problem.margins
         errors = int((problem.Z.worst_of_each(error + problem.margins) <= 0).sum())
         objective = float(problem.row_weights @ error**2) + problem.ridge * float(a @ a)
-        progress.iteration(objective, errors, 0.0, partial(snapshot, problem.Z, a))
+        progress.iteration(objective, errors, 0.0, partial(snapshot, problem.Z, a), exact=True)
         solution = snapshot(problem.Z, a, status, progress, n_updates=1)
         return Solution(**{**vars(solution), "n_iter": n_iter})
 

@@ -45,8 +45,9 @@ class Run:
         ``bounds`` are P and D of the whole problem, as far as they are known.
         """
         relative = gap / max(abs(dual + gap), TINY)
+        self.progress.unit = "iteration"  # passes, then steps
         if self.progress.iteration(
-            -dual, errors, relative, snapshot, primal=bounds[0], dual=bounds[1]
+            -dual, errors, relative, snapshot, primal=bounds[0], dual=bounds[1], exact=False
         ):
             self.status = Status.STOPPED
         else:
