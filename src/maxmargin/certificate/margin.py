@@ -141,7 +141,7 @@ def _(
     balance = abs(float(problem.y @ alpha)) if problem.balanced else 0.0
     balance /= max(1.0, float(alpha.sum()))
     margins = _margins(problem, solution, alpha, sample, at_most)
-    level = _level(problem, alpha, margins.values)
+    level = kkt_level(problem, alpha, margins.values)
     wrong = kkt_violations(problem, margins.values, alpha, level)
     nominal, worst = (max(float(w.max()), 0.0) for w in (wrong, wrong + margins.errors))
     unit = 1.0
@@ -218,7 +218,9 @@ def _claims(
 
 def _decisive(problem: MarginProblem, alpha: Floats, margins: Margins) -> Integers:
     """Return the samples whose errors widen the claims by more than a little."""
-    wrong = kkt_violations(problem, margins.values, alpha, _level(problem, alpha, margins.values))
+    wrong = kkt_violations(
+        problem, margins.values, alpha, kkt_level(problem, alpha, margins.values)
+    )
     certain = max(float((wrong - margins.errors).max()), 0.0)
     chosen: NDArray[np.bool_] = wrong + margins.errors > (1.0 + WIDER) * certain
     terms, widest = _gap_terms(problem, alpha, margins)
@@ -230,7 +232,7 @@ def _decisive(problem: MarginProblem, alpha: Floats, margins: Margins) -> Intege
     return np.flatnonzero(chosen)
 
 
-def _level(problem: MarginProblem, alpha: Floats, margins: Floats) -> float:
+def kkt_level(problem: MarginProblem, alpha: Floats, margins: Floats) -> float:
     """Return what y g(x) is compared with: 1, or the ρ that serves the KKT conditions best."""
     if not problem.total:
         return problem.linear
@@ -334,9 +336,14 @@ def _is_hard(problem: MarginProblem) -> NDArray[np.bool_]:
 def margin_unit(problem: MarginProblem, rho: float, largest: float) -> float:
     """Return what violations of a ν-machine are relative to, ``largest`` being max K(x, x).
 
-    That is ρ; but there need be no margin at all, and then that of the machine of C = 1000/max K.
+    That is ρ; but there need be no margin at all, and then that of the machine of C = 10⁶/max K.
     """
-    return float(max(rho, 1e-3 * problem.upper.mean() * largest, np.finfo(float).tiny))
+    return float(max(rho, least_rho(problem, largest)))
+
+
+def least_rho(problem: MarginProblem, largest: float) -> float:
+    """Return the ρ of a ν-machine below which there is no margin to speak of."""
+    return float(max(1e-6 * problem.upper.mean() * largest, np.finfo(float).tiny))
 
 
 def best_rho(problem: MarginProblem, margins: Floats) -> float:

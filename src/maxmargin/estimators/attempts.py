@@ -83,7 +83,10 @@ class Attempts:
         if asked is not None:
             left = max(asked - self.n_iter, 0)
             allowed = left if most_steps is None else min(left, most_steps)
+        before, self.progress.unit = len(self.progress.history), "step"
         solution = solve(self.progress, Limits(allowed, self.limits.seconds))
+        if 0 < before < len(self.progress.history):
+            self.progress.unit = "iteration"  # of several kinds
         self.n_iter += solution.n_iter
         self.n_updates += solution.n_updates
         self.status = solution.status

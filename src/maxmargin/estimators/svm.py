@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import validation
-from ..certificate.margin import best_rho, primal_value
+from ..certificate.margin import kkt_level, least_rho, primal_value
 from ..certificate.scores import kernel_scores
 from ..kernels import Kernel
 from ..multiclass import Task
@@ -323,7 +323,8 @@ class NuSVC(KernelMachine):
         problem, b = self._pose(training, task), float(solution.b[0])
         if solution.status is Status.CONVERGED and not _has_margin(problem, solution):
             return np.zeros_like(solution.alpha), 0.0
-        rho = best_rho(problem, task.labels * (_scores_of(problem, solution) + b))
+        margins = task.labels * (_scores_of(problem, solution) + b)
+        rho = kkt_level(problem, solution.alpha, margins)
         # Of a machine in the making: without a margin there is nothing to divide by.
         return (solution.alpha / rho, b / rho) if rho > _rounding(problem) else (solution.alpha, b)
 
@@ -352,7 +353,7 @@ class NuSVC(KernelMachine):
 
 
 def _has_margin(problem: MarginProblem, solution: Solution) -> bool:
-    """Return whether the plane is better than w = b = ρ = 0, whose P is 0.
+    """Return whether the plane is better than w = b = ρ = 0, whose P is 0, with a ρ to speak of.
 
     At ρ = 0 the optimum is just that: any plane has P ≥ 0 then, and its signs are those of
     rounding, or of what the tolerance has left.
@@ -363,12 +364,14 @@ def _has_margin(problem: MarginProblem, solution: Solution) -> bool:
     for exact in (False, True):
         if exact:
             scores, _ = kernel_scores(problem, coefficients)
-        square = float(coefficients @ scores)
-        primal = primal_value(problem, square, problem.y * (scores + b))
+        margins = problem.y * (scores + b)
+        primal = primal_value(problem, float(coefficients @ scores), margins)
         # Claims of a solver may be those of float32.
         if primal < -CLAIMED / EPS * rounding:
             break
-    return primal < -rounding
+    largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
+    rho = kkt_level(problem, solution.alpha, margins)
+    return primal < -rounding and rho > least_rho(problem, largest)
 
 
 def _scores_of(problem: MarginProblem, solution: Solution) -> Floats:

@@ -29,11 +29,8 @@ class BestSeen(Progress):
     ) -> None:
         self.callbacks, self.watchers = progress.callbacks, progress.watchers
         self.task, self.rows, self.labels = progress.task, progress.rows, progress.labels
-        self.started, self.history, self.bounds = (
-            progress.started,
-            progress.history,
-            progress.bounds,
-        )
+        self.started, self.history = progress.started, progress.history
+        self.bounds, self.exact = progress.bounds, progress.exact
         self.shift = shift or (lambda solution: solution)
         self.primal = np.inf
         self.best: Solution | None = None
@@ -47,13 +44,15 @@ class BestSeen(Progress):
         *,
         primal: float = np.nan,
         dual: float = np.nan,
+        exact: bool | None = None,
     ) -> bool:
         """Record an iteration as `Progress` does, and its solution where P is the least so far."""
         if primal < self.primal:
             self.offer(primal, snapshot())
         return super().iteration(
-            objective, errors, violation, lambda: self.shift(snapshot()), primal=primal, dual=dual
-        )
+            objective, errors, violation, lambda: self.shift(snapshot()),
+            primal=primal, dual=dual, exact=exact,
+        )  # fmt: skip
 
     def offer(self, primal: float, solution: Solution) -> None:
         """Keep a solution if its P is the least so far."""

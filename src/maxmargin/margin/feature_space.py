@@ -200,6 +200,7 @@ class _Shown(BestSeen):
         *,
         primal: float = np.nan,
         dual: float = np.nan,
+        exact: bool | None = None,
     ) -> bool:
         """Look at the α of a step, where it has one, as the kernel machine's."""
         solution = snapshot()
