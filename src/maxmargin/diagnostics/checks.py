@@ -208,7 +208,9 @@ def _check_primal(clf: KernelMachine, machine: MeasuredTask) -> None:
     if certificate.n_checked < machine.alpha.size:
         # The others' scores are the solver's, which may be so far off before they are refused.
         known += DOUBTFUL * max(1.0, float(np.abs(machine.margins).max()))
-    slack = 1e-6 * abs(claimed) + known * float(machine.alpha.sum())
+    # P of a ν-machine is that of its best ρ, which the KKT conditions know to tol.
+    relative = max(1e-6, 4.0 * clf.tol) if isinstance(clf, NuSVC) else 1e-6
+    slack = relative * abs(claimed) + known * float(machine.alpha.sum())
     lowest, highest = (
         primal_value(problem, machine.square, machine.margins + shift) for shift in (known, -known)
     )

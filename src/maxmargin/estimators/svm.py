@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import validation
-from ..certificate.margin import kkt_level, least_rho, primal_value
+from ..certificate.margin import best_rho, kkt_level, least_rho, primal_value
 from ..certificate.scores import kernel_scores
 from ..kernels import Kernel
 from ..multiclass import Task
@@ -324,7 +324,12 @@ class NuSVC(KernelMachine):
         if solution.status is Status.CONVERGED and not _has_margin(problem, solution):
             return np.zeros_like(solution.alpha), 0.0
         margins = task.labels * (_scores_of(problem, solution) + b)
-        rho = kkt_level(problem, solution.alpha, margins)
+        # The ρ of the KKT conditions, which are those of the certificate; of an unfinished α that
+        # of the least P.
+        converged = solution.status is Status.CONVERGED
+        rho = (
+            kkt_level(problem, solution.alpha, margins) if converged else best_rho(problem, margins)
+        )
         # Of a machine in the making: without a margin there is nothing to divide by.
         return (solution.alpha / rho, b / rho) if rho > _rounding(problem) else (solution.alpha, b)
 
