@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -14,6 +15,9 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from .. import validation
 from ..blocks import RowBlocks
 from ..certificate import certify
+from ..certificate.compensated import Doubled, product
+from ..kernels.products import far_columns
+from ..margin.best_seen import BestSeen
 from ..multiclass import Task
 from ..problem import JointMarginProblem, LinearMarginProblem
 from ..samples import Floats
@@ -247,6 +251,17 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         limits = self._limits(max_iter)
         if isinstance(problem, LinearMarginProblem) and problem.hard:
             return self._hard(problem, start, progress, limits)
+        centre = far_centre(problem)
+        if centre is None:
+            return self._soft(problem, start, progress, limits)
+        # About their mean rows far from the origin have digits left for their differences.
+        back = partial(_moved_back, centre)
+        moved = replace(problem, X=problem.X - centre.astype(problem.X.dtype))
+        if isinstance(problem, LinearMarginProblem) and start is not None:
+            start = replace(start, b=start.b + float(start.w @ centre))
+        return back(self._soft(moved, start, BestSeen(progress, back), limits))
+
+    def _soft(self, problem: Any, start: Any, progress: Progress, limits: Limits) -> Solution:
         solver = self._solver_for(problem, limits, AIM * self.tol)
         solution: Solution = solver.solve(problem, start, progress)
         if isinstance(problem, LinearMarginProblem) and solution.status is Status.PATIENCE:
@@ -367,6 +382,28 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         if status is Status.PATIENCE:
             return "Rounding allows no smaller gap: raise tol, or scale the features."
         return "Raise max_iter, or scale the features; warm_start=True goes on from here."
+
+
+def far_centre(problem: LinearMarginProblem | JointMarginProblem) -> Floats | None:
+    """Return the mean of the columns that are a hundred times as far from 0 as they are wide.
+
+    None where there are none, where the bias cannot take the shift up, and where a centred copy of
+    X would be large.
+    """
+    X = problem.X
+    if isinstance(X, RowBlocks) or sparse.issparse(X) or problem.bias != "free" or X.size > SMALL:
+        return None
+    centre = far_columns(X, 1.0 - 1e-4)
+    return centre if centre.any() else None
+
+
+def _moved_back(centre: Floats, solution: Solution) -> Solution:
+    """Return the planes found about ``centre`` as those of the rows themselves."""
+    shifts = [
+        product(centre[np.newaxis], Doubled(-w, np.zeros(w.size)), float(b))
+        for w, b in zip(solution.w, solution.b, strict=True)
+    ]
+    return replace(solution, b=np.concatenate(shifts))
 
 
 def suited(problem: LinearMarginProblem) -> str:

@@ -119,8 +119,11 @@ def shifted(X: Any, centre: Floats) -> Any:
     return rows
 
 
-def far_columns(Z: Any) -> NDArray[np.float64]:
-    """Return the mean of each column where it exceeds the spread, 0 elsewhere."""
+def far_columns(Z: Any, share: float = 0.5) -> NDArray[np.float64]:
+    """Return the mean of each column where its square is most of the mean square, 0 elsewhere.
+
+    With a ``share`` of ½ the mean exceeds the spread there, with 1 − ε it does so √(1/ε) times.
+    """
     n = max(Z.shape[0], 1)
     if sp.issparse(Z):
         sums = np.bincount(Z.indices, Z.data, minlength=Z.shape[1])
@@ -129,7 +132,7 @@ def far_columns(Z: Any) -> NDArray[np.float64]:
         sums = Z.sum(axis=0, dtype=np.float64)
         squares = np.einsum("ij,ij->j", Z, Z, dtype=np.float64)
     mean: NDArray[np.float64] = sums / n
-    return np.where(2.0 * mean**2 > squares / n, mean, 0.0)
+    return np.where(mean**2 > share * squares / n, mean, 0.0)
 
 
 def _n_terms(X: Any) -> int:
