@@ -8,6 +8,7 @@ from threading import Event
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from ..blocks import RowBlocks
 from ..problem import LinearMarginProblem
@@ -15,12 +16,16 @@ from ..samples import Floats, blocks_of, row_block, row_length
 from ..solution import Solution
 from ..threads import in_parallel
 from .base import certify
+from .compensated import compensated_dot
 from .margin import ROUNDING, MarginCertificate
 from .origin import Origin, frobenius, score_error, sum_error
 from .scores import UNIT
 
 # Numbers of X that are looked at between two chances to stop.
 PART = 1 << 22
+# Rounding, relative to P, that is worth a computation in twice the digits, and the rows and numbers
+# of X up to which there is time for it.
+COARSE, TALL, AFFORDABLE = 1e-7, 1 << 14, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -81,31 +86,55 @@ def _(
     signed: Floats = np.where(problem.y > 0, factors[0], -factors[1]) * alpha
     origin = Origin(problem.X, problem.bias == "free")
     claim = _Claim(problem, origin, w[origin.order], origin.bias(w, b), alpha, signed)
-    passes = list(_passes(claim))
-    np.abs(signed, out=alpha)
     square = float(w @ w) + (b * b if problem.bias == "penalised" else 0.0)
+    found = _measures(claim, square, exactly=False)
+    if (
+        found.blur > COARSE * abs(found.primal)
+        and problem.X.shape[0] <= TALL
+        and (problem.X.shape[0] * problem.X.shape[1] <= AFFORDABLE)
+    ):
+        found = _measures(claim, square, exactly=True)
+    primal, dual = found.primal + found.blur, found.dual - found.blur
+    gap = found.primal - found.dual + found.blur
+    size = max(found.primal - found.blur, np.finfo(float).tiny)
+    with np.errstate(over="ignore"):
+        relative = float(np.divide(gap, size)) if np.isfinite(gap) else np.inf
+    return PlaneCertificate(
+        primal, dual, gap, relative, found.violation, balance, box, found.rounding,
+        n_checked=len(problem.y), n_samples=len(problem.y),
+    )  # fmt: skip
+
+
+class _Measures(NamedTuple):
+    """P and D, by how much P − D may be more than their difference, and the KKT conditions."""
+
+    primal: float
+    dual: float
+    blur: float
+    violation: float
+    rounding: float
+
+
+def _measures(claim: _Claim, square: float, *, exactly: bool) -> _Measures:
+    """Return what passes over all rows say, in twice the digits of float64 on request."""
+    passes = list(_passes(claim, exactly))
     rounding = max(each.error for each in passes)
     primal, most = (
         0.5 * square + sum(losses)
         for losses in zip(*((each.loss, each.most_loss) for each in passes), strict=True)
     )
-    if problem.hard:
+    if claim.problem.hard:
         # P of the plane scaled up until every y g(x) ≥ 1.
         least = min(each.least_margin for each in passes)
         primal, most = _scaled(square, least), _scaled(square, least - rounding)
-    dual, error = _dual(claim, alpha, passes)
-    gap = most - dual + error
+    dual, error = _dual(claim, np.abs(claim.signed), passes)
+    blur = most - primal if np.isfinite(primal) else 0.0
     violation = max(
         1.0 - min(each.least_slope for each in passes),
         max(each.largest_slope for each in passes) - 1.0,
         0.0,
     )
-    size = max(primal - (most - primal), np.finfo(float).tiny) if np.isfinite(most) else 1.0
-    relative = gap / size if np.isfinite(most) else np.inf
-    return PlaneCertificate(
-        primal, dual, gap, relative, violation, balance, box, rounding,
-        n_checked=len(problem.y), n_samples=len(problem.y),
-    )  # fmt: skip
+    return _Measures(primal, dual, blur + error + 64.0 * UNIT * square, violation, rounding)
 
 
 def _scaled(square: float, margin: float) -> float:
@@ -130,7 +159,7 @@ def _dual(claim: _Claim, alpha: Floats, passes: list[_Sums]) -> tuple[float, flo
     return dual, error + 64.0 * UNIT * (float(alpha.sum()) + abs(dual))
 
 
-def _passes(claim: _Claim) -> Iterator[_Sums]:
+def _passes(claim: _Claim, exactly: bool) -> Iterator[_Sums]:
     """Yield the sums over all rows, part by part, on all cores."""
     start, everything = 0, claim.problem.X
     for X in everything if isinstance(everything, RowBlocks) else (everything,):
@@ -138,13 +167,13 @@ def _passes(claim: _Claim) -> Iterator[_Sums]:
         parts = [slice(k, min(k + step, X.shape[0])) for k in range(0, X.shape[0], step)]
 
         def part(rows: slice, stop: Event, X: Any = X, start: int = start) -> _Sums | None:
-            return None if stop.is_set() else _part(claim, X, rows, start)
+            return None if stop.is_set() else _part(claim, X, rows, start, exactly)
 
         yield from (each for each in in_parallel(part, parts) if each is not None)
         start += X.shape[0]
 
 
-def _part(claim: _Claim, X: Any, rows: slice, start: int) -> _Sums:
+def _part(claim: _Claim, X: Any, rows: slice, start: int, exactly: bool) -> _Sums:
     """Return the sums over some rows of a block that begins at row ``start``."""
     problem, w, b = claim.problem, claim.w, claim.b
     upper, ridge = problem.upper, problem.ridge
@@ -159,12 +188,20 @@ def _part(claim: _Claim, X: Any, rows: slice, start: int) -> _Sums:
         y, a = problem.y[everywhere], claim.alpha[everywhere]
         u = upper if upper.size == 1 else upper[everywhere]
         D = ridge if ridge.size == 1 else ridge[everywhere]
-        signed, size = claim.signed[everywhere], frobenius(x)
-        total += x.T @ signed
-        blur += sum_error(size, signed, y.size)
-        margins = y * (x @ w + b)
-        wrong = score_error(size, length, b, w.size)
-        error = max(error, wrong)
+        signed = claim.signed[everywhere]
+        if exactly:
+            x = x.toarray() if sparse.issparse(x) else x
+            some, unsure = compensated_dot(x.T, signed)
+            scores, wrong = compensated_dot(np.column_stack([x, np.ones(y.size)]), np.append(w, b))
+            blur += float(np.linalg.norm(unsure))
+        else:
+            size = frobenius(x)
+            some, scores = x.T @ signed, x @ w + b
+            wrong = score_error(size, length, b, w.size)
+            blur += sum_error(size, signed, y.size)
+        total += some
+        margins = y * scores
+        error = max(error, float(np.max(wrong)))
         loss += _loss(np.maximum(1.0 - margins, 0.0), u, D)
         most_loss += _loss(np.maximum(1.0 + wrong - margins, 0.0), u, D)
         counts = (u > 0.0) & np.isfinite(D)
