@@ -10,23 +10,27 @@ from typing import Any
 import numpy as np
 
 from ..certificate.margin import primal_value
+from ..margin.active_set import equalities, feasible
 from ..margin.best_seen import BestSeen
 from ..margin.optimality import Optimality, best_bias
 from ..problem import MarginProblem
 from ..samples import Floats
 from ..solution import Limits, Progress, Solution, Status
-from .gram import SMALL
+from .gram import FEW, SMALL
 
 # What sums of n products leave of their last digits, in all but contrived cases.
 EPSILON = float(np.finfo(np.float64).eps)
-ROUNDING = 2.0 * EPSILON
+ROUNDING = 8.0 * EPSILON
 # By how many such errors an answer is enlarged, for its margins not to fall short of 1.
 FIRMLY = 32.0
+# Aα − a relative to Σα that is taken for what sums in another order leave.
+REST = 1e-9
 # The least share of an unfinished α that is looked at.
 SHORTEST = 1e-6
 # Statuses that the next solver could do nothing about.
 FINAL = {Status.CONVERGED, Status.STOPPED, Status.TIME_LIMIT, Status.ITERATION_LIMIT}
-FINAL |= {Status.INSEPARABLE, Status.DIVERGED}
+UNBOUNDED = {Status.INSEPARABLE, Status.DIVERGED}
+FINAL |= UNBOUNDED
 
 
 class Attempts:
@@ -45,6 +49,8 @@ class Attempts:
     limits : Limits
         Of all solvers together.
     progress : Progress
+    far : float, default=0
+        How far from the origin the rows lie that the engine has centred: b is rounded there.
     """
 
     def __init__(
@@ -54,7 +60,9 @@ class Attempts:
         tol: float,
         limits: Limits,
         progress: Progress,
+        far: float = 0.0,
     ) -> None:
+        self.far = far
         self.problem, self.gram, self.tol, self.limits = problem, cache(gram), tol, limits
         self.progress = BestSeen(progress)
         self.n_iter, self.n_updates = 0, 0
@@ -84,29 +92,40 @@ class Attempts:
             left = max(asked - self.n_iter, 0)
             allowed = left if most_steps is None else min(left, most_steps)
         before, self.progress.unit = len(self.progress.history), "step"
-        solution = solve(self.progress, Limits(allowed, self.limits.seconds))
+        with np.errstate(over="ignore", invalid="ignore"):  # of an indefinite kernel α may run away
+            solution = solve(self.progress, Limits(allowed, self.limits.seconds))
         if 0 < before < len(self.progress.history):
             self.progress.unit = "iteration"  # of several kinds
         self.n_iter += solution.n_iter
         self.n_updates += solution.n_updates
         self.status = solution.status
-        if solution.status is Status.ITERATION_LIMIT and (asked is None or self.n_iter < asked):
+        ours = asked is None or self.n_iter < asked
+        if solution.status is Status.ITERATION_LIMIT and ours:
             self.status = Status.PATIENCE
-        if solution.status not in (Status.INSEPARABLE, Status.DIVERGED):
-            self._consider(solution)
+        if solution.status in UNBOUNDED and self._is_bounded():
+            self.status = Status.PATIENCE  # rounding hides what keeps α from growing
+        if self.status not in UNBOUNDED:
+            with np.errstate(all="ignore"):  # beyond the range of numbers nothing is of use
+                self._consider(solution)
         self.last = solution
+
+    def _is_bounded(self) -> bool:
+        """Whether something keeps every α from growing."""
+        return bool((np.isfinite(self.problem.upper) | (self.problem.ridge > 0.0)).all())
 
     def _consider(self, solution: Solution) -> None:
         """Keep the answer if it is the best so far; whether it has converged its numbers say."""
-        point = self.judged(solution)
+        # Scores that are the sum of many steps may be off: of few samples they are computed anew.
+        few = self.problem.y.size <= FEW
+        point = self.judged(replace(solution, scores=None) if few else solution)
         if self.status in (Status.CONVERGED, Status.PATIENCE):
-            good = point.share(self.tol) <= 1.0
+            known = EPSILON * self._size_of_terms(point.alpha) < 1.0  # which side of the margin
+            good = known and point.share(self.tol) <= 1.0
             self.status = Status.CONVERGED if good else Status.PATIENCE
         if self.status is Status.CONVERGED:
             self.point = point
             return
-        if self.problem.y.size <= SMALL:
-            # Of a failure the scores may be no more than the sum of what its steps left.
+        if FEW < self.problem.y.size <= SMALL:  # of a failure also where it takes longer
             point = self.judged(replace(solution, scores=None))
         others = [point, self._along_ray(point), *([self.point] if self.point else [])]
         self.point = min(others, key=self._at_worst)
@@ -133,16 +152,20 @@ class Attempts:
         problem = self.problem
         margins = problem.y * (point.scores + point.b)
         square = float((point.alpha * problem.y) @ point.scores)
-        return primal_value(problem, square, margins - self._error(point))
+        primal = primal_value(problem, square, margins - self._error(point))
+        return primal if np.isfinite(primal) else np.inf
 
     def _error(self, point: Optimality) -> float:
         """Return what rounding may make of the scores of a point."""
-        return ROUNDING * (self._size_of_terms(point.alpha) + abs(point.b))
+        square = max(0.0, float((point.alpha * self.problem.y) @ point.scores))
+        b = abs(point.b) + self.far * square**0.5
+        return ROUNDING * (self._size_of_terms(point.alpha) + b)
 
     def _size_of_terms(self, alpha: Floats) -> float:
-        """Return a bound on Σ_l α_l |K(x_l, x_m)|."""
+        """Return a bound on Σ_l α_l |K(x_l, x_m)|, times the power that multiplies their errors."""
         sizes = np.sqrt(np.maximum(self.gram().diagonal(), 0.0))
-        return float(sizes.max(initial=0.0) * (sizes @ alpha))
+        power = max(1, 2 * int(getattr(self.problem.kernel, "degree", 0)))
+        return power * float(sizes.max(initial=0.0) * (sizes @ alpha))
 
     def is_blurred(self) -> bool:
         """Whether the last α is so large that float64 cannot tell its scores to tol.
@@ -157,6 +180,8 @@ class Attempts:
         """Return what an answer is worth."""
         alpha, scores, bounds = solution.alpha, solution.scores, solution.score_bounds
         assert alpha is not None
+        if self._is_off(alpha):
+            alpha, scores = feasible(self.problem, alpha), None
         if scores is None:
             support = np.flatnonzero(alpha)
             scores, bounds = np.zeros(alpha.size), np.zeros(alpha.size)
@@ -164,6 +189,13 @@ class Attempts:
                 signed = (alpha * self.problem.y)[support]
                 scores = self.gram().dot(support, signed, error=bounds)
         return self._of(alpha, scores, float(solution.b[0]), bounds)
+
+    def _is_off(self, alpha: Floats) -> bool:
+        """Whether rounding has led α away from Aα = a, where that is cheap to make up for."""
+        if self.problem.y.size > SMALL:
+            return False
+        A, a = equalities(self.problem)
+        return bool((np.abs(A @ alpha - a) > REST * float(alpha.sum())).any())
 
     def _of(self, alpha: Floats, scores: Floats, b: float, bounds: Floats | None) -> Optimality:
         largest = float(np.max(self.gram().diagonal())) if self.problem.total else 1.0
@@ -175,9 +207,8 @@ class Attempts:
             return
         assert solution.alpha is not None
         point = self.judged(solution)
-        balance = abs(float(self.problem.y @ solution.alpha)) if self.problem.balanced else 0.0
         # An indefinite kernel may spoil both.
-        if balance <= 1e-9 * float(solution.alpha.sum()) and point.share(self.tol) <= 1.0:
+        if not self._is_off(solution.alpha) and point.share(self.tol) <= 1.0:
             self.point = point
 
     def solution(self) -> Solution:

@@ -30,13 +30,15 @@ ENOUGH, PLENTY, BOUNDED, DENSE = 100, 1000, 5000, 3000
 QUICK = 10
 # Multiplications, of all tasks together, that a method may take before another one takes over, or
 # where none is to, before it is given up: about one and four seconds. A step of pairs counts some.
-WORK, ALL_WORK, STEP = 1e9, 3e9, 500
+WORK, ALL_WORK, STEP, ROUND = 1e9, 3e9, 500, 2e4
 # The same of the interior point, whose steps are of another kind: it takes about so many.
 FACTORED, FACTORS = 3e11, 30
 # Steps and violation of the active-set method as the last to improve an answer.
 POLISH, EXACTLY = 2000, 1e-10
 # Rows of a mean this many times as long as their spread are centred; sparse ones of this density.
 FAR, FULL = 100.0, 0.5
+# Numbers up to which sums are correctly rounded: half a second.
+CAREFUL = 2_000_000
 # yᵀα relative to Σα that is taken for what sums in another order leave.
 REST = 1e-9
 
@@ -113,7 +115,7 @@ class Dual:
             return self._answer(problem, start, progress, limits)
         start = start and WarmStart(start.alpha, None)
         moved = replace(problem, X=self.engines.X)
-        back = partial(_moved_back, moved, self.centre)
+        back = partial(_moved_back, problem, self.centre)
         return back(self._answer(moved, start, BestSeen(progress, back), limits))
 
     def _answer(
@@ -153,7 +155,8 @@ class Dual:
         from .attempts import Attempts
 
         gram = partial(self._float64, problem)
-        attempts = Attempts(problem, gram, self.tol, limits, progress)
+        far = 0.0 if self.centre is None else float(np.linalg.norm(self.centre))
+        attempts = Attempts(problem, gram, self.tol, limits, progress, far)
         name, n = self._method(problem), problem.y.size
         if self.solver != "auto" or name == "active-set":
             attempts.run(partial(self._named, name, problem, start), self._steps(name, n, ALL_WORK))
@@ -204,7 +207,8 @@ class Dual:
         """
         if n > BOUNDED or name in ("qp", "active-set"):
             return None
-        return int(work / (self.n_tasks * (n + STEP)))
+        # A round has 20 steps per sample, and takes the interpreter some time.
+        return int(work / (self.n_tasks * (n + STEP + ROUND / n)))
 
     def _polish(self, problem: MarginProblem, attempts: Any) -> None:
         """Take few samples to rounding by the active set: some steps from the optimum.
@@ -366,12 +370,38 @@ def far_centre(X: Any) -> Floats | None:
     return mean if square > FAR**2 * spread else None
 
 
-def _moved_back(moved: MarginProblem, centre: Floats, solution: Solution) -> Solution:
+def _moved_back(problem: MarginProblem, centre: Floats, solution: Solution) -> Solution:
     """Return the solution of centred rows as that of the rows themselves."""
     if solution.alpha is None:
         return solution
     support = np.flatnonzero(solution.alpha)
-    w = (solution.alpha * moved.y)[support] @ moved.X[moved.index[support]]
+    rows = problem.X[problem.index[support]]
+    rows = rows.toarray() if sparse.issparse(rows) else rows
+    w = combined((solution.alpha * problem.y)[support], rows.astype(np.float64))
     shift = math.fsum(w * centre)
     # Scores of the rows where they are have other roundings.
     return replace(solution, b=solution.b - shift, scores=None, score_bounds=None)
+
+
+def combined(c: Floats, rows: Floats) -> Floats:
+    """Return Σ c_i x_i, each number correctly rounded where that takes no time to speak of.
+
+    Terms may be 1e16 times as large as their sum: of support vectors far from the origin.
+    """
+    if rows.size > CAREFUL:
+        return c @ rows
+    sums = []
+    for column in rows.T:
+        product = c * column
+        # The rest of every product, from halves of its factors (Dekker, 1971).
+        (c1, c2), (x1, x2) = _halves(c), _halves(column)
+        rest = ((c1 * x1 - product) + c1 * x2 + c2 * x1) + c2 * x2
+        sums.append(math.fsum([*product, *rest]))
+    return np.array(sums)
+
+
+def _halves(values: Floats) -> tuple[Floats, Floats]:
+    """Return two numbers of 26 digits for each, whose sum it is."""
+    large = 134217729.0 * values
+    first = large - (large - values)
+    return first, values - first

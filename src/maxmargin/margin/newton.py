@@ -620,6 +620,8 @@ def line_search(slope: Callable[[float], float], first: float, farthest: float =
     rule with a guard; where that ends without a t that will do, the answer is the last one that is
     known to descend, or 0.
     """
+    if not first < 0.0:  # rounding: there is no descent along it
+        return 0.0
     low, high, at_low, at_high, t = 0.0, np.inf, first, np.inf, 1.0
     for _ in range(SEARCH if first < 0.0 else 0):
         at = slope(t)

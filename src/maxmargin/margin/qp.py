@@ -246,10 +246,13 @@ class QuadraticProgram:
         _refuse_large(n)
         gram = Float64Gram(problem, self.gram)
         qp = margin_qp(problem, gram.block(np.arange(n)), dense=False)
+        if _left(self.limits, progress) == 0.0:
+            nothing = np.zeros(n), np.zeros(1)
+            return _publish(problem, gram, *nothing, Status.TIME_LIMIT, None, progress)
         size, unit = _units(problem, qp)
         limits = replace(self.limits, seconds=_left(self.limits, progress))
         answer = solve(_scaled(qp, size, unit), self.solver, tol=self.tol, limits=limits)
-        if answer.status is QPStatus.INFEASIBLE and problem.total:
+        if answer.status is QPStatus.INFEASIBLE and not _is_feasible(problem):
             raise ValueError(
                 f"no α has Σα = {problem.total:g} within its bounds: lower the total, or nu."
             )
@@ -271,6 +274,13 @@ class QuadraticProgram:
         return _publish(problem, gram, alpha, b, status, None, progress)
 
 
+def _is_feasible(problem: MarginProblem) -> bool:
+    """Whether some α has the sum that it must have: of each class, where there is a bias."""
+    groups = [problem.y > 0, problem.y < 0] if problem.balanced else [problem.y != 0]
+    needed = problem.total / len(groups)
+    return all(float(problem.upper[rows].sum()) >= needed * (1 - 1e-12) for rows in groups)
+
+
 def _left(limits: Limits, progress: Progress) -> float | None:
     """Return the seconds left."""
     return None if limits.seconds is None else max(0.0, limits.seconds - progress.seconds)
@@ -282,7 +292,7 @@ STATUS = {
     QPStatus.ITERATION_LIMIT: Status.ITERATION_LIMIT,
     QPStatus.TIME_LIMIT: Status.TIME_LIMIT,
     QPStatus.INACCURATE: Status.PATIENCE,
-    QPStatus.INFEASIBLE: Status.PATIENCE,  # said of a program that has α = 0: wrongly
+    QPStatus.INFEASIBLE: Status.PATIENCE,  # of a program that is feasible: rounding
 }
 
 
