@@ -250,7 +250,8 @@ class Attempts:
         alpha = np.minimum(by * point.alpha, self.problem.upper)
         # Where α met its bound the scores are not quite those of it.
         larger = self._of(alpha, by * point.scores, by * point.b, None)
-        return min(point, larger, key=gap)
+        helps = gap(larger) <= 2.0 * self.tol and larger.share(self.tol) <= 1.0
+        return larger if helps else point
 
     def _look_back(self) -> None:
         """Take w = 0, or the best that was shown on the way, where the last answer is worse."""
