@@ -114,7 +114,7 @@ class MarginCertificate:
             return ""
         if self.coverage == "bounded":
             return f" ({self.n_checked} of {self.n_samples} scores recomputed, the others bounded)"
-        return f" (only {self.n_checked} of {self.n_samples} scores recomputed)"
+        return f" (a sample: {self.n_checked} of {self.n_samples} scores recomputed)"
 
 
 class Margins(NamedTuple):
@@ -298,7 +298,7 @@ def _values(
     least = abs(primal) - unknown
     if not problem.total:
         loss = float(losses(problem, problem.linear - values - errors).sum())
-        least = 0.5 * max(square - blur, 0.0) + loss
+        least = 0.5 * (square - blur) + loss
     if margins.coverage == "complete":
         return primal + unknown, primal - unknown - gap, gap, least
     return primal, primal - gap, gap, least

@@ -10,7 +10,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Event
 from typing import Any, ClassVar, Self
@@ -329,6 +329,10 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         solutions: list[Solution],
     ) -> None:
         self.certificates_ = self._certify(problems, solutions)
+        solutions = [
+            replace(solution, status=self._verdict(solution.status, certificate))
+            for solution, certificate in zip(solutions, self.certificates_, strict=True)
+        ]
         self.statuses_ = [solution.status for solution in solutions]
         self.traces_ = [solution.trace for solution in solutions]
         self.n_iter_ = max(solution.n_iter for solution in solutions)
@@ -336,6 +340,10 @@ class CertifiedClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator, 
         self._publish_claims()
         for name, value in self._attributes(training, tasks, solutions).items():
             setattr(self, name, value)
+
+    def _verdict(self, status: Status, certificate: Any) -> Status:
+        """Return how a task ended, by its proof."""
+        return status
 
     def _certify(self, problems: list[Any], solutions: list[Solution]) -> list[Any]:
         return [certify(p, s) for p, s in zip(problems, solutions, strict=True)]
@@ -432,13 +440,13 @@ class ClaimsOptimality:
         return max(0.0, share * self.time_limit - self._clock.seconds)
 
     def _publish_claims(self) -> None:
+        """Claims are those of the certificates; there are none of separation."""
+
+    def _verdict(self, status: Status, certificate: Any) -> Status:
         # A solver may believe what its arithmetic cannot know: the certificate has the last word.
-        self.statuses_ = [
-            Status.PATIENCE
-            if status is Status.CONVERGED and not certificate.holds(self.tol)
-            else status
-            for status, certificate in zip(self.statuses_, self.certificates_, strict=True)
-        ]
+        if status in (Status.CONVERGED, Status.PATIENCE):
+            return Status.CONVERGED if certificate.holds(self.tol) else Status.PATIENCE
+        return status
 
     def _disappointing(self, status: Status, certificate: Any) -> bool:
         return status is not Status.STOPPED and not certificate.holds(self.tol)

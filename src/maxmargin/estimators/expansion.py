@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..kernels import Kernel, Linear, Precomputed
+from ..kernels.products import far_columns, shifted
 from ..multiclass import OneVsOne, Task
 from ..samples import Floats, Integers, linear_scores
 from ..threads import in_parallel
@@ -111,18 +112,24 @@ class Expansion:
 
 
 def _combined(dual: Any, vectors: Any) -> Any:
-    """Return Σ α y z, about the middle of the vectors z where Σ α y = 0 but for rounding.
+    """Return Σ α y z, about the mean of far columns where Σ α y = 0 but for rounding.
 
     Terms α y z of vectors far from the origin would cancel, and leave their rounding.
     """
-    if sparse.issparse(vectors) or not vectors.shape[0]:
-        return dual @ vectors
     z = vectors.astype(np.float64, copy=False)
-    low = z.min(axis=0)
-    centre = low + 0.5 * (z.max(axis=0) - low)
-    total, size = dual.sum(axis=1), np.abs(dual).sum(axis=1)
-    total[np.abs(total) <= dual.shape[1] * np.finfo(float).eps * size] = 0.0
-    return dual @ (z - centre) + np.outer(total, centre)
+    centre = far_columns(z)
+    if not centre.any():
+        return dual @ z
+    far = centre != 0.0
+    sums, sizes = (np.asarray(each.sum(axis=1)).ravel() for each in (dual, abs(dual)))
+    sums[np.abs(sums) <= dual.shape[1] * np.finfo(float).eps * sizes] = 0.0
+    if not sparse.issparse(z):
+        return dual @ (z - centre) + np.outer(sums, centre)
+    w = (dual @ shifted(z, centre)).toarray()
+    order = np.concatenate([np.flatnonzero(~far), np.flatnonzero(far)])  # where they were put
+    back = np.empty_like(w)
+    back[:, order] = w
+    return sparse.csr_matrix(back + np.outer(sums, centre))
 
 
 def expanded(

@@ -343,8 +343,10 @@ class NuSVC(KernelMachine):
         super()._publish(training, tasks, problems, solutions)
         without = [
             task.name
-            for task, problem, solution in zip(tasks, problems, solutions, strict=True)
-            if solution.status is Status.CONVERGED and not _has_margin(problem, solution)
+            for task, problem, solution, status in zip(
+                tasks, problems, solutions, self.statuses_, strict=True
+            )
+            if status is Status.CONVERGED and not _has_margin(problem, solution)
         ]
         if without:
             warnings.warn(
