@@ -220,10 +220,11 @@ class Attempts:
         )  # fmt: skip
         if self.point is None:
             return ended
-        if self.status is not Status.CONVERGED:
-            self._look_back()
-        else:
-            self.point = self._firm(self.point)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.status is not Status.CONVERGED:
+                self._look_back()
+            else:
+                self.point = self._firm(self.point)
         found = self.point.solution(self.status)
         ended = replace(
             ended, alpha=found.alpha, b=found.b, scores=found.scores,

@@ -196,7 +196,8 @@ class Dual:
         if n <= DENSE and self.n_tasks * FACTORS * n**3 / 3.0 <= FACTORED:
             attempts.run(partial(self._interior, problem, _after(attempts, None)))
         if not (attempts.is_over or attempts.is_blurred()):
-            attempts.run(partial(self._named, "active-set", problem, _after(attempts, None)))
+            most = POLISH if n > DENSE else None  # its work is bounded below
+            attempts.run(partial(self._named, "active-set", problem, _after(attempts, None)), most)
         if not attempts.is_over and n > DENSE:
             attempts.run(partial(self._decompose, problem, _after(attempts, None)))
 
@@ -205,7 +206,7 @@ class Dual:
 
         Pairs of α creep where the scales of a kernel are far apart.
         """
-        if n > BOUNDED or name in ("qp", "active-set"):
+        if n > DENSE or name in ("qp", "active-set"):
             return None
         # A round has 20 steps per sample, and takes the interpreter some time.
         return int(work / (self.n_tasks * (n + STEP + ROUND / n)))
@@ -290,7 +291,7 @@ class Dual:
 
         n, gram = problem.y.size, self.engines.exact(problem)
         if name == "active-set":
-            work = ALL_WORK / self.n_tasks if n <= BOUNDED else np.inf
+            work = ALL_WORK / self.n_tasks if n <= DENSE else np.inf
             return ActiveSet(gram, min(self.tol, EXACTLY), limits, work)
         if not gram.fits:
             raise ValueError(

@@ -57,10 +57,12 @@ class SVC(KernelMachine):
         p and r of (γ⟨x,z⟩ + r)^p, r also of the sigmoid.
     loss : {"hinge", "squared_hinge"}, default="hinge"
     solver : {"auto", "decomposition", "smo", "active-set", "coordinate-ascent", "qp"}
-        "auto" takes "active-set" for small hard margins, else "decomposition", which "active-set"
-        takes to the last digit where samples are few. "smo", "active-set", "coordinate-ascent"
-        (with ``fit_intercept=False``) and "qp" (a QP library, ``pip install "maxmargin[qp]"``) are
-        for small problems and for learners.
+        "auto" solves a linear kernel with more samples than features as the linear machine, takes
+        "active-set" for small hard margins, and else "decomposition"; where that creeps on up to
+        some thousand samples, an interior point goes on, and where samples are few "active-set"
+        takes the answer to the last digit. "smo", "active-set", "coordinate-ascent" (with
+        ``fit_intercept=False``) and "qp" (a QP library, ``pip install "maxmargin[qp]"``) are for
+        small problems and for learners; with up to 3000 samples they give up after some seconds.
     tol : float, default=1e-3
         The largest violation of the KKT conditions.
     cache_size : "auto" or float, default="auto"
@@ -69,7 +71,8 @@ class SVC(KernelMachine):
     max_iter : int, default=-1
         Steps (moves of a pair of α) a task; −1 sets no limit.
     time_limit : float, optional
-        Seconds for all tasks together; the model is then the best one so far.
+        Seconds for all tasks together, the proof included; the model is then the best one seen,
+        and never worse than w = 0.
     warm_start : bool, default=False
         Begin with the α of the last fit, scaled by the change of C; on the same samples.
     multi_class : {"ovo", "ovr"}, default="ovo"
