@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 
 import numpy as np
 import polars as pl
@@ -932,3 +933,52 @@ def test_options_of_csv_files_are_refused_of_others(put, option):
         read(path, **option)
     with pytest.raises(DataFileError, match="is read as svmlight, which has no separator"):
         list(batches(path, **option))
+
+
+# Lines without an end ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.svm", "1 1:1\n1 1:1" + 300 * " 2:1"),
+        ("b.svm", "1 1:1\n" + 300 * "1"),
+        ("c.svm", "x 1:1\n1" + 300 * " "),
+        ("a.csv", 300 * "a" + ",b,y\n1,2,x\n"),
+        ("b.csv", 'a,b,y\n1,2,x\n1,"' + 300 * " " + "\n"),
+        ("a.tsv", 300 * "\t"),
+    ],
+)
+def test_lines_that_are_too_long_are_refused(put, name, content, monkeypatch):
+    monkeypatch.setattr("maxmargin.files.table.LONGEST_LINE", 200)
+    path = put(name, content)
+    with pytest.raises(DataFileError) as caught:
+        read(path, None if name.endswith("svm") else "y")
+    assert name in str(caught.value)
+    if name not in ("b.csv", "c.svm"):
+        assert "has more than 200 characters: pass a file with one row per line" in str(
+            caught.value
+        )
+
+
+@pytest.mark.parametrize("name", ["a.svm", "a.csv", "a.svm.gz"])
+def test_a_long_line_is_not_read_whole(tmp_path, name):
+    """200 MB that gzip packs into little."""
+    path = tmp_path / name
+    with (gzip.open if name.endswith("gz") else open)(path, "wb") as file:
+        for _ in range(200):
+            file.write(b"1" * 1_000_000)
+    tracemalloc.start()
+    with pytest.raises(DataFileError, match="line 1 has more than 67108864 characters"):
+        read(path, None if "svm" in name else "y")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # The line as far as it was read, and what decodes it.
+    assert peak < 4 * (1 << 26)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="has no /dev/zero")
+@pytest.mark.parametrize("format", FORMATS)
+def test_devices_are_no_data_files(format):
+    with pytest.raises(DataFileError, match="/dev/zero: is a device"):
+        read("/dev/zero", "y", format=format)

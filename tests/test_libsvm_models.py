@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import re
 import tracemalloc
 import warnings
@@ -20,7 +21,15 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, Standa
 import maxmargin as mm
 from maxmargin.estimators.columns import ColumnEncoder
 from maxmargin.kernels import RBF, Linear
-from maxmargin.persistence import ModelFileError, load, load_libsvm, save, save_libsvm, to_json
+from maxmargin.persistence import (
+    ModelFileError,
+    libsvm,
+    load,
+    load_libsvm,
+    save,
+    save_libsvm,
+    to_json,
+)
 
 KERNELS = ["linear", "poly", "rbf", "sigmoid", "precomputed"]
 NUMBERS = {name: k for k, name in enumerate(KERNELS)}  # LIBSVM's -t
@@ -546,3 +555,98 @@ def test_damaged_files_bring_nothing_else_about(tmp_path: Path) -> None:
 def test_missing_files_are_ordinary_errors(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         load_libsvm(tmp_path / "none")
+
+
+class Endless(io.RawIOBase):
+    """A stream of the same bytes again and again, that counts what is taken."""
+
+    def __init__(self, start: bytes, again: bytes) -> None:
+        self.rest, self.again, self.taken = start, again, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        size = len(buffer)
+        while len(self.rest) < size:
+            self.rest += self.again * 1000
+        buffer[:], self.rest = self.rest[:size], self.rest[size:]
+        self.taken += size
+        return size
+
+
+ENDLESS = {
+    "zeros": (b"", bytes(1000), "a word has more than 1000 letters"),
+    "letters": (b"svm_type ", b"c" * 1000, "a word has more than 1000 letters"),
+    "label": (b"label", b" 1", "label has more than 1000 numbers"),
+    "rho": (b"rho 1", b" 1", "rho has more than 1000 numbers"),
+    "lines": (b"", b"\n", "'' is no entry"),
+    "coefficients": (two_classes("").encode(), b"1 ", "line 10: '1' is no index:value"),
+    "digits": (two_classes("1 ").encode(), b"1" * 1000, "a word has more than 1000 letters"),
+    "entries": (two_classes("1").encode(), b" 7:1", "line 10: indices go up"),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_lines_without_an_end_are_refused_early(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, again, says = ENDLESS[name]
+    stream = Endless(start, again)
+    monkeypatch.setattr(libsvm, "MOST_WORDS", 1000)
+    monkeypatch.setattr(libsvm, "open", lambda *_: io.BufferedReader(stream), raising=False)
+    with pytest.raises(ModelFileError, match=says):
+        load_libsvm(tmp_path / "model")
+    assert stream.taken < 1 << 18
+
+
+def test_a_long_line_takes_no_more_memory_than_its_numbers(tmp_path: Path) -> None:
+    """Blanks of 50 MB between two entries."""
+    path = tmp_path / "model"
+    path.write_text(two_classes("1 3:1" + " " * 50_000_000 + "4:0.5 \n-1 7:2\n"))
+    tracemalloc.start()
+    model = load_libsvm(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 5e6
+    assert_array_equal(model.support_vectors_[[0]].toarray(), [[0, 0, 1, 0.5, 0, 0, 0]])
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3, 7, 50])
+def test_words_that_pieces_cut_are_put_together(
+    piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = samples()
+    path = tmp_path / "model"
+    save_libsvm(mm.SVC().fit(X, y), path)
+    expected = load_libsvm(path)
+    monkeypatch.setattr(libsvm, "PIECE", piece)
+    model = load_libsvm(path)
+    assert_array_equal(model.support_vectors_, expected.support_vectors_)
+    assert_array_equal(model.dual_coef_, expected.dual_coef_)
+    assert_array_equal(model.intercept_, expected.intercept_)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "sigmoid", "precomputed"])
+def test_models_changed_at_random_are_refused_or_predict(kernel: str, tmp_path: Path) -> None:
+    X, y = samples()
+    path, refused = tmp_path / "model", 0
+    save_libsvm(mm.SVC(kernel=kernel).fit(X @ X.T if kernel == "precomputed" else X, y), path)
+    words = path.read_text().replace("\n", " \n ").split(" ")
+    others = ["0", "-1", "2", "1e308", "-1e308", "1e-320", "3:1e300", "99:1", "0:1", "x", "", "\n"]
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        changed = list(words)
+        for place in rng.integers(len(words), size=rng.integers(1, 4)):
+            changed[place] = rng.choice([*others, words[rng.integers(len(words))]])
+        path.write_text(" ".join(changed).replace("\n ", "\n"))
+        try:
+            model = load_libsvm(path)
+        except ModelFileError:
+            refused += 1
+            continue
+        rows = np.ones((4, model.n_features_in_))
+        with np.errstate(all="ignore"):
+            assert set(model.predict(rows)) <= set(model.classes_)
+            assert np.isfinite(model.decision_function(rows)).all()
+    assert refused > 100

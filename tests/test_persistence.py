@@ -792,6 +792,16 @@ WRONG: dict[str, tuple[str, Any, str]] = {
         "take 1000000000",
     ),
     "deep list": ("SVC", put("fitted", "n_updates_")(json.loads("[" * 90 + "]" * 90)), "nested"),
+    "huge rows": ("SVC", attribute("support_vectors_")(ones(1e100)), r"holds 1e\+100"),
+    "huge dual": ("SVC", attribute("dual_coef_")(ones(-1e300)), r"dual_coef_ holds 1e\+300"),
+    "huge plane": ("LinearSVC", attribute("coef_")(ones(1e300)), r"coef_ holds 1e\+300"),
+    "ties": (
+        "SVC",
+        lambda metadata, model, tensors: model["parameters"].update(
+            break_ties=True, decision_function_shape="ovo"
+        ),
+        "it cannot predict: break_ties",
+    ),
     "plane": ("LinearSVC", attribute("coef_")(lambda a: a[:, :2]), "coef_"),
     "plane too many": ("LinearSVC", attribute("coef_")(lambda a: a[[0, 0, 1, 2]]), "coef_"),
     "row of a plane": ("LinearSVC", attribute("support_")(ones(36)), "names row 36 of 36"),
@@ -914,6 +924,26 @@ def test_steps_fit_together(tmp_path: Path) -> None:
             Pipeline([("a", StandardScaler().fit(X[:, :2])), ("b", mm.SVC().fit(X, y))]),
             tmp_path / "bad",
         )
+
+
+def test_every_step_must_be_fitted_where_the_last_is(tmp_path: Path) -> None:
+    X, y = samples()
+    with pytest.raises(ValueError, match="cannot predict: the step StandardScaler is not fitted"):
+        save(Pipeline([("a", StandardScaler()), ("b", mm.SVC().fit(X, y))]), tmp_path / "bad")
+    save(Pipeline([("a", StandardScaler()), ("b", mm.SVC())]), tmp_path / "good")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("mean_", 1e300), ("mean_", np.nan), ("scale_", 1e-300), ("scale_", 0.0)]
+)
+def test_scalers_that_leave_nothing_to_predict_are_refused(
+    name: str, value: float, tmp_path: Path
+) -> None:
+    X, y = samples()
+    model = make_pipeline(StandardScaler(), mm.SVC()).fit(X, y)
+    getattr(model[0], name)[0] = value
+    with pytest.raises(ValueError, match=r"predict|scaled to|next to 0"):
+        save(model, tmp_path / "bad")
 
 
 def leaves(value: Any, way: tuple[Any, ...] = ()) -> Any:

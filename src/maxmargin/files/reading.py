@@ -179,6 +179,8 @@ def local(path: str | Path, format: str | None) -> Iterator[tuple[Path, str, str
         raise DataFileError(f"{path}: no such file.")
     if file.is_dir():
         raise DataFileError(f"{path}: is a folder, not a data file.")
+    if file.is_char_device() or file.is_block_device():
+        raise DataFileError(f"{path}: is a device, not a data file.")
     if not file.is_file():  # a pipe with a name
         with file.open("rb") as stream, _spooled(stream, str(path)) as copy:
             yield copy, format or _sniff(copy, str(path)), str(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from .table import (
     DataFileError,
     Table,
     as_labels,
+    bounded_lines,
     largest,
     too_large,
 )
@@ -37,8 +39,8 @@ def read_svmlight(
 
     try:
         with OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
-            X, y = load_svmlight_file(stream, dtype=dtype, zero_based=True)
-    except MemoryError:
+            X, y = load_svmlight_file(_Lines(stream, source), dtype=dtype, zero_based=True)
+    except (MemoryError, DataFileError):
         raise
     except Exception as error:
         raise DataFileError(_fault(file, source, None) or f"{source}: {error}") from None
@@ -67,11 +69,22 @@ def read_svmlight(
     return Table(X, labels, None, source, first_index=first)
 
 
+class _Lines:
+    """A stream as scikit-learn reads it, line by line, none of them too long."""
+
+    def __init__(self, stream: Any, source: str) -> None:
+        self.stream, self.source = stream, source
+        self.read = stream.read  # which tells scikit-learn that this is no path
+
+    def __iter__(self) -> Iterator[bytes]:
+        return bounded_lines(self.stream, self.source)
+
+
 def _fault(file: Path, source: str, last: int | None) -> str | None:
     """Return what is wrong with the first line that cannot be read."""
     with OPENERS.get(file.suffix.lower(), open)(file, "rt", errors="replace") as lines:
         try:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(bounded_lines(lines, source), 1):
                 wrong = _wrong(line.split("#")[0].split(), last)
                 if wrong:
                     return f"{source}: line {number}: {wrong}"
@@ -83,7 +96,7 @@ def _fault(file: Path, source: str, last: int | None) -> str | None:
 def _check_sizes(file: Path, source: str, limit: float) -> None:
     """Refuse the first number that is finite and too large; what was too large was read as ∞."""
     with OPENERS.get(file.suffix.lower(), open)(file, "rt", errors="replace") as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(bounded_lines(lines, source), 1):
             for word in line.split("#")[0].split()[1:]:
                 index, _, value = word.partition(":")
                 if index != "qid" and limit < abs(float(value)) < math.inf:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -26,8 +26,25 @@ WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})(\.0*)?")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
+# Characters of a line: millions of numbers. More is a file of another kind, or without an end.
+LONGEST_LINE = 1 << 26
+
+
 class DataFileError(ValueError):
     """A data file that cannot be used; the message names the file, and the line or column."""
+
+
+def bounded_lines(stream: Any, source: str) -> Iterator[Any]:
+    """Yield the lines of a text or binary stream, and refuse one that is too long to be a row."""
+    number = 0
+    while line := stream.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise DataFileError(
+                f"{source}: line {number} has more than {LONGEST_LINE} characters: pass a file "
+                "with one row per line."
+            )
+        yield line
 
 
 @dataclass(frozen=True)

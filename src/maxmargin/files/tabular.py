@@ -18,6 +18,7 @@ from .table import (
     DOUBLE,
     DataFileError,
     Table,
+    bounded_lines,
     find_column,
     first_beyond,
     largest,
@@ -371,7 +372,7 @@ class _Text:
     def _not_text(self) -> DataFileError | None:
         """Return the error that names the first line which is no UTF-8."""
         with self.file.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(bounded_lines(lines, self.source), 1):
                 try:
                     line.decode("utf-8")
                 except UnicodeDecodeError:
@@ -434,7 +435,7 @@ class _Text:
         """
         begin, fields, is_open, above = 1, 0, False, self.header
         with self._open() as lines:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(bounded_lines(lines, self.source), 1):
                 begin = begin if is_open else number
                 fields += not is_open
                 bare, is_open = self._unquoted(line, is_open)

@@ -1,7 +1,9 @@
-"""Whether the parts of a model fit together: shapes, ranges, finite numbers."""
+"""Whether the parts of a model fit together: shapes, ranges, finite numbers, and a prediction."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,8 +22,10 @@ from ..estimators.svm import SVC, KernelMachine
 from ..kernels import Kernel, Linear, Precomputed
 from ..multiclass import REDUCTIONS, Binary, Kesler, OneVsOne
 from ..solution import Status, Trace
+from ..validation import LARGEST_VALUE
 from .errors import InconsistentModelError
 from .foreign import Unproved
+from .machine import Affine, affine
 from .models import is_fitted
 from .values import CERTIFICATES
 
@@ -34,10 +38,35 @@ NEEDED: dict[type, dict[str, str | None]] = {
     MaxAbsScaler: {"scale_": None},
     RobustScaler: {"center_": "with_centering", "scale_": "with_scaling"},
 }
+# What scalers have learned of the middle of the data.
+CENTRES = ("mean_", "center_", "data_min_")
+# Weights and biases beyond this leave no room for products with features.
+LARGEST_WEIGHT = 1e200
+# Columns of sparse matrices, and those up to which a prediction is tried.
+WIDEST, TRIED = 1 << 27, 1 << 22
+# Support vectors that are predicted.
+TRIED_ROWS = 3
+# Factors of scalers, and what they make of 0, that are not those of any data.
+LARGEST_FACTOR, LARGEST_SHIFT = LARGEST_VALUE, 1e60
 
 
-def check_model(model: Any) -> None:
-    """Raise InconsistentModelError where attributes of a model contradict each other."""
+def check_model(model: Any, widest: int = WIDEST) -> None:
+    """Raise InconsistentModelError where attributes contradict each other, or do not predict.
+
+    Sparse matrices have at most ``widest`` columns: products of them take memory in proportion.
+    """
+    _check_parts(model)
+    last = _last(model)
+    if not isinstance(last, CertifiedClassifier) or not is_fitted(last):
+        return
+    for name in ("coef_", "support_vectors_"):
+        matrix: Any = vars(last).get(name)
+        if sparse.issparse(matrix):
+            _require(matrix.shape[1] <= widest, f"{name} has {matrix.shape[1]} columns")
+    _check_prediction(model)
+
+
+def _check_parts(model: Any) -> None:
     if isinstance(model, Pipeline):
         _check_pipeline(model)
     elif is_fitted(model):
@@ -60,7 +89,7 @@ def _check_pipeline(model: Pipeline) -> None:
     for name, step in model.steps:
         if step in (None, "passthrough"):
             continue
-        check_model(step)
+        _check_parts(step)
         first = step.steps[0][1] if isinstance(step, Pipeline) else step
         if width is not None and first not in (None, "passthrough") and is_fitted(first):
             wants = first.n_features_in_
@@ -68,6 +97,77 @@ def _check_pipeline(model: Pipeline) -> None:
         width = None
         if not isinstance(step, Pipeline) and is_fitted(step):
             width = getattr(step, "n_features_out_", step.n_features_in_)
+
+
+def _last(model: Any) -> Any:
+    """Return the last step of a pipeline, or a model that is none."""
+    while isinstance(model, Pipeline) and model.steps:
+        model = model.steps[-1][1]
+    return model
+
+
+def _check_prediction(model: Any) -> None:
+    """Predict a few rows like those of the fit: whatever else is wrong shows there."""
+    _try(_last(model), _vectors)
+    _try(model, _row)
+
+
+def _try(model: Any, example: Callable[[Any], Any]) -> None:
+    try:
+        rows = example(model)
+        if rows is None:
+            return
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            labels, scores = model.predict(rows), model.decision_function(rows)
+    except Exception as error:
+        raise InconsistentModelError(f"it cannot predict: {error}") from error
+    good = np.isfinite(scores).all() and np.abs(scores).max() <= LARGEST_WEIGHT
+    _require(good, "it predicts scores that overflow")
+    known = set(_last(model).classes_.tolist())
+    _require(
+        labels.shape == (rows.shape[0],) and set(labels.tolist()) <= known,
+        f"it predicts {labels!r:.50}",
+    )
+
+
+def _vectors(model: Any) -> Any:
+    """Return the longest support vectors, None where there are none."""
+    vectors = getattr(model, "support_vectors_", None)
+    if vectors is None or 0 in vectors.shape or vectors.shape[1] > TRIED:
+        return None
+    lengths = abs(vectors).max(axis=1)
+    lengths = np.ravel(lengths.toarray() if sparse.issparse(lengths) else lengths)
+    return vectors[np.sort(np.argsort(lengths)[-TRIED_ROWS:])]
+
+
+def _row(model: Any) -> Any:
+    """Return a row like those of the fit, as far as is known; None where it would be too wide."""
+    while isinstance(model, Pipeline):
+        steps = [step for _, step in model.steps if step not in (None, "passthrough")]
+        _require(steps, "a pipeline without steps")
+        model = steps[0]
+    _require(is_fitted(model), f"the step {type(model).__name__} is not fitted")
+    n = model.n_features_in_
+    if n > TRIED:
+        return None
+    if sparse.issparse(getattr(model, "support_vectors_", None)):
+        return sparse.csr_matrix((1, n))
+    if isinstance(model, ColumnEncoder):
+        return _row_of_columns(model)
+    centre = next((c for c in CENTRES if vars(model).get(c) is not None), None)
+    values = np.zeros(n) if centre is None else np.asarray(vars(model)[centre], dtype=np.float64)
+    return np.where(np.isfinite(values), values, 0.0)[np.newaxis]
+
+
+def _row_of_columns(model: ColumnEncoder) -> Any:
+    """Return means of numbers, and the first word of words."""
+    row = np.empty((1, model.n_features_in_), dtype=object)
+    first = 0
+    for k, words in enumerate(model.categories_):
+        row[0, k] = float(model.mean_[first]) if words is None else words[0]
+        first += 1 if words is None else len(words)
+    return row
 
 
 def _check_features(model: Any) -> None:
@@ -90,7 +190,7 @@ def _check_classifier(model: Any) -> None:
         type(reduction), n_classes
     )
     n_planes = n_classes if isinstance(reduction, Kesler) else n_tasks
-    _check_numbers("intercept_", model.intercept_, (n_planes,))
+    _check_numbers("intercept_", model.intercept_, (n_planes,), largest=LARGEST_WEIGHT)
     _check_proofs(model, n_tasks)
     _check_counts(model)
     if isinstance(model, LinearClassifier):
@@ -150,7 +250,7 @@ def _check_counts(model: Any) -> None:
 
 
 def _check_linear(model: Any, n_planes: int, n_tasks: int) -> None:
-    _check_numbers("coef_", model.coef_, (n_planes, model.n_features_in_))
+    _check_numbers("coef_", model.coef_, (n_planes, model.n_features_in_), largest=LARGEST_WEIGHT)
     updates = model._updates_of_tasks
     good = isinstance(updates, list) and all(_is_count(u) for u in updates)
     _require(good and len(updates) == n_tasks, f"updates of {n_tasks} tasks are {updates!r:.50}")
@@ -190,7 +290,9 @@ def _check_kernel_perceptron(model: Any, n_planes: int) -> None:
     is_linear = isinstance(model.kernel_, Linear)
     _require((model._linear_coef is None) != is_linear, "planes of a kernel that is not linear")
     if is_linear:
-        _check_numbers("coef_", model._linear_coef, (n_planes, model.n_features_in_))
+        _check_numbers(
+            "coef_", model._linear_coef, (n_planes, model.n_features_in_), largest=LARGEST_WEIGHT
+        )
 
 
 def _check_expansion(model: Any, rows: int, n_fit: int) -> None:
@@ -208,8 +310,9 @@ def _check_expansion(model: Any, rows: int, n_fit: int) -> None:
     n_vectors = 0 if given else support.size
     if given:
         _require(n_fit == model.n_features_in_, f"{model.n_features_in_} kernel values of {n_fit}")
-    _check_numbers("support_vectors_", model.support_vectors_, (n_vectors, model.n_features_in_))
-    _check_numbers("dual_coef_", model.dual_coef_, (rows, support.size))
+    shape = (n_vectors, model.n_features_in_)
+    _check_numbers("support_vectors_", model.support_vectors_, shape, largest=LARGEST_VALUE)
+    _check_numbers("dual_coef_", model.dual_coef_, (rows, support.size), largest=LARGEST_WEIGHT)
 
 
 def _check_shape_fit(model: Any) -> None:
@@ -251,6 +354,8 @@ def _check_encoder(model: ColumnEncoder) -> None:
     _check_numbers("mean_", model.mean_, (width,))
     _check_numbers("scale_", model.scale_, (width,))
     _require((model.scale_ > 0).all(), "scale_ holds a number that is not positive")
+    with np.errstate(all="ignore"):
+        _check_map(Affine(model.mean_, 1.0 / model.scale_))
 
 
 def _check_scaler(model: Any) -> None:
@@ -265,6 +370,17 @@ def _check_scaler(model: Any) -> None:
             _require(isinstance(value, int | float | np.number), f"{name} is {value!r:.50}")
         elif value is not None:
             _check_numbers(name, value, (model.n_features_in_,), finite=name == "scale_")
+    with np.errstate(all="ignore"):
+        map_ = affine(model)
+        if map_ is not None:
+            _check_map(map_)
+
+
+def _check_map(map_: Affine) -> None:
+    """Refuse factors that overflow, and shifts beside which nothing else counts; NaN may be."""
+    _require(not (np.abs(map_.factor) > LARGEST_FACTOR).any(), "scale_ is next to 0")
+    shift = np.abs(map_.shift * map_.factor)
+    _require(not (shift > LARGEST_SHIFT).any(), f"0 would be scaled to {np.nanmax(shift):.3g}")
 
 
 # Arrays ----------------------------------------------------------------------------------------
@@ -281,7 +397,14 @@ def _check_indices(name: str, value: Any) -> None:
     _require(not value.size or value.min() >= 0, f"{name} holds {value.min(initial=0)}")
 
 
-def _check_numbers(name: str, value: Any, shape: tuple[int, ...], *, finite: bool = True) -> None:
+def _check_numbers(
+    name: str,
+    value: Any,
+    shape: tuple[int, ...],
+    *,
+    finite: bool = True,
+    largest: float = np.inf,
+) -> None:
     is_array = isinstance(value, np.ndarray) or sparse.issparse(value)
     _require(
         is_array and value.dtype.kind in "fiu", f"{name} is {value!r:.50}, no array of numbers"
@@ -290,3 +413,5 @@ def _check_numbers(name: str, value: Any, shape: tuple[int, ...], *, finite: boo
     if finite:
         numbers: NDArray[Any] = value.data if sparse.issparse(value) else value
         _require(np.isfinite(numbers).all(), f"{name} holds a number that is not finite")
+        size = max(float(numbers.max(initial=0)), -float(numbers.min(initial=0)))
+        _require(size <= largest, f"{name} holds {size:.3g}: at most {largest:g} can be used")

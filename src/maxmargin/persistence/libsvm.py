@@ -25,7 +25,8 @@ from ..estimators.svm import SVC, KernelMachine, NuSVC
 from ..kernels import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from ..multiclass import OneVsOne
 from ..samples import Floats
-from .errors import ModelFileError, PathLike
+from .checks import check_model
+from .errors import InconsistentModelError, ModelFileError, PathLike
 from .foreign import Unproved
 from .machine import Affine, Planes, affine, describe, unwrap
 from .writing import write_text
@@ -52,6 +53,9 @@ SINGLE = ("degree", "gamma", "coef0", "nr_class", "total_sv")
 SEVERAL = ("rho", "label", "nr_sv", "probA", "probB", "prob_density_marks")
 WHOLE = ("degree", "nr_class", "total_sv", "label", "nr_sv")
 IGNORED = ("probA", "probB", "prob_density_marks")
+# Bytes that are read at a time, of which no word takes more than these; and words of an entry of
+# the header, of which rho has k(k − 1)/2.
+PIECE, LONGEST_WORD, MOST_WORDS = 1 << 16, 1000, 1 << 22
 
 
 # Writing -------------------------------------------------------------------------------------
@@ -302,7 +306,8 @@ def load_libsvm(path: PathLike, *, n_features: int | None = None) -> SVC | NuSVC
     Raises
     ------
     ModelFileError
-        For a file that is no such model; the message names the line.
+        For a file that is no such model, or one that cannot predict; the message names the line.
+        Lines are read in pieces, and memory grows with the numbers of the model only.
     """
     with open(path, "rb") as file:
         reader = _Reader(path, file, WIDEST if n_features is None else LARGEST)
@@ -311,7 +316,12 @@ def load_libsvm(path: PathLike, *, n_features: int | None = None) -> SVC | NuSVC
     kernel = _kernel(reader, header)
     _warn_of_probabilities(path, header)
     width = _width(path, vectors.largest, n_features)
-    return _model(header, kernel, vectors, width)
+    model = _model(header, kernel, vectors, width)
+    try:
+        check_model(model, widest=LARGEST)  # wider than WIDEST is what the caller asks for
+    except InconsistentModelError as error:
+        raise ModelFileError(f"{path}: {error}.") from error
+    return model
 
 
 @dataclass
@@ -335,8 +345,25 @@ class _Vectors:
     largest: int = 0
 
 
+@dataclass
+class _Line:
+    """How far a support vector is read."""
+
+    n_coefficients: int
+    missing: int = field(init=False)
+    last: int = 0
+    serials: list[str] = field(default_factory=list)
+    is_empty: bool = True
+
+    def __post_init__(self) -> None:
+        self.missing = self.n_coefficients
+
+
 class _Reader:
-    """Lines of a file, with their numbers for errors."""
+    """Words of a file, with the numbers of their lines for errors.
+
+    Lines are read in pieces: one without an end takes no more memory than what it says.
+    """
 
     def __init__(self, path: PathLike, file: BinaryIO, widest: int) -> None:
         self.path, self.file, self.widest, self.number = path, file, widest, 0
@@ -344,35 +371,58 @@ class _Reader:
     def refuse(self, what: str) -> NoReturn:
         raise ModelFileError(f"{self.path}, line {self.number}: {what}.")
 
-    def lines(self) -> Iterator[str]:
-        for line in self.file:
-            self.number += 1
-            try:
-                yield line.decode("ascii").strip()
-            except UnicodeDecodeError:
-                self.refuse("it is no text, so that this is no model of LIBSVM")
+    def pieces(self) -> Iterator[tuple[list[str], bool]]:
+        """Yield words of a line, and whether it ends with them."""
+        rest, is_new = b"", True
+        while piece := self.file.readline(PIECE):
+            self.number += is_new
+            is_new = piece.endswith(b"\n")
+            text, rest = rest + piece, b""
+            if not is_new:  # the last word may go on
+                cut = max(text.rfind(b" "), text.rfind(b"\t")) + 1
+                text, rest = text[:cut], text[cut:]
+                if len(rest) > LONGEST_WORD:
+                    self.refuse(f"a word has more than {LONGEST_WORD} letters")
+            yield self._words(text), is_new
+        if not is_new:
+            yield self._words(rest), True
+
+    def _words(self, text: bytes) -> list[str]:
+        try:
+            return text.decode("ascii").split()
+        except UnicodeDecodeError:
+            self.refuse("it is no text, so that this is no model of LIBSVM")
 
     # The header ------------------------------------------------------------------------------
 
     def header(self) -> _Header:
-        header = _Header()
-        for line in self.lines():
-            if line == "SV":
-                self._check(header)
-                return header
-            name, _, rest = line.partition(" ")
-            if name in header.words or name in header.numbers:
-                self.refuse(f"{name} is given twice")
-            if name in WORDS:
-                header.words[name] = rest.strip()
-            elif name in SINGLE or name in SEVERAL:
-                header.numbers[name] = [self._number(name, part) for part in rest.split()]
-            else:
-                self.refuse(f"{name!r:.50} is no entry of a model of LIBSVM")
-            if name in SINGLE and len(header.numbers[name]) != 1:
-                self.refuse(f"{name} takes one number, not {rest!r:.50}")
+        header, words = _Header(), []
+        for piece, ends in self.pieces():
+            words += piece
+            if words and words[0] not in (*WORDS, *SINGLE, *SEVERAL, "SV"):
+                self.refuse(f"{words[0]!r:.50} is no entry of a model of LIBSVM")
+            if len(words) > MOST_WORDS:
+                self.refuse(f"{words[0]} has more than {MOST_WORDS} numbers")
+            if ends:
+                if words == ["SV"]:
+                    self._check(header)
+                    return header
+                self._entry_of_header(header, *(words or [""]))
+                words = []
         what = "the file ends before its support vectors: there is no line 'SV'"
         return self.refuse(what if self.number else "the file is empty")
+
+    def _entry_of_header(self, header: _Header, name: str, *parts: str) -> None:
+        if name in header.words or name in header.numbers:
+            self.refuse(f"{name} is given twice")
+        if name in WORDS:
+            header.words[name] = " ".join(parts)
+        elif name in SINGLE or name in SEVERAL:
+            header.numbers[name] = [self._number(name, part) for part in parts]
+        else:
+            self.refuse(f"{name!r:.50} is no entry of a model of LIBSVM")
+        if name in SINGLE and len(parts) != 1:
+            self.refuse(f"{name} takes one number, not {' '.join(parts)!r:.50}")
 
     def _number(self, name: str, text: str) -> float | int:
         try:
@@ -416,35 +466,45 @@ class _Reader:
     def vectors(self, header: _Header) -> _Vectors:
         vectors, total = _Vectors(), header.numbers["total_sv"][0]
         given = header.words["kernel_type"] == "precomputed"
-        for line in self.lines():
-            if not line:
-                self._only_blank()
-                break
-            if len(vectors.ends) > total:
+        line = _Line(header.n_classes - 1)
+        is_blank = False  # once a line was, all that follow must be
+        for words, ends in self.pieces():
+            if words and is_blank:
+                self.refuse("a line before this one is blank")
+            if words and len(vectors.ends) > total:
                 self.refuse(f"total_sv is {total}, and here is another support vector")
-            self._vector(vectors, line.split(), header.n_classes - 1, given)
+            self._take(vectors, line, words, given)
+            if ends and line.is_empty:
+                is_blank = True
+            elif ends:
+                self._end(vectors, line, given)
+                line = _Line(header.n_classes - 1)
         found = len(vectors.ends) - 1
         if found < total:
             self.refuse(f"the file ends after {found} of {total} support vectors")
         return vectors
 
-    def _only_blank(self) -> None:
-        for line in self.lines():
-            if line:
-                self.refuse("a line before this one is blank")
-
-    def _vector(self, vectors: _Vectors, parts: list[str], n: int, given: bool) -> None:
-        if len(parts) < n:
-            self.refuse(f"a support vector has {n} coefficients, not {len(parts)}")
-        vectors.coefficients.extend(self._finite(part) for part in parts[:n])
+    def _take(self, vectors: _Vectors, line: _Line, words: list[str], given: bool) -> None:
+        """Read words of a support vector: coefficients first, then entries."""
+        line.is_empty = line.is_empty and not words
+        coefficients = words[: line.missing]
+        vectors.coefficients.extend(self._finite(word) for word in coefficients)
+        line.missing -= len(coefficients)
+        entries = words[len(coefficients) :]
         if given:
-            self._serial(vectors, parts[n:])
+            line.serials += entries[:2]
         else:
-            self._entries(vectors, parts[n:])
+            line.last = self._entries(vectors, entries, line.last)
+
+    def _end(self, vectors: _Vectors, line: _Line, given: bool) -> None:
+        if line.missing:
+            n = line.n_coefficients
+            self.refuse(f"a support vector has {n} coefficients, not {n - line.missing}")
+        if given:
+            self._serial(vectors, line.serials)
         vectors.ends.append(len(vectors.columns))
 
-    def _entries(self, vectors: _Vectors, parts: list[str]) -> None:
-        last = 0
+    def _entries(self, vectors: _Vectors, parts: list[str], last: int) -> int:
         for part in parts:
             index, value = self._entry(part)
             if index < 1 or index <= last:
@@ -455,6 +515,7 @@ class _Reader:
             vectors.values.append(value)
             last = index
         vectors.largest = max(vectors.largest, last)
+        return last
 
     def _serial(self, vectors: _Vectors, parts: list[str]) -> None:
         if len(parts) != 1:

@@ -239,7 +239,8 @@ class Decoder:
         number, dtype = self.decode(value.get("value"), depth), value.get("dtype")
         if dtype not in DTYPES or not isinstance(number, bool | int | float):
             raise InconsistentModelError(f"a number is {number!r:.50} of dtype {dtype!r:.50}")
-        return np.dtype(dtype).type(number)
+        with np.errstate(over="ignore"):
+            return np.dtype(dtype).type(number)
 
     def _tuple(self, value: dict[str, JSON], depth: int) -> tuple[Any, ...]:
         return tuple(self.decode(item, depth) for item in self._part(value, "items", list))
