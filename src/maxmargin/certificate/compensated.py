@@ -35,11 +35,17 @@ class Doubled(NamedTuple):
 
 
 def combine(start: Doubled, rows: Floats, coefficients: Floats) -> Doubled:
-    """Return start + Σ_l c_l x_l."""
-    total = start
-    for row, c in zip(rows, coefficients, strict=True):
-        total = _add(total, _two_products(row, np.float64(c)))
-    return total
+    """Return start + Σ_l c_l x_l, in halves of the rows: they are added all at once."""
+    terms = _two_products(rows, coefficients[:, np.newaxis])
+    while (n := len(terms.high)) > 1:
+        half = n // 2
+        first, second, last = (
+            Doubled(terms.high[part], terms.low[part])
+            for part in (slice(half), slice(half, 2 * half), slice(2 * half, n))
+        )
+        sums = _add(first, second)
+        terms = Doubled(*(np.concatenate(parts) for parts in zip(sums, last, strict=True)))
+    return _add(start, Doubled(terms.high.sum(axis=0), terms.low.sum(axis=0)))
 
 
 def product(rows: Floats, w: Doubled, b: float) -> Floats:
@@ -86,7 +92,7 @@ def two_sums(a: Floats, b: Floats) -> Doubled:
     return Doubled(total, (a - (total - part)) + (b - part))
 
 
-def _two_products(a: Floats, b: np.float64 | float) -> Doubled:
+def _two_products(a: Floats, b: Floats | np.float64 | float) -> Doubled:
     """Return a·b with its error (Dekker, Veltkamp)."""
     total = a * b
     a_high = SPLITTER * a - (SPLITTER * a - a)

@@ -22,7 +22,7 @@ NARROW = 4096
 UNIT = 0.5 * float(np.finfo(np.float64).eps)
 # Errors of scores w·x + b that are worth a computation in twice the digits, and the numbers of X
 # up to which there is time for it.
-COARSE, AFFORDABLE = 1e-9, 1 << 22
+COARSE, AFFORDABLE = 1e-9, 1 << 26
 
 
 def kernel_scores(

@@ -229,9 +229,10 @@ class _Shown(BestSeen):
     def solution(self, status: Status) -> Solution:
         """Return what came out in the end, or the best on the way there."""
         trace, point = self.trace(), self.settled or self.point
+        # Scores without bounds are for the solvers to judge by, not for the certificate.
         return replace(
-            point.solution(status), n_iter=len(trace), n_updates=len(trace), seconds=self.seconds,
-            trace=trace,
+            point.solution(status), scores=point.scores, n_iter=len(trace), n_updates=len(trace),
+            seconds=self.seconds, trace=trace,
         )  # fmt: skip
 
 
