@@ -31,7 +31,7 @@ class KernelPerceptron(CertifiedClassifier):
 
     y_m (Σ_l α_l y_l K(x_l, x_m) + b) ≤ 0 ⇒ α_m += 1, b += η y_m R², R² = max K(x, x).
     α counts mistakes; with the linear kernel and η = 1 they are those of
-    ``Perceptron(bias="radius")``, in the same order.
+    ``Perceptron(bias="radius")`` with the same ``shuffle`` and ``random_state``, in the same order.
 
     Parameters
     ----------
@@ -107,11 +107,11 @@ class KernelPerceptron(CertifiedClassifier):
         learning_rate: float = 1.0,
         fit_intercept: bool = True,
         multi_class: Literal["ovr", "ovo"] = "ovr",
-        shuffle: bool = False,
+        shuffle: bool = True,
         max_iter: int = 1000,
         class_weight: Any = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Any = 0,
         callback: Callback | None = None,
         verbose: Any = False,
     ) -> None:

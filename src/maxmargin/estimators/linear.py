@@ -47,10 +47,6 @@ class LinearClassifier(CertifiedClassifier):
         "verbose": ["verbose"],
     }
 
-    def _begin(self, training: Training) -> None:
-        if getattr(self, "update", "single") == "batch" and self.shuffle:  # type: ignore[attr-defined]
-            raise ValueError("shuffle=True with update='batch': a batch has no order. Drop one.")
-
     def _pose(self, training: Training, task: Task) -> SeparationProblem:
         return SeparationProblem(
             self._samples(training.X, task),

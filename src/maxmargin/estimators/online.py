@@ -48,15 +48,18 @@ class Perceptron(OnlineClassifier):
     fit_intercept : bool, default=True
     multi_class : {"ovr", "ovo", "kesler"}, default="ovr"
         One plane a class, one a pair of classes, or a linear machine by Kesler's construction.
-    shuffle : bool, default=False
-        Visit the rows in a new random order each pass ("single" only).
+    shuffle : bool, default=True
+        Visit the rows in a new random order each pass; False visits them as they come, which is
+        the textbook's order, and a poor one for rows that are sorted by class. A batch has no
+        order: ``update="batch"`` is the same either way.
     max_iter : int, default=1000
         Passes over the data.
     class_weight : dict, "balanced" or None
     warm_start : bool, default=False
         Start at the planes of the last fit.
-    random_state : int, RandomState or None
-        For ``shuffle`` and ``init="random"``.
+    random_state : int, RandomState or None, default=0
+        For ``shuffle`` and ``init="random"``: the same number makes the same fit; None takes
+        another one every time.
     callback : callable, optional
         Given a `Step` after each pass (and each update if it has a true ``every_update``); a true
         answer stops the fit.
@@ -107,11 +110,11 @@ class Perceptron(OnlineClassifier):
         init: Literal["zeros", "random"] = "zeros",
         fit_intercept: bool = True,
         multi_class: Literal["ovr", "ovo", "kesler"] = "ovr",
-        shuffle: bool = False,
+        shuffle: bool = True,
         max_iter: int = 1000,
         class_weight: Any = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Any = 0,
         callback: Callback | None = None,
         verbose: Any = False,
     ) -> None:
@@ -148,12 +151,13 @@ class Pocket(LinearClassifier):
     """The pocket algorithm: perceptron corrections, keeping the plane with fewest mistakes.
 
     After every correction the samples are counted; a plane goes into the pocket only for strictly
-    more (weighted) samples right. For data that no plane separates.
+    more (weighted) samples right. It begins with w = 0 and the bias of the more frequent class, so
+    that the plane of no task is worse than that. For data that no plane separates.
 
     Parameters
     ----------
-    patience : int, default=1000
-        Stop when the pocket has not changed for this many updates.
+    patience : int, default=10
+        Stop when the pocket has not changed for this many passes.
     learning_rate, bias, init, fit_intercept, multi_class, shuffle, max_iter, class_weight, \
     warm_start, random_state, callback, verbose
         As of `Perceptron`. ``status_`` says whether patience or max_iter ended the fit.
@@ -161,7 +165,8 @@ class Pocket(LinearClassifier):
     Notes
     -----
     A weight v is v visits in a row, and v in the count. There is no
-    ``partial_fit``: a pocket filled on other samples says nothing about these.
+    ``partial_fit``: a pocket filled on other samples says nothing about these. A count takes as
+    long as a pass: of n > 5000 samples every (n/5000)²th correction is counted.
 
     References
     ----------
@@ -188,17 +193,17 @@ class Pocket(LinearClassifier):
     def __init__(
         self,
         *,
-        patience: int = 1000,
+        patience: int = 10,
         learning_rate: LearningRate = 1.0,
         bias: Literal["plain", "radius"] = "plain",
         init: Literal["zeros", "random"] = "zeros",
         fit_intercept: bool = True,
         multi_class: Literal["ovr", "ovo", "kesler"] = "ovr",
-        shuffle: bool = False,
+        shuffle: bool = True,
         max_iter: int = 1000,
         class_weight: Any = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Any = 0,
         callback: Callback | None = None,
         verbose: Any = False,
     ) -> None:
@@ -281,11 +286,11 @@ class Relaxation(OnlineClassifier):
         init: Literal["zeros", "random"] = "zeros",
         fit_intercept: bool = True,
         multi_class: Literal["ovr", "ovo", "kesler"] = "ovr",
-        shuffle: bool = False,
+        shuffle: bool = True,
         max_iter: int = 1000,
         class_weight: Any = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Any = 0,
         callback: Callback | None = None,
         verbose: Any = False,
     ) -> None:
@@ -373,11 +378,11 @@ class LMS(OnlineClassifier):
         init: Literal["zeros", "random"] = "zeros",
         fit_intercept: bool = True,
         multi_class: Literal["ovr", "ovo", "kesler"] = "ovr",
-        shuffle: bool = False,
+        shuffle: bool = True,
         max_iter: int = 1000,
         class_weight: Any = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Any = 0,
         callback: Callback | None = None,
         verbose: Any = False,
     ) -> None:
