@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
 from maxmargin import qp
+from maxmargin.certificate.compensated import Doubled, combine
 from maxmargin.engines.cpu import Gram
 from maxmargin.engines.features import Features
 from maxmargin.kernels import RBF, Linear, Polynomial
@@ -478,3 +479,20 @@ def test_a_failure_of_the_library_says_so():
     wrong = Program(program.P, program.q[:3], *list(vars(program).values())[2:], "piqp", 1e-9, 60)
     with pytest.raises(RuntimeError, match="piqp failed"):
         wrong.answer_elsewhere()
+
+
+# Sums of many terms ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 1000])
+def test_sums_in_halves_have_twice_the_digits(n):
+    rng = np.random.default_rng(n)
+    rows = rng.normal(size=(n, 3)) * 10.0 ** rng.integers(-8, 9, size=(n, 3))
+    c = rng.normal(size=n)
+    start = Doubled(np.ones(3), np.zeros(3))
+    total = combine(start, rows, c)
+    for j in range(3):
+        terms = [Fraction(x) * Fraction(k) for x, k in zip(rows[:, j], c, strict=True)]
+        exact, size = 1 + sum(terms), 1 + sum(map(abs, terms))
+        found = Fraction(total.high[j]) + Fraction(total.low[j])
+        assert abs(found - exact) <= Fraction(1e-29) * size
