@@ -386,7 +386,8 @@ def test_degenerate_grids(seed):
     ):
         solution = answer(METHODS[0], problem, tol=1e-10)
         assert solution.status is Status.CONVERGED
-        assert mm.certify(problem, solution).holds(1e-9)
+        # Without a margin violations, and rounding, are relative to a millionth of K.
+        assert mm.certify(problem, solution).holds(1e-6 if problem.total else 1e-9)
 
 
 def test_active_set_beyond_one_chunk():
