@@ -42,8 +42,9 @@ class Algorithm:
     weighs: bool = False
 
     def make(self, **options: Any) -> Any:
-        """Return the estimator, with ``options`` on top of its own."""
-        return self.factory(**{**self.options, **options})
+        """Return the estimator, with ``options`` on top of its own, and rows in order."""
+        order = {"shuffle": False} if self.online else {}
+        return self.factory(**{**order, **self.options, **options})
 
 
 def falling(t: int) -> float:
@@ -68,7 +69,7 @@ ALGORITHMS = [
     Algorithm(
         "perceptron-batch-radius", mm.Perceptron, {"update": "batch", "bias": "radius"}, weighs=True
     ),
-    Algorithm("pocket", mm.Pocket, {"patience": 20_000}, online=True),
+    Algorithm("pocket", mm.Pocket, {"patience": 200}, online=True),
     Algorithm("relaxation", mm.Relaxation, {}, online=True),
     Algorithm("relaxation-under", mm.Relaxation, {"relaxation": 0.5}, online=True),
     Algorithm("relaxation-over", mm.Relaxation, {"relaxation": 1.7}, online=True),

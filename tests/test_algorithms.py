@@ -12,6 +12,7 @@ from algorithms import TOLERANCE, blobs, cloud, falling, integers, materialised,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Perceptron as SklearnPerceptron
@@ -69,7 +70,9 @@ def visit(Z, rule, passes, *, bias_step=1.0, n_biases=1):
 def test_online_perceptron_is_the_textbooks(storage, n_classes, bias, rate):
     X, y = integers(40, 4, n_classes, seed=1)
     schedule = rate if callable(rate) else lambda t: rate
-    model = mm.Perceptron(bias=bias, learning_rate=rate, multi_class="kesler", max_iter=6)
+    model = mm.Perceptron(
+        bias=bias, learning_rate=rate, multi_class="kesler", shuffle=False, max_iter=6
+    )
     model.fit(stored(X, storage), y)
     a, updates = visit(
         materialised(X, y, n_classes),
@@ -89,7 +92,9 @@ def test_online_perceptron_is_the_textbooks(storage, n_classes, bias, rate):
 def test_online_relaxation_is_the_textbooks(storage, n_classes, beta):
     X, y = cloud(40, 4, n_classes, seed=2)
     X = X.astype(np.float32).astype(float)
-    model = mm.Relaxation(relaxation=beta, margin=2.0, tol=0.0, multi_class="kesler", max_iter=5)
+    model = mm.Relaxation(
+        relaxation=beta, margin=2.0, tol=0.0, multi_class="kesler", shuffle=False, max_iter=5
+    )
     model.fit(stored(X, storage), y)
     a, updates = visit(
         materialised(X, y, n_classes),
@@ -107,7 +112,7 @@ def test_online_lms_is_the_textbooks(storage, n_classes):
     X, y = cloud(30, 4, n_classes, seed=3)
     X = X.astype(np.float32).astype(float)
     rate = mm.Harmonic(0.5, 10.0)
-    model = mm.LMS(learning_rate=rate, tol=0.0, multi_class="kesler", max_iter=4)
+    model = mm.LMS(learning_rate=rate, tol=0.0, multi_class="kesler", shuffle=False, max_iter=4)
     model.fit(stored(X, storage), y)
     a, updates = visit(
         materialised(X, y, n_classes), lambda k, z, a, t: rate(t) * (1.0 - z @ a), passes=4
@@ -132,7 +137,7 @@ def test_online_lms_is_the_textbooks(storage, n_classes):
 def test_weight_is_that_many_visits_in_a_row(make, rule, n_classes):
     X, y = integers(24, 3, n_classes, seed=4)
     weight = np.random.default_rng(4).integers(1, 5, size=24)
-    model = make().set_params(multi_class="kesler").fit(X, y, weight)
+    model = make().set_params(multi_class="kesler", shuffle=False).fit(X, y, weight)
     Z = materialised(X, y, n_classes)
     Z = np.repeat(Z, np.repeat(weight, n_classes - 1), axis=0)
     a, _ = visit(Z, lambda k, z, a, t: rule(z, a), passes=4)
@@ -144,7 +149,7 @@ def test_weight_is_that_many_visits_in_a_row(make, rule, n_classes):
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_perceptron_is_scikit_learns(max_iter, n_classes):
     X, y = cloud(120, 5, n_classes, seed=5)
-    ours = mm.Perceptron(max_iter=max_iter).fit(X, y)
+    ours = mm.Perceptron(shuffle=False, max_iter=max_iter).fit(X, y)
     theirs = SklearnPerceptron(shuffle=False, tol=None, max_iter=max_iter).fit(X, y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-9)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-9)
@@ -446,7 +451,8 @@ def test_pocket_is_never_worse_than_any_plane_seen(n_classes, weighted):
 
     seen = [wrong(*step.planes()) for step in recorder.steps if step.sample is not None]
     in_pocket = [wrong(*step.planes()) for step in recorder.steps if step.sample is None]
-    assert wrong(model.coef_, model.intercept_) == min(seen)
+    most = np.bincount(y, weights=v).max()
+    assert wrong(model.coef_, model.intercept_) == min(*seen, v.sum() - most)
     assert in_pocket == sorted(in_pocket, reverse=True)
     np.testing.assert_array_equal(model.trace_.objective, in_pocket)
 
@@ -463,18 +469,73 @@ def test_pocket_says_what_ended_it():
 
 
 @quiet
-def test_pockets_patience_counts_updates_since_the_last_change():
+def test_pockets_patience_counts_passes_since_the_last_change():
     X, y = cloud(60, 3, seed=19)
-    recorder = mm.Recorder(every_update=True)
-    model = mm.Pocket(patience=25, callback=recorder).fit(X, y)
-    Z = materialised(X, y)
-    seen = [
-        (Z @ np.append(*step.planes()) <= 0).sum()
-        for step in recorder.steps
-        if step.sample is not None
-    ]
-    assert model.n_updates_ == len(seen)
-    assert len(seen) - 1 - int(np.argmin(seen)) == 25
+    recorder = mm.Recorder()
+    model = mm.Pocket(patience=7, callback=recorder).fit(X, y)
+    wrong = [step.objective for step in recorder.steps]
+    assert model.status_ is mm.Status.PATIENCE
+    assert len(wrong) - 1 - int(np.argmin(wrong)) == 7
+    assert model.n_iter_ == len(wrong)
+
+
+@quiet
+def test_pocket_counts_some_corrections_of_many_samples(monkeypatch):
+    X, y = cloud(200, 3, seed=20)
+    every = mm.Pocket(max_iter=20).fit(X, y)
+    monkeypatch.setattr(pocket, "COUNTED", 50)
+    offered = []
+    offer = pocket.Pocketed.offer
+
+    def counted(self, problem, a):
+        offered.append(a.copy())
+        offer(self, problem, a)
+
+    monkeypatch.setattr(pocket.Pocketed, "offer", counted)
+    some = mm.Pocket(max_iter=20).fit(X, y)
+    assert len(offered) <= some.n_updates_ / 16 + some.n_iter_ + 1
+    assert some.score(X, y) <= every.score(X, y)
+    assert some.score(X, y) >= 0.5
+    apart = mm.Pocket().fit(*blobs(200, 3))
+    assert apart.status_ is mm.Status.CONVERGED
+    assert apart.separates_
+
+
+@quiet
+@pytest.mark.parametrize("order", ["sorted", "reversed", "mixed"])
+def test_no_order_of_rows_leaves_the_pocket_below_the_majority(order):
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(150, 3)) * 10.0 ** rng.integers(-2, 3, size=3)
+        y = (rng.random(150) < rng.uniform(0.05, 0.5)).astype(int)
+        y[:2] = 0, 1
+        rows = {"sorted": np.argsort(y), "reversed": np.argsort(-y), "mixed": np.arange(150)}[order]
+        for shuffle in (True, False):
+            model = mm.Pocket(shuffle=shuffle).fit(X[rows], y[rows])
+            assert model.score(X, y) >= max(y.mean(), 1.0 - y.mean())
+
+
+@quiet
+@pytest.mark.parametrize("make", [mm.Perceptron, mm.LMS, mm.Relaxation, mm.Pocket])
+@pytest.mark.parametrize("load", [load_iris, load_breast_cancer, load_wine])
+def test_sorted_files_do_not_matter(make, load):
+    """By default: the textbook's order leaves less than the most frequent class has."""
+    X, y = load(return_X_y=True)
+    rows = np.argsort(y, kind="stable")
+    model = make().fit(X[rows], y[rows])
+    assert model.score(X, y) > np.bincount(y).max() / len(y)
+    again = make().fit(X[rows], y[rows])
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+
+
+@quiet
+def test_a_generator_goes_on_from_fit_to_fit_and_none_is_another_every_time():
+    X, y = cloud(60, 3, seed=21)
+    for seed in (np.random.RandomState(0), None):
+        first, second = (
+            mm.Perceptron(random_state=seed, max_iter=3).fit(X, y).coef_ for _ in range(2)
+        )
+        assert not np.array_equal(first, second)
 
 
 # Relaxation --------------------------------------------------------------------------------

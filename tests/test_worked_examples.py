@@ -111,7 +111,7 @@ def test_perceptron_of_and_by_hand():
     """From zero, in turn: the corrections of the textbook, to the last one."""
     X, y = AND
     recorder = mm.Recorder(every_update=True)
-    model = mm.Perceptron(callback=recorder).fit(X, y)
+    model = mm.Perceptron(shuffle=False, callback=recorder).fit(X, y)
     a, mistakes = np.zeros(3, dtype=int), []
     while True:
         before = len(mistakes)

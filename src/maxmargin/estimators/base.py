@@ -10,6 +10,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Event
@@ -51,6 +52,16 @@ class Training:
     def rows(self) -> Integers:
         """Rows of positive weight: the others are as if they were not there."""
         return np.flatnonzero(self.weights > 0)
+
+    def task_rng(self) -> np.random.RandomState:
+        """Return random numbers for a task: the same for each, as if it were the only one."""
+        return deepcopy(self._first_rng)
+
+    @cached_property
+    def _first_rng(self) -> np.random.RandomState:
+        first = deepcopy(self.rng)
+        self.rng.random_sample()  # a generator that the caller holds goes on from fit to fit
+        return first
 
     @property
     def counted(self) -> Any:

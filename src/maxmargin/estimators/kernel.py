@@ -180,7 +180,7 @@ class KernelPerceptron(CertifiedClassifier):
         gram = self._gram if everything else self._gram.restrict(problem.index)
         if gram.fits:
             gram.whole()
-        solver = DualPerceptron(gram, max_iter, training.rng if self.shuffle else None)
+        solver = DualPerceptron(gram, max_iter, training.task_rng() if self.shuffle else None)
         n = problem.index.size
         alpha = np.zeros(n) if start is None else start.alpha[problem.index]
         return solver.solve(problem, alpha, 0.0 if start is None else start.b, progress)

@@ -86,9 +86,10 @@ class LinearClassifier(CertifiedClassifier):
         training: Training,
         max_iter: int,
     ) -> Solution:
-        a = self._start(problem.Z, start, training.rng)
+        rng = training.task_rng()
+        a = self._start(problem.Z, start, rng)
         updates = start.updates if start else 0
-        return self._solver(max_iter, training.rng, updates).solve(problem, a, progress)
+        return self._solver(max_iter, rng, updates).solve(problem, a, progress)
 
     def _start(self, Z: Samples, start: Start | None, rng: np.random.RandomState) -> Floats:
         """Where a begins: at the planes of a warm start, at zero, or at a random vector."""
