@@ -690,9 +690,12 @@ def test_13_mixed_labels_in_either_order():
             mm.Perceptron().fit(X, np.array(labels, dtype=object))
 
 
-def test_shuffling_a_batch_is_refused():
-    with pytest.raises(ValueError, match="shuffle=True with update='batch'"):
-        mm.Perceptron(update="batch", shuffle=True).fit(X, Y)
+@pytest.mark.parametrize("make", [mm.Perceptron, mm.Relaxation, mm.LMS])
+def test_a_batch_has_no_order_to_shuffle(make):
+    shuffled, in_order = (make(update="batch", shuffle=s, max_iter=9) for s in (True, False))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        np.testing.assert_array_equal(shuffled.fit(X, Y).coef_, in_order.fit(X, Y).coef_)
 
 
 def test_other_peoples_compiled_functions_are_left_alone():

@@ -110,6 +110,8 @@ class Algorithm:
             del found["margins"]
         if self.estimator in ("SVC", "NuSVC", "LinearSVC", "Pocket", "Perceptron", "LMS"):
             found["random_state"] = 0
+        if self.estimator in IN_ORDER:
+            found["shuffle"] = False
         return found
 
     def build(self, values: Mapping[str, Any], **more: Any) -> Any:
@@ -117,6 +119,8 @@ class Algorithm:
         return getattr(mm, self.estimator)(**self.parameters(values), **more)
 
 
+# Rules that visit the samples in the order of the table, as a textbook does.
+IN_ORDER = ("Perceptron", "Pocket", "Relaxation", "LMS", "KernelPerceptron")
 RATE = Slide("learning_rate", "learning rate ρ", 0.0, low=-3, high=1, step=0.05, log=True)
 SCHEDULE = Choice("schedule", "schedule", "constant", options=("constant", "harmonic"))
 UPDATE = Choice("update", "update", "single", options=("single", "batch"))
