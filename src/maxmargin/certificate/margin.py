@@ -323,6 +323,8 @@ def _gap_terms(problem: MarginProblem, alpha: Floats, margins: Margins) -> tuple
 def losses(problem: MarginProblem, z: Floats) -> Floats:
     """Return h(z) of every sample: ∞ where a hard margin is violated."""
     z = np.maximum(z, 0.0)
+    if not problem.ridge.any() and np.isfinite(problem.upper).all():
+        return problem.upper * z
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         a = np.minimum(z / problem.ridge, problem.upper)
         h = np.where(problem.ridge > 0.0, a * (z - 0.5 * problem.ridge * a), problem.upper * z)

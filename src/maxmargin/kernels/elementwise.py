@@ -217,6 +217,9 @@ class RBF(Kernel):
     def _gram(self, X: Any, Z: Any) -> Floats:
         return self._from_rows(X, Z, products(X, Z, True))
 
+    def _diagonal(self, X: Any) -> Floats:
+        return np.ones(X.shape[0])
+
     def _from_rows(self, X: Any, Z: Any, parts: Products) -> Floats:
         """Return K, with ‖x − z‖² taken from the differences where the products cancel."""
         dot, x_sq, z_sq, terms = parts

@@ -178,7 +178,7 @@ class _Descent:
         self.parent: _Descent | None = None
         self.rows: Any = None
         self.errors_held = 0
-        self.tightened = 1.0
+        self.tightened, self.has_small_gap = 1.0, False
         self.steps = 0
         self.best, self.least, self.idle = np.inf, np.inf, 0
         self.n_corrections = 0
@@ -204,7 +204,7 @@ class _Descent:
         """Go on until the conditions hold, or something ends it."""
         while (ended := self.descend(self.goal)) is None:
             if self.settled():
-                return Status.CONVERGED if self.has_small_gap() else Status.PATIENCE
+                return Status.CONVERGED if self.has_small_gap else Status.PATIENCE
         return ended
 
     def descend(self, goal: Callable[[], float]) -> Status | None:
@@ -346,22 +346,20 @@ class _Descent:
     def settled(self) -> bool:
         """Return whether this is the end; where it is not, there is more to be done after it."""
         exact = self.options.exact
-        if not self.is_tight():
-            return False
         if exact is None or self.gram is exact:
-            return True
+            return self.is_tight()
+        # Of few samples f is computed anew in any case; of many only where that is worth it.
+        if self.f.size > MANY and not self.is_tight():
+            return False
         return not self.is_off(exact) and self.is_tight()
 
     def is_tight(self) -> bool:
         """Return whether the gap is small; many small violations may add up to a large one."""
-        if self.has_small_gap() or self.tightened < 1e-6:
+        self.has_small_gap = self.relative_gap() <= GAP * self.options.tol
+        if self.has_small_gap or self.tightened < 1e-6:
             return True
         self.tightened *= 0.5
         return False
-
-    def has_small_gap(self) -> bool:
-        """Return whether the relative gap is as small as it has to be."""
-        return self.relative_gap() <= GAP * self.options.tol
 
     def is_off(self, exact: GramMatrix) -> bool:
         """Return whether float32 has led astray, once f is corrected where that is in doubt."""
