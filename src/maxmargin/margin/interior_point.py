@@ -5,8 +5,9 @@ Given: X, y, u, D of a `LinearMarginProblem`. Wanted: a = (w, b) and α.
     min ½‖w‖² + Σ u_i ξ_i + Σ z_i²/2D_i   subject to   y_i g(x_i) + ξ_i + z_i ≥ 1,  ξ ≥ 0
 
 (ξ for u < ∞, z_i = D_i α_i for D > 0) has the slacks s = y g + ξ + Dα − 1 and ξ, and the
-multipliers α and μ = u − α. Newton's method on s_i α_i = τ, ξ_i μ_i = τ and the linear conditions,
-with τ falling to 0, eliminates all but a: a step solves
+multipliers α and μ = u − α. Newton's method on s_i α_i = τ v_i, ξ_i μ_i = τ (v the costs 1/D
+relative to their mean, or 1) and the linear conditions, with τ falling to 0, eliminates all but a:
+a step solves
 
     (I + Σ c_i (x_i, 1)(x_i, 1)ᵀ) Δa = r,   c_i = 1/(s_i/α_i + ξ_i/μ_i + D_i),
 
@@ -32,9 +33,9 @@ from .planes import Ledger, Plane, dual_value, squared
 
 # How far towards the boundary a step goes, and the largest power of what the predictor achieved.
 NEARLY, POWER = 0.995, 3
-# Steps without a smaller gap before giving up: rounding allows no more. A step that changes the
-# plane by more than this share of it is on its way, from a start far away.
-PATIENCE, ON_ITS_WAY = 15, 0.1
+# Steps without a smaller gap before giving up: rounding allows no more. From far away, as long as
+# the gap is no less than this, a step that moves the plane or τ by a tenth is on its way.
+PATIENCE, FAR, TENTH = 15, 0.1, 0.1
 # Times the slack: α/u, or 1 − α/u, that is as good as 0.
 NEGLIGIBLE = 0.1
 
@@ -76,7 +77,8 @@ class InteriorPoint:
             plane = iterate.plane
             ledger.enter(plane, iterate.scores, iterate.whole_alpha)
             errors = iterate.errors if ledger.plane is plane else errors
-            idle = idle + 1 if ledger.gap > 0.99 * before and not iterate.is_on_its_way else 0
+            falls = ledger.gap <= 0.99 * before or (ledger.gap > FAR and iterate.is_on_its_way)
+            idle = 0 if falls else idle + 1
             if n_iter and progress.iteration(
                 ledger.primal, errors, ledger.gap, ledger.snapshot,
                 primal=ledger.primal, dual=ledger.dual,
@@ -126,14 +128,14 @@ class _Iterate:
         self.a, self.scores = np.zeros(d + 1), np.zeros(n)
         self.counts = counts
         costs = np.where(counts, 1.0 / ridge if self.upper is None else upper, 0.0)
+        # Of the squared hinge α goes with the costs, and so do the products: a sample of weight 2
+        # is two samples. Of the hinge u bounds α.
+        mean = float(np.sum(costs) / max(np.count_nonzero(counts), 1))
+        self.parts = costs / mean if self.upper is None else np.ones(n)
         self.alpha = self._first_alpha(costs)
         self.slack = np.ones(n)
-        if self.upper is None:
-            # α has no bound that goes with the cost: slacks that go against it make products alike.
-            logs = np.log(costs, where=counts, out=np.zeros(n))
-            self.slack = np.exp(np.where(counts, logs.mean(where=counts) - logs, 0.0))
         self.xi = None if self.upper is None else np.ones(n)
-        self.is_on_its_way = False
+        self.is_on_its_way = True
 
     def _first_alpha(self, costs: Floats) -> Floats:
         """Return α inside its box with yᵀα = 0; any number for samples that do not count."""
@@ -190,7 +192,8 @@ class _Iterate:
         centre = (there / average) ** POWER * average
         change = self._change(system, weights, residual, centre, first)
         t = min(1.0, NEARLY * self._reach(change))
-        self.is_on_its_way = _length(t * change.a) > ON_ITS_WAY * _length(self.a)
+        moved = float(np.abs(t * change.a).max()) > TENTH * float(np.abs(self.a).max())
+        self.is_on_its_way = moved or self._average(change, t) < (1.0 - TENTH) * average
         self.a = self.a + t * change.a
         self.scores += t * change.scores
         self.alpha += t * change.alpha
@@ -218,7 +221,7 @@ class _Iterate:
         return np.where(self.counts, 1.0 / width, 0.0)
 
     def _average(self, change: _Change | None = None, t: float = 0.0) -> float:
-        """Return the mean product of what is complementary, after a step of length t."""
+        """Return τ: the mean product of what is complementary, after a step of length t."""
         alpha, slack, xi = self.alpha, self.slack, self.xi
         if change is not None:
             alpha, slack = alpha + t * change.alpha, slack + t * change.slack
@@ -234,14 +237,14 @@ class _Iterate:
     def _change(
         self, system: Any, weights: Floats, residual: Floats, centre: float, first: _Change | None
     ) -> _Change:
-        """Solve for the step to s α = τ, ξ μ = τ, with the products of the first step or not."""
-        of_slack = centre - self.alpha * self.slack
+        """Solve for the step to s α = τv, ξ μ = τv, with the products of the first step or not."""
+        of_slack = centre * self.parts - self.alpha * self.slack
         if first is not None:
             of_slack -= first.alpha * first.slack
         e = residual + of_slack / self.alpha
         of_xi = None
         if self.xi is not None:
-            of_xi = centre - self.mu * self.xi
+            of_xi = centre * self.parts - self.mu * self.xi
             if first is not None and first.xi is not None:
                 of_xi += first.alpha * first.xi
             e -= of_xi / np.maximum(self.mu, np.finfo(float).tiny)
@@ -271,7 +274,3 @@ class _Iterate:
             ratios = np.where(self.counts, -changes / np.maximum(values, np.finfo(float).tiny), 0.0)
             fastest = max(fastest, float(ratios.max()))
         return 1.0 / fastest
-
-
-def _length(a: Floats) -> float:
-    return float(np.abs(a).max())
