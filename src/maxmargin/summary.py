@@ -155,7 +155,7 @@ def ending(clf: Any) -> str:
 
     >>> import maxmargin as mm
     >>> X, y = mm.datasets.load_six_points(return_X_y=True)
-    >>> ending(mm.Perceptron().fit(X, y))
+    >>> ending(mm.Perceptron(shuffle=False).fit(X, y))
     'converged after 2 passes'
     """
     statuses = Counter(str(status) for status in clf.statuses_)

@@ -271,7 +271,7 @@ def animate(
     --------
     >>> import maxmargin as mm
     >>> X, y = mm.datasets.load_six_points(return_X_y=True)
-    >>> len(animate(mm.Perceptron().fit(X, y), X, y))
+    >>> len(animate(mm.Perceptron(shuffle=False).fit(X, y), X, y))
     2
     """
     if max_frames < 2 or resolution < 2 or not fps > 0:

@@ -344,7 +344,7 @@ def convergence(
     >>> import maxmargin as mm
     >>> from matplotlib.figure import Figure
     >>> X, y = mm.datasets.load_six_points(return_X_y=True)
-    >>> model = mm.Perceptron().fit(X, y)
+    >>> model = mm.Perceptron(shuffle=False).fit(X, y)
     >>> display = convergence(model, axes=Figure().subplots(2))
     >>> print(display.errors_[0].get_ydata())
     [2 0]

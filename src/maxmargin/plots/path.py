@@ -264,7 +264,7 @@ def path(
     >>> import maxmargin as mm
     >>> from matplotlib.figure import Figure
     >>> X, y = mm.datasets.load_six_points(return_X_y=True)
-    >>> model = mm.Perceptron().fit(X, y)
+    >>> model = mm.Perceptron(shuffle=False).fit(X, y)
     >>> print(path(model, X, y, axes=Figure().subplots(1, 2)).weights)
     [[ 0. 0.]
      [ 1. 6.]
