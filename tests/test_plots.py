@@ -501,7 +501,9 @@ def test_degenerate_data_are_drawn(X):
 
 def test_a_machine_without_a_margin_claims_no_width(flat):
     X, y = flat
-    display = plots.boundary(mm.NuSVC(nu=0.3, kernel="linear").fit(X, y), X, y, ax=one())
+    with pytest.warns(UserWarning, match="leaves no margin"):
+        model = mm.NuSVC(nu=0.3, kernel="linear").fit(X, y)
+    display = plots.boundary(model, X, y, ax=one())
     assert "width" not in display.title
 
 
@@ -716,7 +718,7 @@ def six_of():
 
 
 def test_the_perceptrons_family_has_its_criterion(six):
-    model = mm.Perceptron().fit(*six)
+    model = mm.Perceptron(shuffle=False).fit(*six)
     display = plots.convergence(model, axes=two(2))
     np.testing.assert_array_equal(display.objective_[0].get_ydata(), model.trace_.objective)
     np.testing.assert_array_equal(display.errors_[0].get_ydata(), [2, 0])
@@ -837,7 +839,7 @@ def test_tasks_that_are_not_optimal_are_counted_in_the_title():
 
 def test_the_path_of_the_perceptron_on_six_points(six):
     X, y = six
-    model = mm.Perceptron().fit(X, y)
+    model = mm.Perceptron(shuffle=False).fit(X, y)
     display = plots.path(model, X, y)
     np.testing.assert_array_equal(display.weights, [[0, 0], [1, 6], [-4, 4]])
     np.testing.assert_array_equal(display.weights[-1], model.coef_[0])
@@ -1226,7 +1228,7 @@ def test_a_gif_has_a_frame_a_step(six, tmp_path):
 
 def test_the_sample_being_corrected_is_ringed(six):
     X, y = six
-    display = plots.animate(mm.Perceptron().fit(X, y), X, y)
+    display = plots.animate(mm.Perceptron(shuffle=False).fit(X, y), X, y)
     assert [frame.moment.sample for frame in display.frames] == [0, 3]
     for k, row in enumerate((0, 3)):
         display.draw(k)

@@ -81,7 +81,8 @@ def assert_hands_out(problem, step, accuracy):
     certificate = mm.certify(problem, found)
     if callable(accuracy):
         accuracy = accuracy(found) / size(certificate)
-    near = accuracy * size(certificate)
+    # P and D of certificates are bounds: what rounding may have done is part of them.
+    near = max(accuracy, 1e-9) * size(certificate)
     if known(step.primal):
         assert step.primal == pytest.approx(certificate.primal, abs=near)
     if known(step.dual):
