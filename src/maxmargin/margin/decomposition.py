@@ -346,11 +346,10 @@ class _Descent:
     def settled(self) -> bool:
         """Return whether this is the end; where it is not, there is more to be done after it."""
         exact = self.options.exact
-        if exact is None or self.gram is exact:
-            return self.is_tight()
-        # Of few samples f is computed anew in any case; of many only where that is worth it.
-        if self.f.size > MANY and not self.is_tight():
+        if not self.is_tight():
             return False
+        if exact is None or self.gram is exact:
+            return True
         return not self.is_off(exact) and self.is_tight()
 
     def is_tight(self) -> bool:
