@@ -376,8 +376,8 @@ COUNTING = ("pseudoinverse", "ho-kashyap", "svc", "smo", "nu", "newton", "interi
 @pytest.mark.parametrize("name", UNITS)
 def test_exact_errors_are_those_of_the_step(name):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(900, 3))
-    y = np.where(X[:, 0] + 0.5 * rng.normal(size=900) > 0, 1, -1)
+    X = rng.normal(size=(400, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=400) > 0, 1, -1)
     unit, make = UNITS[name]
     recorder = Recorder()
     model = make().set_params(callback=recorder).fit(X, y)
