@@ -206,13 +206,15 @@ class KernelPerceptron(CertifiedClassifier):
         for k, (task, solution) in enumerate(zip(tasks, solutions, strict=True)):
             coefficients[k, task.rows] = solution.alpha * task.labels
         support = np.flatnonzero(coefficients.any(axis=0))
+        # By rows, as a file has them: sums of products are then the same to the last bit.
+        dual = np.ascontiguousarray(coefficients[:, support])
         is_linear = isinstance(self.kernel_, Linear)
         return {
             "support_": support,
             "support_vectors_": X[support] if not isinstance(self.kernel_, Precomputed) else X[:0],
-            "dual_coef_": coefficients[:, support],
+            "dual_coef_": dual,
             "intercept_": np.concatenate([solution.b for solution in solutions]),
-            "_linear_coef": coefficients[:, support] @ X[support] if is_linear else None,
+            "_linear_coef": dual @ X[support] if is_linear else None,
             "_n_rows": X.shape[0],
         }
 
