@@ -206,7 +206,7 @@ class Plane:
 def our_kernel_perceptron(**options: Any) -> Fit:
     from maxmargin import KernelPerceptron
 
-    return lambda X, y: KernelPerceptron(**options).fit(X, y)
+    return lambda X, y: KernelPerceptron(shuffle=False, **options).fit(X, y)
 
 
 def gram_kernel_perceptron(*, max_iter: int) -> Fit:
