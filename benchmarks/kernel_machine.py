@@ -324,7 +324,7 @@ def judge_machine(model: Any, X: Any, y: Any) -> dict[str, Any]:
     """The worst gap and KKT violation over all pairs of classes, the sum of the primals."""
     from maxmargin import Status, certify
     from maxmargin.kernels import RBF
-    from maxmargin.problem import MarginProblem
+    from maxmargin.problems import MarginProblem
     from maxmargin.solution import Solution
 
     expansion = Expansion.of(model)

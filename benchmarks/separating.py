@@ -248,7 +248,7 @@ def our_separability() -> Fit:
 
 def judge_plane(model: Any, X: Any, y: Any) -> dict[str, Any]:
     """Samples on the wrong side of a plane."""
-    from maxmargin.samples import linear_scores
+    from maxmargin.arrays import linear_scores
 
     scores = linear_scores(X, np.asarray(model.coef_, dtype=np.float64))[:, 0] + model.intercept_
     return {"error": float(np.mean(y * scores <= 0)), "n_iter": int(model.n_iter_)}
@@ -257,8 +257,8 @@ def judge_plane(model: Any, X: Any, y: Any) -> dict[str, Any]:
 def judge_least_squares(model: Any, X: Any, y: Any) -> dict[str, Any]:
     """The relative gradient of ‖Za − 1‖² at a plane, recomputed by our certificate."""
     from maxmargin import Status, certify
-    from maxmargin.problem import LeastSquaresProblem
-    from maxmargin.samples import SignedSamples
+    from maxmargin.data.normalised_samples import SignedSamples
+    from maxmargin.problems import LeastSquaresProblem
     from maxmargin.solution import Solution
 
     problem = LeastSquaresProblem(SignedSamples(X, y.astype(np.float64)))

@@ -18,8 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Perceptron as SklearnPerceptron
 
 import maxmargin as mm
-from maxmargin.rows import rows_of
-from maxmargin.separation import kernel_perceptron, online, pocket, pseudoinverse
+from maxmargin.runtime.row_access import rows_of
+from maxmargin.solvers.separating import kernel_perceptron, online, pocket, pseudoinverse
 
 ROUNDING, SOLVE = TOLERANCE["rounding"], TOLERANCE["solve"]
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3])
@@ -819,7 +819,7 @@ def test_ho_kashyap_warm_start_goes_on():
 def test_ho_kashyap_by_lsmr_is_ho_kashyap(monkeypatch):
     X, y = blobs(40, 3, gap=4.0, seed=32)
     expected = mm.HoKashyap().fit(X, y)
-    monkeypatch.setattr("maxmargin.separation.pseudoinverse.LARGEST_FACTOR", 0)
+    monkeypatch.setattr("maxmargin.solvers.separating.pseudoinverse.LARGEST_FACTOR", 0)
     model = mm.HoKashyap().fit(sparse.csr_array(X), y)
     assert model.n_iter_ == expected.n_iter_
     np.testing.assert_allclose(weights_of(model), weights_of(expected), rtol=1e-6, atol=1e-9)
@@ -827,7 +827,7 @@ def test_ho_kashyap_by_lsmr_is_ho_kashyap(monkeypatch):
 
 def test_line_search_of_batch_relaxation_finds_the_minimum():
     """Newton's method on a piecewise parabola may go round in circles, where rows come twice."""
-    from maxmargin.separation.relaxation import _line_minimum
+    from maxmargin.solvers.separating.relaxation import _line_minimum
 
     rng = np.random.default_rng(33)
     for _ in range(300):

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import maxmargin as mm
-from maxmargin.problem import KernelSeparationProblem, LeastSquaresProblem, SeparationProblem
-from maxmargin.samples import KeslerSamples, SignedSamples
+from maxmargin.data.normalised_samples import KeslerSamples, SignedSamples
+from maxmargin.problems import KernelSeparationProblem, LeastSquaresProblem, SeparationProblem
 from maxmargin.solution import Solution, Status
 
 

@@ -15,12 +15,13 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.svm import SVC, LinearSVC
 
 from maxmargin import qp
-from maxmargin.certificate import certify
-from maxmargin.certificate.joint import circulation
-from maxmargin.margin.crammer_singer import CrammerSinger, ascent, directions, passes, solver
-from maxmargin.problem import JointMarginProblem
-from maxmargin.rows import rows_of
-from maxmargin.solution import Limits, Progress, Recorder, Solution, Status
+from maxmargin.certificates import certify
+from maxmargin.certificates.joint import circulation
+from maxmargin.problems import JointMarginProblem
+from maxmargin.progress import Limits, Progress, Recorder
+from maxmargin.runtime.row_access import rows_of
+from maxmargin.solution import Solution, Status
+from maxmargin.solvers.joint import CrammerSinger, ascent, directions, passes, solver
 
 BIASES = ["free", "penalised", "none"]
 # How much work comes before Newton steps, and how their systems are solved.

@@ -16,18 +16,19 @@ from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
 from maxmargin import qp
-from maxmargin.certificate.compensated import Doubled, combine
-from maxmargin.engines.cpu import Gram
-from maxmargin.engines.features import Features
+from maxmargin.certificates.compensated import Doubled, combine
+from maxmargin.engines.cpu.features import Features
+from maxmargin.engines.cpu.gram import Gram
 from maxmargin.kernels import RBF, Linear, Polynomial
-from maxmargin.margin.active_set import ActiveSet
-from maxmargin.margin.best_seen import BestSeen
-from maxmargin.margin.dual_interior_point import DualInteriorPoint
-from maxmargin.margin.feature_space import FeatureSpace
-from maxmargin.margin.optimality import Optimality, best_bias, exactly_balanced
-from maxmargin.margin.qp_libraries import Answer, Program, TimeUpError
-from maxmargin.problem import MarginProblem
-from maxmargin.solution import Limits, Progress, Solution, Status
+from maxmargin.problems import MarginProblem
+from maxmargin.progress import Limits, Progress
+from maxmargin.solution import Solution, Status
+from maxmargin.solvers.best_seen import BestSeen
+from maxmargin.solvers.dual.active_set import ActiveSet
+from maxmargin.solvers.dual.feature_space import FeatureSpace
+from maxmargin.solvers.dual.interior_point import DualInteriorPoint
+from maxmargin.solvers.dual.optimality import Optimality, best_bias, exactly_balanced
+from maxmargin.solvers.dual.qp_libraries import Answer, Program, TimeUpError
 
 TOL = 1e-3
 

@@ -11,10 +11,10 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from maxmargin import memory
-from maxmargin.engines import cpu, values
-from maxmargin.engines.cpu import Assembled, Gram, Selected
-from maxmargin.engines.values import (
+from maxmargin.engines.cpu import gram as cpu
+from maxmargin.engines.cpu import tiles as values
+from maxmargin.engines.cpu.gram import Assembled, Gram, Selected
+from maxmargin.engines.cpu.tiles import (
     DenseProducts,
     Given,
     Opaque,
@@ -23,8 +23,9 @@ from maxmargin.engines.values import (
     values_of,
 )
 from maxmargin.kernels import RBF, Custom, Linear, Polynomial, Precomputed, Sigmoid
-from maxmargin.lanes import aligned
-from maxmargin.threads import at_most
+from maxmargin.runtime import memory
+from maxmargin.runtime.simd import aligned
+from maxmargin.runtime.threads import at_most
 
 # Of a value, relative to the largest of K: products of some dozen terms, and the kernel's formula.
 CLOSE = {np.dtype(np.float32): 3e-6, np.dtype(np.float64): 1e-13}

@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import _get_feature_names
 
 import maxmargin as mm
-from maxmargin.separation import online
+from maxmargin.solvers.separating import online
 
 pytestmark = quiet
 

@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import maxmargin as mm
-from maxmargin.certificate.compensated import compensated_dot, exact_dot
-from maxmargin.certificate.exact import (
+from maxmargin.certificates.compensated import compensated_dot, exact_dot
+from maxmargin.certificates.exact import (
     Deadline,
     exact_multipliers,
     independent,
     integer_columns,
     solve_integers,
 )
-from maxmargin.certificate.exact_kernels import exact_gram
-from maxmargin.certificate.separation import best_bias
+from maxmargin.certificates.exact_kernels import exact_gram
+from maxmargin.certificates.separation import best_bias
+from maxmargin.data.normalised_samples import SignedSamples
 from maxmargin.kernels import RBF, Linear, Polynomial
-from maxmargin.problem import SeparationProblem
-from maxmargin.samples import SignedSamples
-from maxmargin.separation.duplicates import contradicting_rows
+from maxmargin.problems import SeparationProblem
 from maxmargin.solution import Solution, Status
+from maxmargin.solvers.separating.duplicates import contradicting_rows
 
 seeds = st.integers(0, 2**32 - 1)
 LONG = Deadline(60.0)

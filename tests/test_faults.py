@@ -22,7 +22,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
-from maxmargin import rows as rows_module
+from maxmargin.runtime import row_access as rows_module
 
 # What does not separate, but is given the same data.
 MARGIN = [
@@ -619,7 +619,7 @@ def test_29_a_read_only_install_without_a_home():
         program = (
             f"import maxmargin as mm; assert mm.__file__.startswith({str(folder)!r});"
             "print(mm.Perceptron().fit([[0.0], [1.0]], [0, 1]).separates_);"
-            "from maxmargin.separation.online import signed_pass;"
+            "from maxmargin.solvers.separating.online import signed_pass;"
             "print(signed_pass._cache.__class__.__name__)"
         )
         done = subprocess.run(

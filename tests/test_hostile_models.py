@@ -28,7 +28,7 @@ from sklearn.preprocessing import (
 )
 
 import maxmargin as mm
-from maxmargin.estimators.columns import ColumnEncoder
+from maxmargin.estimators.column_encoder import ColumnEncoder
 from maxmargin.kernels import RBF, Linear, Polynomial
 from maxmargin.persistence import ModelFileError, files, load, save
 

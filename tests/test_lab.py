@@ -31,14 +31,14 @@ from maxmargin.lab.fitting import (
 )
 from maxmargin.lab.page import Lab
 from maxmargin.lab.panel import proof_of
-from maxmargin.lab.points import (
+from maxmargin.lab.points import (  # fmt: skip
     MOST_BYTES,
     MOST_POINTS,
     SAMPLES,
     checked,
     chosen_columns,
     read_upload,
-)  # fmt: skip
+)
 from maxmargin.lab.sharing import code_of, link_of, restored
 
 KEYS = list(ALGORITHMS)

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from maxmargin.lanes import (
+from maxmargin.runtime.simd import (
     WIDTH,
     aligned,
     count,

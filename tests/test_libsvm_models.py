@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 
 import maxmargin as mm
-from maxmargin.estimators.columns import ColumnEncoder
+from maxmargin.estimators.column_encoder import ColumnEncoder
 from maxmargin.kernels import RBF, Linear
 from maxmargin.persistence import (
     ModelFileError,

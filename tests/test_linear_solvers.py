@@ -18,16 +18,21 @@ import pytest
 from scipy import sparse
 
 import maxmargin as mm
-from maxmargin import qp, solution, threads
-from maxmargin.certificate import plane as plane_certificate
-from maxmargin.engines import features as features_module
-from maxmargin.engines.features import Features
+from maxmargin import qp, solution
+from maxmargin.certificates import primal as plane_certificate
+from maxmargin.engines.cpu import features as features_module
+from maxmargin.engines.cpu.features import Features
 from maxmargin.kernels import Linear
-from maxmargin.margin import coordinate_descent, interior_point, newton, planes
-from maxmargin.margin.coordinate_descent import CoordinateDescent
-from maxmargin.margin.interior_point import InteriorPoint
-from maxmargin.margin.newton import Factored, SemismoothNewton, line_search
-from maxmargin.margin.planes import (
+from maxmargin.problems import LinearMarginProblem, MarginProblem
+from maxmargin.progress import Limits, Progress
+from maxmargin.runtime import threads
+from maxmargin.runtime.threads import at_most
+from maxmargin.solution import Solution, Status
+from maxmargin.solvers.primal import coordinate_descent, interior_point, newton
+from maxmargin.solvers.primal import ledger as planes
+from maxmargin.solvers.primal.coordinate_descent import CoordinateDescent
+from maxmargin.solvers.primal.interior_point import InteriorPoint
+from maxmargin.solvers.primal.ledger import (
     Ledger,
     Plane,
     balanced,
@@ -36,9 +41,7 @@ from maxmargin.margin.planes import (
     primal_value,
     restricted,
 )
-from maxmargin.problem import LinearMarginProblem, MarginProblem
-from maxmargin.solution import Limits, Progress, Solution, Status
-from maxmargin.threads import at_most
+from maxmargin.solvers.primal.newton import Factored, SemismoothNewton, line_search
 
 LOSSES = ["hinge", "squared_hinge"]
 BIASES = ["free", "penalised", "none"]

@@ -26,12 +26,12 @@ from test_faults import interrupt
 from test_svm import DATA, thin
 
 import maxmargin as mm
-from maxmargin import threads
-from maxmargin.engines import features as features_module
-from maxmargin.estimators import linear_svm
-from maxmargin.margin import newton
-from maxmargin.problem import LinearMarginProblem
+from maxmargin.engines.cpu import features as features_module
+from maxmargin.estimators import linear_svc as linear_svm
+from maxmargin.problems import LinearMarginProblem
+from maxmargin.runtime import threads
 from maxmargin.solution import Solution
+from maxmargin.solvers.primal import newton
 
 SOLVERS = ["newton", "interior-point", "coordinate-descent"]
 LOSSES = ["hinge", "squared_hinge"]

@@ -10,7 +10,7 @@ from sklearn.svm import SVC, NuSVC
 
 import maxmargin as mm
 from maxmargin.kernels import RBF, Linear, Polynomial
-from maxmargin.problem import MarginProblem
+from maxmargin.problems import MarginProblem
 from maxmargin.solution import Solution, Status
 
 SIX_ALPHA = np.array([8 / 225, 0, 1 / 25, 0, 17 / 225, 0])
@@ -112,10 +112,10 @@ def test_maximum_margin_meets_its_bound(seed, d, gap):
 
 
 def test_nearest_points_solve_the_hard_margin_dual():
-    from maxmargin.margin.nearest_points import NearestPoints
-    from maxmargin.problem import SeparationProblem
-    from maxmargin.samples import SignedSamples
-    from maxmargin.solution import Progress
+    from maxmargin.data.normalised_samples import SignedSamples
+    from maxmargin.problems import SeparationProblem
+    from maxmargin.progress import Progress
+    from maxmargin.solvers.dual.nearest_points import NearestPoints
 
     X, y = mm.datasets.load_six_points(return_X_y=True)
     Z = SignedSamples(X, y.astype(float))

@@ -17,15 +17,16 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 
 import maxmargin as mm
 from maxmargin import qp
-from maxmargin.engines.cpu import Gram, Selected
+from maxmargin.engines.cpu.gram import Gram, Selected
 from maxmargin.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid
-from maxmargin.margin import active_set
-from maxmargin.margin import qp as margin_qp
-from maxmargin.margin.active_set import ActiveSet
-from maxmargin.margin.decomposition import Decomposition
-from maxmargin.margin.qp import QuadraticProgram
-from maxmargin.problem import MarginProblem
-from maxmargin.solution import Limits, Progress, Status
+from maxmargin.problems import MarginProblem
+from maxmargin.progress import Limits, Progress
+from maxmargin.solution import Status
+from maxmargin.solvers.dual import active_set
+from maxmargin.solvers.dual import qp as margin_qp
+from maxmargin.solvers.dual.active_set import ActiveSet
+from maxmargin.solvers.dual.decomposition import Decomposition
+from maxmargin.solvers.dual.qp import QuadraticProgram
 
 
 @dataclass(frozen=True)

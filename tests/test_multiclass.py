@@ -21,8 +21,8 @@ from sklearn.utils.multiclass import _ovr_decision_function
 
 import maxmargin as mm
 from maxmargin import samples
+from maxmargin.data.normalised_samples import KeslerSamples, SignedSamples
 from maxmargin.multiclass import OneVsOne
-from maxmargin.samples import KeslerSamples, SignedSamples
 
 pytestmark = quiet
 

@@ -23,7 +23,7 @@ from sklearn.preprocessing import (
 )
 
 import maxmargin as mm
-from maxmargin.estimators.columns import ColumnEncoder
+from maxmargin.estimators.column_encoder import ColumnEncoder
 from maxmargin.kernels import RBF, Custom, Linear, Polynomial, Sigmoid
 from maxmargin.persistence import register_onnx, save_onnx, to_onnx
 

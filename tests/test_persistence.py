@@ -33,7 +33,7 @@ from sklearn.preprocessing import (
 
 import maxmargin as mm
 from maxmargin.diagnostics import support_table
-from maxmargin.estimators.columns import ColumnEncoder
+from maxmargin.estimators.column_encoder import ColumnEncoder
 from maxmargin.kernels import RBF, Custom, Linear, Polynomial, Precomputed, Sigmoid
 from maxmargin.persistence import (
     ModelFileError,

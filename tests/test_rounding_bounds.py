@@ -9,12 +9,12 @@ import pytest
 from scipy import sparse
 
 import maxmargin as mm
-from maxmargin.certificate.compensated import Doubled, combine, product
-from maxmargin.certificate.scores import kernel_scores
-from maxmargin.engines.cpu import Gram
-from maxmargin.engines.values import Mended
+from maxmargin.certificates.compensated import Doubled, combine, product
+from maxmargin.certificates.scores import kernel_scores
+from maxmargin.engines.cpu.gram import Gram
+from maxmargin.engines.cpu.tiles import Mended
 from maxmargin.kernels import RBF, Linear, Polynomial, Scaled, Sigmoid, Sum
-from maxmargin.problem import MarginProblem
+from maxmargin.problems import MarginProblem
 from maxmargin.solution import Solution
 
 RNG = np.random.default_rng(0)

@@ -21,11 +21,13 @@ from sklearn.multiclass import OneVsRestClassifier
 from test_faults import interrupt
 
 import maxmargin as mm
-from maxmargin import persistence, threads
+from maxmargin import persistence
+from maxmargin.engines.cpu import smo
 from maxmargin.kernels import RBF, Linear, Polynomial, Precomputed
-from maxmargin.margin import decomposition, smo
-from maxmargin.problem import MarginProblem
+from maxmargin.problems import MarginProblem
+from maxmargin.runtime import threads
 from maxmargin.solution import Solution
+from maxmargin.solvers.dual import decomposition
 
 MODELS = [mm.SVC, mm.NuSVC]
 # The default, and one at which support sets are those of the optimum.

@@ -16,15 +16,17 @@ import test_margin_solvers as dual
 from algorithms import ALGORITHMS, blobs, cloud, over, quiet
 
 import maxmargin as mm
-from maxmargin.engines.cpu import Gram
+from maxmargin.engines.cpu.gram import Gram
 from maxmargin.kernels import RBF, Linear
-from maxmargin.margin import active_set, decomposition, newton
-from maxmargin.margin.active_set import ActiveSet
-from maxmargin.margin.crammer_singer import CrammerSinger
-from maxmargin.margin.crammer_singer import solver as joint_solver
-from maxmargin.margin.decomposition import Decomposition
-from maxmargin.problem import MarginProblem
-from maxmargin.solution import Limits, Progress, Recorder, Solution, Status, Step, Trace
+from maxmargin.problems import MarginProblem
+from maxmargin.progress import Limits, Progress, Recorder, Step
+from maxmargin.solution import Solution, Status, Trace
+from maxmargin.solvers.dual import active_set, decomposition
+from maxmargin.solvers.dual.active_set import ActiveSet
+from maxmargin.solvers.dual.decomposition import Decomposition
+from maxmargin.solvers.joint import CrammerSinger
+from maxmargin.solvers.joint import solver as joint_solver
+from maxmargin.solvers.primal import newton
 
 # What adding up in another order makes of P and D, relative to them; of a hard margin α is large,
 # and what cancels in P with it.

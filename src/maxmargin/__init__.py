@@ -11,31 +11,31 @@ __version__ = "0.1.0"
 
 # Public name → the module it lives in.
 _HOME = {
-    "Certificate": "certificate",
-    "ColumnEncoder": "estimators.columns",
+    "Certificate": "certificates",
+    "ColumnEncoder": "estimators.column_encoder",
     "Constant": "schedules",
     "Harmonic": "schedules",
     "HoKashyap": "estimators.least_squares",
     "Hyperplane": "geometry",
-    "KernelPerceptron": "estimators.kernel",
-    "LMS": "estimators.online",
-    "LinearSVC": "estimators.linear_svm",
-    "NotSeparableError": "certificate",
-    "NuSVC": "estimators.svm",
-    "Perceptron": "estimators.online",
-    "Pocket": "estimators.online",
+    "KernelPerceptron": "estimators.kernel_perceptron",
+    "LMS": "estimators.perceptron",
+    "LinearSVC": "estimators.linear_svc",
+    "NotSeparableError": "certificates",
+    "NuSVC": "estimators.svc",
+    "Perceptron": "estimators.perceptron",
+    "Pocket": "estimators.perceptron",
     "Pseudoinverse": "estimators.least_squares",
-    "Recorder": "solution",
-    "Relaxation": "estimators.online",
-    "RowBlocks": "blocks",
-    "SVC": "estimators.svm",
-    "Separability": "gordan",
+    "Recorder": "progress",
+    "Relaxation": "estimators.perceptron",
+    "RowBlocks": "data.row_blocks",
+    "SVC": "estimators.svc",
+    "Separability": "solvers.separability",
     "Status": "solution",
-    "Step": "solution",
-    "certify": "certificate",
+    "Step": "progress",
+    "certify": "certificates",
     "load": "persistence",
     "save": "persistence",
-    "separability": "gordan",
+    "separability": "solvers.separability",
 }
 _MODULES = ("datasets", "diagnostics", "files", "kernels", "persistence", "plots", "qp", "report")
 
@@ -50,31 +50,31 @@ if TYPE_CHECKING:
     from . import plots as plots
     from . import qp as qp
     from . import report as report
-    from .blocks import RowBlocks as RowBlocks
-    from .certificate import Certificate as Certificate
-    from .certificate import NotSeparableError as NotSeparableError
-    from .certificate import certify as certify
-    from .estimators.columns import ColumnEncoder as ColumnEncoder
-    from .estimators.kernel import KernelPerceptron as KernelPerceptron
+    from .certificates import Certificate as Certificate
+    from .certificates import NotSeparableError as NotSeparableError
+    from .certificates import certify as certify
+    from .data.row_blocks import RowBlocks as RowBlocks
+    from .estimators.column_encoder import ColumnEncoder as ColumnEncoder
+    from .estimators.kernel_perceptron import KernelPerceptron as KernelPerceptron
     from .estimators.least_squares import HoKashyap as HoKashyap
     from .estimators.least_squares import Pseudoinverse as Pseudoinverse
-    from .estimators.linear_svm import LinearSVC as LinearSVC
-    from .estimators.online import LMS as LMS
-    from .estimators.online import Perceptron as Perceptron
-    from .estimators.online import Pocket as Pocket
-    from .estimators.online import Relaxation as Relaxation
-    from .estimators.svm import SVC as SVC
-    from .estimators.svm import NuSVC as NuSVC
+    from .estimators.linear_svc import LinearSVC as LinearSVC
+    from .estimators.perceptron import LMS as LMS
+    from .estimators.perceptron import Perceptron as Perceptron
+    from .estimators.perceptron import Pocket as Pocket
+    from .estimators.perceptron import Relaxation as Relaxation
+    from .estimators.svc import SVC as SVC
+    from .estimators.svc import NuSVC as NuSVC
     from .geometry import Hyperplane as Hyperplane
-    from .gordan import Separability as Separability
-    from .gordan import separability as separability
     from .persistence import load as load
     from .persistence import save as save
+    from .progress import Recorder as Recorder
+    from .progress import Step as Step
     from .schedules import Constant as Constant
     from .schedules import Harmonic as Harmonic
-    from .solution import Recorder as Recorder
     from .solution import Status as Status
-    from .solution import Step as Step
+    from .solvers.separability import Separability as Separability
+    from .solvers.separability import separability as separability
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .samples import Floats, Integers
+from .arrays import Floats, Integers
 
 
 @dataclass(frozen=True)

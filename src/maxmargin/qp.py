@@ -14,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 
 from . import validation
+from .arrays import Floats
 from .kernels import Kernel, Precomputed, resolve
-from .margin.qp import QP, QPSolution, QPStatus, margin_qp, solve
-from .problem import MarginProblem
-from .samples import Floats
+from .problems import MarginProblem
+from .solvers.dual.qp import QP, QPSolution, QPStatus, margin_qp, solve
 
 __all__ = ["QP", "QPSolution", "QPStatus", "dual_qp", "solve"]
 

@@ -14,9 +14,17 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from . import __version__, plots
+from .diagnostics.summary import (
+    Summary,
+    as_drawn,
+    confusion,
+    machine_of,
+    planes,
+    summarize,
+    training_facts,
+)
 from .persistence.writing import write_bytes
 from .plots.model import MACHINES
-from .summary import Summary, as_drawn, confusion, machine_of, planes, summarize, training_facts
 
 # Weights that a person reads.
 WEIGHTS = 30

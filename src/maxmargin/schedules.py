@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .samples import Floats
+from .arrays import Floats
 
 
 class Schedule(Protocol):

@@ -20,9 +20,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .blocks import RowBlocks
+from .arrays import Floats, blocks_of, row_block, row_length
+from .data.row_blocks import RowBlocks
 from .kernels import Kernel, Precomputed, mercer
-from .samples import Floats, blocks_of, row_block, row_length
 
 # Largest |x| whose fourth powers, as in the length of ZᵀZa, stay far from float64's overflow.
 LARGEST_VALUE = 1e75

@@ -146,7 +146,7 @@ def certify(
 ) -> dict[str, Any]:
     """Return the certificate of an answer that no solver gave; ``scores`` may be lies."""
     import maxmargin as mm
-    from maxmargin.problem import MarginProblem
+    from maxmargin.problems import MarginProblem
     from maxmargin.solution import Solution, Status
 
     problem = MarginProblem.hinge(_built(kernel), X, y, C)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from . import converting, demonstration, drawing, inspecting, serving, training, using
+from . import conversion, demo, figures, inspection, prediction, serving, training
 
 
 class Commands(click.Group):
@@ -92,6 +92,6 @@ def main() -> None:
     """
 
 
-for module in (demonstration, training, using, inspecting, drawing, serving, converting):
+for module in (demo, training, prediction, inspection, figures, serving, conversion):
     for command in module.COMMANDS:
         main.add_command(command)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from . import console, options
-from .tables import Reading, Trained, check_out, fit_features, split, train
+from .data import Reading, Trained, check_out, fit_features, split, train
 
 
 @click.command()
@@ -118,7 +118,7 @@ def _cross_validated(
 
 
 def _outcome(trained: Trained) -> dict[str, Any]:
-    from ..summary import summarize
+    from ..diagnostics.summary import summarize
 
     found = summarize(trained.model)
     return {
@@ -274,7 +274,7 @@ def record_of(name: str, trained: Trained, X: Any, y: Any) -> dict[str, Any]:
     ``margin`` is the smallest distance of a row to the plane, of every algorithm; ``half_width`` is
     1/‖w‖ of a support vector machine, which rows within the band are nearer than.
     """
-    from ..summary import smallest_distance, summarize
+    from ..diagnostics.summary import smallest_distance, summarize
 
     found = summarize(trained.model)
     return {

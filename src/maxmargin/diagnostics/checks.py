@@ -11,14 +11,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ..certificate import certify
-from ..certificate.margin import DOUBTFUL, primal_value
+from ..certificates import certify
+from ..certificates.dual import DOUBTFUL, primal_value
 from ..estimators.base import Training
-from ..estimators.linear_svm import LinearSVC
-from ..estimators.svm import SVC, NuSVC
+from ..estimators.linear_svc import LinearSVC
+from ..estimators.svc import SVC, NuSVC
 from ..kernels import Precomputed
 from ..multiclass import Kesler, OneVsOne, Task
-from .machines import KernelMachine, Machine, MeasuredTask, measured, posed, signed, support_codes
+from .fitted import KernelMachine, Machine, MeasuredTask, measured, posed, signed, support_codes
 
 # α within this of its bound, relative to it, is at the bound: a QP library stops short of it.
 AT_BOUND = 1e-6

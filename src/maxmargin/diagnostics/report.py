@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificate import MarginCertificate
-from ..certificate.plane import PlaneCertificate
+from ..arrays import Floats
+from ..certificates import MarginCertificate
+from ..certificates.primal import PlaneCertificate
 from ..estimators.base import Training
-from ..estimators.linear_svm import LinearSVC
-from ..estimators.svm import NuSVC
+from ..estimators.linear_svc import LinearSVC
+from ..estimators.svc import NuSVC
 from ..kernels import RBF, Precomputed
 from ..multiclass import OneVsOne
-from ..problem import MarginProblem
-from ..samples import Floats
+from ..problems import MarginProblem
 from ..solution import Status
 from .checks import AT_BOUND, check_data, check_machine, margin_tolerance, trained
-from .machines import Machine, MeasuredTask, diagonal, supported
+from .fitted import Machine, MeasuredTask, diagonal, supported
 from .text import aligned, if_known
 
 # Samples up to which the whole Gram matrix is looked at for R².

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem import MarginProblem
-from ..samples import Floats, Integers
+from ..arrays import Floats, Integers
+from ..problems import MarginProblem
 from .checks import check_data, check_machine, check_tolerance, task_number, trained
-from .machines import Machine
+from .fitted import Machine
 from .text import aligned, near_one
 
 STATES = ("outside", "on margin", "inside", "misclassified")

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..certificate.margin import primal_value
-from ..margin.active_set import equalities, feasible
-from ..margin.best_seen import BestSeen
-from ..margin.optimality import Optimality, best_bias
-from ..problem import MarginProblem
-from ..samples import Floats
-from ..solution import Limits, Progress, Solution, Status
+from ..arrays import Floats
+from ..certificates.dual import primal_value
+from ..problems import MarginProblem
+from ..progress import Limits, Progress
+from ..solution import Solution, Status
+from ..solvers.best_seen import BestSeen
+from ..solvers.dual.active_set import equalities, feasible
+from ..solvers.dual.optimality import Optimality, best_bias
 from .gram import FEW, SMALL
 
 # What sums of n products leave of their last digits, in all but contrived cases.

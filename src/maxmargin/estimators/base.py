@@ -25,13 +25,14 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
-from ..certificate import Certificate, certify
+from ..arrays import Floats, Integers
+from ..certificates import Certificate, certify
 from ..geometry import Hyperplane
 from ..kernels import Precomputed
 from ..multiclass import Reduction, Task, reduction_for
-from ..samples import Floats, Integers
-from ..solution import Callback, Limits, Progress, Solution, Status
-from ..threads import in_parallel
+from ..progress import Callback, Limits, Progress
+from ..runtime.threads import in_parallel
+from ..solution import Solution, Status
 from .callbacks import CallbackSupportMixin, Printer, sklearn_callbacks
 
 

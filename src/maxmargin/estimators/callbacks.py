@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..solution import Step
+from ..progress import Step
 
 __all__ = ["CallbackSupportMixin", "Printer", "sklearn_callbacks"]
 

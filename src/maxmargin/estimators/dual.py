@@ -10,10 +10,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ..arrays import Floats
 from ..kernels import Kernel, Linear
-from ..problem import MarginProblem
-from ..samples import Floats
-from ..solution import Limits, Progress, Solution, Status
+from ..problems import MarginProblem
+from ..progress import Limits, Progress
+from ..solution import Solution, Status
 from .base import Training
 from .gram import SMALL, Engines
 from .hard_margin import solve_kernel_machine
@@ -109,7 +110,7 @@ class Dual:
         With a bias, x ↦ x − m changes neither α nor w of a linear kernel, but b by w·m: products of
         rows far from the origin have no digits left for the differences between them.
         """
-        from ..margin.best_seen import BestSeen
+        from ..solvers.best_seen import BestSeen
 
         if self.centre is None:
             return self._answer(problem, start, progress, limits)
@@ -217,7 +218,7 @@ class Dual:
         The answer is then one and the same for rows in another order, and for a row given twice or
         with a weight of 2.
         """
-        from ..margin.active_set import ActiveSet
+        from ..solvers.dual.active_set import ActiveSet
 
         solver = ActiveSet(attempts.gram(), EXACTLY, Limits(POLISH, attempts.seconds_left))
         attempts.improve(solver.solve(problem, attempts.point.alpha, Progress()))
@@ -236,8 +237,8 @@ class Dual:
     def _linear(
         self, problem: MarginProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
-        from ..engines.features import Features
-        from ..margin.feature_space import FeatureSpace
+        from ..engines.cpu.features import Features
+        from ..solvers.dual.feature_space import FeatureSpace
 
         X, index = self.engines.X, problem.index
         rows = X if np.array_equal(index, np.arange(X.shape[0])) else X[index]
@@ -247,7 +248,7 @@ class Dual:
     def _interior(
         self, problem: MarginProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
-        from ..margin.dual_interior_point import DualInteriorPoint
+        from ..solvers.dual.interior_point import DualInteriorPoint
 
         solver = DualInteriorPoint(self._float64(problem), self.tol, limits)
         return solver.solve(problem, start and start.alpha, progress)
@@ -255,7 +256,7 @@ class Dual:
     def _decompose(
         self, problem: MarginProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
-        from ..margin.decomposition import WORKING_SET, Decomposition
+        from ..solvers.dual.decomposition import WORKING_SET, Decomposition
 
         n = problem.y.size
         gram, exact = self.engines.fast(problem), self.engines.corrections(problem)
@@ -285,9 +286,9 @@ class Dual:
 
     def _exact_solver(self, name: str, problem: MarginProblem, limits: Limits) -> Any:
         """Return a solver in float64 alone, on the whole Gram matrix but for the active set."""
-        from ..margin.active_set import ActiveSet
-        from ..margin.decomposition import Decomposition
-        from ..margin.qp import QuadraticProgram
+        from ..solvers.dual.active_set import ActiveSet
+        from ..solvers.dual.decomposition import Decomposition
+        from ..solvers.dual.qp import QuadraticProgram
 
         n, gram = problem.y.size, self.engines.exact(problem)
         if name == "active-set":
@@ -342,7 +343,7 @@ def _is_hard(problem: MarginProblem) -> bool:
 
 def _without_rest(problem: MarginProblem, solution: Solution) -> Solution:
     """Return the solution with what rounding left of yᵀα removed."""
-    from ..margin.optimality import exactly_balanced
+    from ..solvers.dual.optimality import exactly_balanced
 
     alpha, y = solution.alpha, problem.y
     assert alpha is not None
@@ -360,7 +361,7 @@ def far_centre(X: Any) -> Floats | None:
 
     None elsewhere, and where centred rows would outgrow X: of sparse data with many zeros.
     """
-    from ..engines.features import Features
+    from ..engines.cpu.features import Features
 
     if sparse.issparse(X) and X.nnz < FULL * np.prod(X.shape):
         return None

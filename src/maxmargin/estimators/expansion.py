@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..arrays import Floats, Integers, linear_scores
 from ..kernels import Kernel, Linear, Precomputed
 from ..kernels.products import far_columns, shifted
 from ..multiclass import OneVsOne, Task
-from ..samples import Floats, Integers, linear_scores
-from ..threads import in_parallel
+from ..runtime.threads import in_parallel
 from .base import Training
 
 # Rows and support vectors whose kernel values are computed together in a prediction.

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..arrays import Floats, Integers
 from ..kernels import Kernel
 from ..kernels.products import far_columns, shifted
-from ..problem import MarginProblem
-from ..samples import Floats, Integers
+from ..problems import MarginProblem
 from .base import Training
 
 # Samples up to which a task has its whole Gram matrix, and those of many classes are solved side
@@ -85,14 +85,14 @@ class Engines:
 
     def corrections(self, problem: MarginProblem) -> Any:
         """Return float64 values for what the fast engine lacks; None where it lacks nothing."""
-        from ..engines.cpu import Selected
+        from ..engines.cpu.gram import Selected
 
         if self.dtype == np.float64:
             return None
         return Selected(self._all_exact, problem.index)
 
     def _gram(self, dtype: Any, index: Integers | None = None) -> Any:
-        from ..engines.cpu import Gram
+        from ..engines.cpu.gram import Gram
 
         return Gram(self.kernel, self.X, index, self.budget, dtype)
 
@@ -106,7 +106,7 @@ class Engines:
 
     def _assembled(self, problem: MarginProblem) -> Any:
         """Return an engine on K put together from blocks within and between two sets of rows."""
-        from ..engines.cpu import Assembled
+        from ..engines.cpu.gram import Assembled
 
         n_first = int(np.count_nonzero(problem.y > 0))  # they come first
         first, second = problem.index[:n_first], problem.index[n_first:]

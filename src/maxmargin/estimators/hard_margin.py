@@ -19,17 +19,19 @@ import numpy as np
 from scipy import sparse
 
 from .. import validation
-from ..blocks import RowBlocks
-from ..certificate import NotSeparableError, certify, feature_space_proof
-from ..certificate.multipliers import FeatureSpaceRefutation
-from ..certificate.separation import best_bias
-from ..gordan import Separability, contradiction, decide
+from ..arrays import Floats
+from ..certificates import NotSeparableError, certify, feature_space_proof
+from ..certificates.multipliers import FeatureSpaceRefutation
+from ..certificates.separation import best_bias
+from ..data.normalised_samples import SignedSamples
+from ..data.row_blocks import RowBlocks
 from ..kernels import Linear, Precomputed
-from ..margin.nearest_points import NearestPoints
-from ..problem import LinearMarginProblem, MarginProblem, SeparationProblem
-from ..samples import Floats, SignedSamples
-from ..separation.duplicates import contradicting_rows
-from ..solution import Limits, Progress, Solution, Status
+from ..problems import LinearMarginProblem, MarginProblem, SeparationProblem
+from ..progress import Limits, Progress
+from ..solution import Solution, Status
+from ..solvers.dual.nearest_points import NearestPoints
+from ..solvers.separability import Separability, contradiction, decide
+from ..solvers.separating.duplicates import contradicting_rows
 
 # Where a fit was told to end.
 TOLD = (Status.STOPPED, Status.TIME_LIMIT, Status.ITERATION_LIMIT)
@@ -226,8 +228,8 @@ def _moved(problem: MarginProblem, centre: Floats) -> MarginProblem:
 
 def _about(centre: Floats, problem: MarginProblem, progress: Progress, limits: Limits) -> Solution:
     """Solve a linear machine about ``centre``, by the active-set method."""
-    from ..engines.cpu import Gram
-    from ..margin.active_set import ActiveSet
+    from ..engines.cpu.gram import Gram
+    from ..solvers.dual.active_set import ActiveSet
 
     moved = _moved(problem, centre)
     return ActiveSet(Gram(moved.kernel, moved.X), limits=limits).solve(moved, None, progress)

@@ -16,13 +16,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
-from ..certificate import MarginCertificate, certify
+from ..arrays import Floats
+from ..certificates import MarginCertificate, certify
 from ..kernels import KERNELS, Custom, Kernel, Linear, Precomputed, resolve
 from ..multiclass import OneVsOne, Task
-from ..problem import MarginProblem
-from ..samples import Floats
-from ..solution import Progress, Solution, Status
-from ..threads import at_most, in_parallel, n_threads, single_threaded_blas
+from ..problems import MarginProblem
+from ..progress import Progress
+from ..runtime.threads import at_most, in_parallel, n_threads, single_threaded_blas
+from ..solution import Solution, Status
 from .base import FOR_ALL, CertifiedClassifier, ClaimsOptimality, Training, with_kernel
 from .dual import Dual, Solver, WarmStart
 from .expansion import Expansion, expanded

@@ -10,10 +10,11 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import validation
+from ..arrays import Floats
 from ..multiclass import Task
-from ..problem import LeastSquaresProblem
-from ..samples import Floats
-from ..solution import Callback, Progress, Solution, Status
+from ..problems import LeastSquaresProblem
+from ..progress import Callback, Progress
+from ..solution import Solution, Status
 from .base import UNFINISHED, Training
 from .linear import LinearClassifier
 
@@ -107,7 +108,7 @@ class Pseudoinverse(LinearClassifier):
         return np.repeat(m, max(task.n_vectors - 1, 1))
 
     def _solver(self, max_iter: int, rng: Any, updates_before: int) -> Any:
-        from ..separation.pseudoinverse import LeastSquares
+        from ..solvers.separating.pseudoinverse import LeastSquares
 
         return LeastSquares(max_iter)
 
@@ -202,7 +203,7 @@ class HoKashyap(LinearClassifier):
     def _answer(
         self, problem: Any, start: Any, progress: Progress, training: Training, max_iter: int
     ) -> Solution:
-        from ..separation.ho_kashyap import HoKashyap as Solver
+        from ..solvers.separating.ho_kashyap import HoKashyap as Solver
 
         if start is not None:
             problem = replace(problem, margins=start)

@@ -15,11 +15,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
-from ..blocks import RowBlocks
+from ..arrays import Floats, linear_scores
+from ..data.normalised_samples import KeslerSamples, Samples, SignedSamples
+from ..data.row_blocks import RowBlocks
 from ..multiclass import Task
-from ..problem import SeparationProblem
-from ..samples import Floats, KeslerSamples, Samples, SignedSamples, linear_scores
-from ..solution import Progress, Solution, Status
+from ..problems import SeparationProblem
+from ..progress import Progress
+from ..solution import Solution, Status
 from .base import CertifiedClassifier, Training, all_or_nothing
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import partial
 
 from .base import CertifiedClassifier
-from .kernel import KernelPerceptron
+from .kernel_perceptron import KernelPerceptron
 from .least_squares import HoKashyap, Pseudoinverse
-from .linear_svm import LinearSVC
-from .online import LMS, Perceptron, Pocket, Relaxation
-from .svm import SVC, NuSVC
+from .linear_svc import LinearSVC
+from .perceptron import LMS, Perceptron, Pocket, Relaxation
+from .svc import SVC, NuSVC
 
 SEPARATING: dict[str, Callable[..., CertifiedClassifier]] = {
     "perceptron": Perceptron,

@@ -10,15 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .table import (
-    DOUBLE,
-    DataFileError,
-    Table,
-    as_labels,
-    first_beyond,
-    largest,
-    too_large,
-)
+from .table import DOUBLE, DataFileError, Table, as_labels, first_beyond, largest, too_large
 
 ROWS = ("X", "data", "x")
 LABELS = ("y", "target", "labels")

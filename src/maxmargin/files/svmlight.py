@@ -11,15 +11,7 @@ from typing import Any
 import numpy as np
 
 from .reading import OPENERS
-from .table import (
-    DOUBLE,
-    DataFileError,
-    Table,
-    as_labels,
-    bounded_lines,
-    largest,
-    too_large,
-)
+from .table import DOUBLE, DataFileError, Table, as_labels, bounded_lines, largest, too_large
 
 
 def read_svmlight(

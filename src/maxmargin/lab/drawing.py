@@ -11,10 +11,10 @@ from contourpy import contour_generator
 
 import maxmargin as mm
 
+from ..arrays import Floats
 from ..plots.canvas import PALETTE
 from ..plots.path import solutions
 from ..plots.separability import hull
-from ..samples import Floats
 from .fitting import Outcome, evaluated, state, weights
 from .points import Points
 

@@ -7,7 +7,7 @@ from typing import Any
 from bokeh.layouts import column, row
 from bokeh.models import NumericInput, Spinner
 
-from .skin import button
+from .style import button
 
 FIELD = 70
 

@@ -21,7 +21,7 @@ from bokeh.models import (
 from bokeh.plotting import figure
 from bokeh.transform import factor_cmap, factor_mark
 
-from ..summary import plane_names
+from ..diagnostics.summary import plane_names
 from .drawing import COLOURS, Picture, weight_space, window_of
 from .fitting import Frame, Outcome
 from .points import MOST_POINTS, Points

@@ -15,7 +15,7 @@ import numpy as np
 
 import maxmargin as mm
 
-from ..samples import Floats, Integers
+from ..arrays import Floats, Integers
 from .algorithms import ALGORITHMS
 from .points import Points
 

@@ -24,15 +24,15 @@ from bokeh.models import (
 )  # fmt: skip
 
 from .algorithms import ALGORITHMS
+from .downloads import TakeAway
 from .drawing import joined, window_of
 from .editing import PointEditor
 from .figures import BesideFigures, Look
 from .panel import Panel
 from .points import SAMPLES, Points, checked, chosen_columns, read_upload
 from .sharing import restored
-from .skin import button, dress
+from .style import button, dress
 from .table import PointTable
-from .taking import TakeAway
 
 # Points that may be taken back.
 UNDO = 50

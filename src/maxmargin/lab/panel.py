@@ -13,14 +13,14 @@ from bokeh.models import Div, Select, Slider
 
 import maxmargin as mm
 
+from ..diagnostics.summary import Summary, linear_verdict, summarize
 from ..kernels import Linear
-from ..summary import Summary, linear_verdict, summarize
 from .algorithms import ALGORITHMS, Choice, Slide
 from .drawing import MACHINES, Picture, is_flat, picture_of
 from .figures import SceneFigure
 from .fitting import PATIENCE, Frame, Outcome, Request, Worker
 from .points import Points
-from .skin import dress
+from .style import dress
 
 # Milliseconds after which a figure that was moved is drawn anew.
 SOON = 150

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import datasets
-from ..samples import Floats, Integers
+from ..arrays import Floats, Integers
 
 MOST_POINTS = 2000
 MOST_CLASSES = 4

@@ -17,7 +17,7 @@ from bokeh.models import (
 
 import maxmargin as mm
 
-from ..summary import plane_names
+from ..diagnostics.summary import plane_names
 from .drawing import Picture
 from .fitting import Outcome
 

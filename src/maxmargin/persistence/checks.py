@@ -13,19 +13,19 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from ..estimators.base import CertifiedClassifier
-from ..estimators.columns import ColumnEncoder
-from ..estimators.kernel import KernelPerceptron
+from ..estimators.column_encoder import ColumnEncoder
+from ..estimators.kernel_perceptron import KernelPerceptron
 from ..estimators.least_squares import HoKashyap
 from ..estimators.linear import LinearClassifier
-from ..estimators.linear_svm import LinearSVC
-from ..estimators.svm import SVC, KernelMachine
+from ..estimators.linear_svc import LinearSVC
+from ..estimators.svc import SVC, KernelMachine
 from ..kernels import Kernel, Linear, Precomputed
 from ..multiclass import REDUCTIONS, Binary, Kesler, OneVsOne
 from ..solution import Status, Trace
 from ..validation import LARGEST_VALUE
+from .description import Affine, affine
 from .errors import InconsistentModelError
-from .foreign import Unproved
-from .machine import Affine, affine
+from .imported import Unproved
 from .models import is_fitted
 from .values import CERTIFICATES
 

@@ -12,21 +12,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, Normalizer
 
-from ..estimators.columns import ColumnEncoder
-from ..kernels import (
-    RBF,
-    Kernel,
-    Linear,
-    Polynomial,
-    Precomputed,
-    Product,
-    Scaled,
-    Sigmoid,
-    Sum,
-)
+from ..estimators.column_encoder import ColumnEncoder
+from ..kernels import RBF, Kernel, Linear, Polynomial, Precomputed, Product, Scaled, Sigmoid, Sum
 from ..multiclass import OneVsOne
+from .description import Expansion, Machine, Planes, affine, describe, unwrap
 from .errors import PathLike
-from .machine import Expansion, Machine, Planes, affine, describe, unwrap
 from .writing import write_text
 
 __all__ = ["save_json", "to_json"]

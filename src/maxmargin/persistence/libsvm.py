@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.columns import ColumnEncoder
-from ..estimators.svm import SVC, KernelMachine, NuSVC
+from ..arrays import Floats
+from ..estimators.column_encoder import ColumnEncoder
+from ..estimators.svc import SVC, KernelMachine, NuSVC
 from ..kernels import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from ..multiclass import OneVsOne
-from ..samples import Floats
 from .checks import check_model
+from .description import Affine, Planes, affine, describe, unwrap
 from .errors import InconsistentModelError, ModelFileError, PathLike
-from .foreign import Unproved
-from .machine import Affine, Planes, affine, describe, unwrap
+from .imported import Unproved
 from .writing import write_text
 
 __all__ = ["load_libsvm", "save_libsvm"]

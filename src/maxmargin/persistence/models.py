@@ -16,12 +16,12 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from ..estimators.columns import ColumnEncoder
-from ..estimators.kernel import KernelPerceptron
+from ..estimators.column_encoder import ColumnEncoder
+from ..estimators.kernel_perceptron import KernelPerceptron
 from ..estimators.least_squares import HoKashyap, Pseudoinverse
-from ..estimators.linear_svm import LinearSVC
-from ..estimators.online import LMS, Perceptron, Pocket, Relaxation
-from ..estimators.svm import SVC, NuSVC
+from ..estimators.linear_svc import LinearSVC
+from ..estimators.perceptron import LMS, Perceptron, Pocket, Relaxation
+from ..estimators.svc import SVC, NuSVC
 from .errors import InconsistentModelError
 from .values import JSON, Decoder, Encoder
 

@@ -14,17 +14,17 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, Normalizer
 
-from ..estimators.columns import ColumnEncoder
-from ..estimators.kernel import KernelPerceptron
+from ..arrays import Floats
+from ..estimators.column_encoder import ColumnEncoder
+from ..estimators.kernel_perceptron import KernelPerceptron
 from ..estimators.least_squares import HoKashyap, Pseudoinverse
-from ..estimators.linear_svm import LinearSVC
-from ..estimators.online import LMS, Perceptron, Pocket, Relaxation
-from ..estimators.svm import SVC, NuSVC
+from ..estimators.linear_svc import LinearSVC
+from ..estimators.perceptron import LMS, Perceptron, Pocket, Relaxation
+from ..estimators.svc import SVC, NuSVC
 from ..kernels import RBF, Kernel, Linear, Polynomial, Product, Scaled, Sigmoid, Sum
 from ..multiclass import OneVsOne
-from ..samples import Floats
+from .description import Expansion, Machine, Planes, describe, unwrap
 from .errors import PathLike
-from .machine import Expansion, Machine, Planes, describe, unwrap
 from .writing import write_bytes
 
 if TYPE_CHECKING:

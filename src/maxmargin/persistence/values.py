@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..certificate import (
+from ..certificates import (
     JointMarginCertificate,
     LeastSquaresCertificate,
     MarginCertificate,
     PlaneCertificate,
     SeparationCertificate,
 )
-from ..certificate.margin import Coverage
+from ..certificates.dual import Coverage
 from ..kernels import (
     RBF,
     Custom,
@@ -36,10 +36,11 @@ from ..kernels import (
     Sigmoid,
     Sum,
 )
+from ..progress import UNITS
 from ..schedules import Constant, Harmonic
-from ..solution import UNITS, Status, Trace
+from ..solution import Status, Trace
 from .errors import InconsistentModelError
-from .foreign import Unproved
+from .imported import Unproved
 
 __all__ = ["CERTIFICATES", "Decoder", "Encoder"]
 

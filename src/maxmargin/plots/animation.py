@@ -18,7 +18,7 @@ from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from ..samples import Floats, Integers
+from ..arrays import Floats, Integers
 from .boundary import Grid
 from .canvas import (
     INK,

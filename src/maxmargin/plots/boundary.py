@@ -15,8 +15,8 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from ..arrays import Floats, Integers
 from ..multiclass import Kesler, OneVsOne
-from ..samples import Floats, Integers
 from .canvas import (
     FAINT,
     INK,

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from ..samples import Floats, Integers
+from ..arrays import Floats, Integers
 
 Bools: TypeAlias = NDArray[np.bool_]
 

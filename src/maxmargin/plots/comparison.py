@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from ..samples import Floats
+from ..arrays import Floats
 from .canvas import FAINT, PALETTE, figure_of, set_title, several_axes
 
 

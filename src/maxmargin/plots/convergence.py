@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from ..arrays import Floats, Integers
 from ..diagnostics.checks import task_number
-from ..samples import Floats, Integers
-from ..solution import counted
+from ..progress import counted
 from .canvas import (
     INK,
     Bools,

@@ -14,9 +14,9 @@ from matplotlib.text import Annotation
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from ..arrays import Floats, Integers
 from ..kernels import Kernel, MercerReport, Precomputed, mercer, resolve
 from ..kernels.products import as_rows
-from ..samples import Floats, Integers
 from .canvas import (
     INK,
     PALETTE,

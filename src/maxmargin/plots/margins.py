@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, StepPatch
 
+from ..arrays import Floats, Integers
 from ..multiclass import Kesler
-from ..samples import Floats, Integers
 from .canvas import (
     INK,
     Bools,

@@ -11,13 +11,13 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays import Floats, Integers
 from ..estimators.base import CertifiedClassifier
 from ..estimators.linear import LinearClassifier
-from ..estimators.linear_svm import LinearSVC
-from ..estimators.svm import SVC, NuSVC
+from ..estimators.linear_svc import LinearSVC
+from ..estimators.svc import SVC, NuSVC
 from ..kernels import RBF, Custom, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from ..multiclass import Kesler, OneVsOne, Reduction
-from ..samples import Floats, Integers
 from .canvas import Bools, number
 
 # g that differs by less than this share of its terms is the same everywhere.

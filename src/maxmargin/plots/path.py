@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Polygon
 
-from ..samples import Floats, Integers
+from ..arrays import Floats, Integers
 from .boundary import Grid, nearest_on
 from .canvas import (
     INK,

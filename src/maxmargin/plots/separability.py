@@ -14,8 +14,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
 from scipy.spatial import ConvexHull, QhullError
 
-from ..gordan import Separability
-from ..samples import Floats, Integers
+from ..arrays import Floats, Integers
+from ..solvers.separability import Separability
 from .canvas import (
     FAINT,
     INK,

@@ -14,10 +14,10 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.svm import NuSVC
+from ..arrays import Floats
+from ..estimators.svc import NuSVC
 from ..kernels import Linear
-from ..samples import Floats
-from ..solution import Recorder, Step
+from ..progress import Recorder, Step
 from .model import Model
 
 MOST_VALUES = 100_000_000  # of a kernel, held for all moments

@@ -11,8 +11,8 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from ..arrays import Floats
 from ..diagnostics import STATES, SupportTable, support_table
-from ..samples import Floats
 from .canvas import (
     INK,
     PALETTE,

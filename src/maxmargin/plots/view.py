@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 
-from ..samples import Floats, Integers
+from ..arrays import Floats, Integers
 from .canvas import number, some_rows
 from .model import BLOCK, Model
 

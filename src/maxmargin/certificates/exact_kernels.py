@@ -1,0 +1,82 @@
+"""Polynomial kernels in exact arithmetic: proofs of inseparability in their feature spaces."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..arrays import Floats
+from ..kernels import Kernel, Linear, Polynomial, Product, Scaled, Sum
+from ..problems import MarginProblem
+from .exact import Deadline, Exact, exact_solution, integer_columns
+
+# Multipliers relative to the largest that are rounding, and how many of them are looked at.
+DUST, LARGEST = 1e-9, 400
+SECONDS = 2.0
+
+
+def feature_space_proof(problem: MarginProblem, u: Floats) -> Floats | None:
+    """Return u ≥ 0 near the one given with Σ u_i y_i φ(x_i) = 0 and, with a bias, yᵀu = 0.
+
+    For positive semidefinite kernels the first is K(u∘y) = 0. Float64 values of K show no more
+    than that the sum is small: only kernels that are polynomials, whose values on float64 numbers
+    are rational, can be decided here. What is returned is an exact solution, rounded; None where
+    there is none, and for all other kernels.
+    """
+    support = np.flatnonzero(u > DUST * u.max())
+    if not problem.kernel.positive_semidefinite or support.size > LARGEST:
+        return None
+    rows = problem.X[problem.index[support]]
+    rows = rows.toarray() if sparse.issparse(rows) else rows
+    y = problem.y[support].astype(int).astype(object)
+    K = exact_gram(problem.kernel, np.asarray(rows, dtype=np.float64))
+    if K is None:
+        return None
+    signed = _whole(K) * y[:, np.newaxis]
+    if problem.balanced:
+        signed = np.column_stack([signed, y])
+    v = exact_solution(signed, u[support], Deadline(SECONDS))
+    if v is None:
+        return None
+    total, exact = sum(v), np.zeros_like(u)
+    exact[support] = [float(Fraction(share, total)) for share in v]
+    return exact
+
+
+def exact_gram(kernel: Kernel, rows: Floats) -> Exact | None:
+    """Return K(x_i, x_j) as rational numbers, or None where it has others."""
+    if isinstance(kernel, Linear | Polynomial):
+        products = _exact_products(rows)
+        if isinstance(kernel, Linear):
+            return products
+        return (Fraction(kernel.gamma) * products + Fraction(kernel.coef0)) ** kernel.degree
+    if isinstance(kernel, Scaled):
+        K = exact_gram(kernel.kernel, rows)
+        return None if K is None else Fraction(kernel.factor) * K
+    if isinstance(kernel, Sum | Product):
+        found = [exact_gram(part, rows) for part in kernel.parts]
+        parts = [part for part in found if part is not None]
+        combine = np.add if isinstance(kernel, Sum) else np.multiply
+        return reduce(combine, parts) if len(parts) == len(found) else None
+    return None
+
+
+def _exact_products(rows: Floats) -> Any:
+    """Return ⟨x_i, x_j⟩ as rational numbers: integers over one power of two."""
+    flat = rows.ravel()
+    whole = integer_columns(flat[:, np.newaxis])[:, 0]
+    largest = int(np.abs(flat).argmax())
+    unit = Fraction(float(flat[largest])) / whole[largest] if flat.any() else Fraction(1)
+    numbers = whole.reshape(rows.shape)
+    return unit * unit * (numbers @ numbers.T)
+
+
+def _whole(K: Exact) -> Exact:
+    """Return K times the least number that makes it integers."""
+    common = math.lcm(*(value.denominator for value in K.ravel()))
+    return np.array([[int(value * common) for value in row] for row in K], dtype=object)

@@ -1,0 +1,187 @@
+"""How far a linear machine of several classes is from its optimum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import Floats, Integers, blocks_of, row_block, row_length
+from ..problems import JointMarginProblem
+from ..solution import Solution
+from .base import certify
+from .centring import Origin, frobenius, row_norms, score_error, sum_error
+from .dual import ROUNDING, MarginCertificate
+from .scores import UNIT
+
+# An imbalance, relative to all that flows, that may be rounding.
+BALANCED = 1e-13
+
+
+@dataclass(frozen=True)
+class JointMarginCertificate(MarginCertificate):
+    """How far a linear machine of c classes is from its optimum.
+
+    P is that of w and b themselves; D that of α after it was made feasible, which no answer can
+    undercut. ``violation`` is by how much a class k with α_i^k < 0 (or α_i^y < C_i of the own one)
+    falls short of the largest of (k ≠ y) + w_k·x_i + b_k; ``balance`` is the largest Σ_i α_i^k
+    relative to Σ_i α_i^y, where the bias is free; ``box`` how far α was outside of its bounds, or
+    Σ_k α_i^k from 0.
+    """
+
+    def holds(self, tol: float = 1e-6) -> bool:
+        """Return whether the relative duality gap is at most ``tol``."""
+        return self.relative_gap <= tol
+
+
+@certify.register
+def _(
+    problem: JointMarginProblem, solution: Solution, *, sample: int | None = None
+) -> JointMarginCertificate:
+    assert solution.alpha is not None
+    flows = rival_flows(problem, solution.alpha)
+    alpha = dual_variables(problem.labels, flows)
+    scale = max(1.0, float(np.abs(alpha).max(initial=0.0)))
+    box = float(np.abs(alpha - solution.alpha).max(initial=0.0)) / scale
+    origin = Origin(problem.X, problem.bias == "free")
+    biases = np.array([origin.bias(w, b) for w, b in zip(solution.w, solution.b, strict=True)])
+    planes = solution.w[:, origin.order], biases
+    loss, blur, violation = _losses(problem, origin, *planes, alpha)
+    balance = 0.0
+    if problem.bias == "free":
+        balance = float(np.abs(alpha.sum(axis=0)).max()) / max(1.0, float(flows.sum()))
+        flows = circulating(problem.labels, flows)
+        alpha = dual_variables(problem.labels, flows)
+    penalty = float(problem.bias == "penalised")
+    w, wrong = combined(problem.X, alpha, origin)
+    square = float(np.vdot(w, w)) + penalty * float(np.sum(alpha.sum(axis=0) ** 2))
+    dual = float(flows.sum()) - 0.5 * square
+    square = float(np.vdot(solution.w, solution.w)) + penalty * float(solution.b @ solution.b)
+    primal = 0.5 * square + loss
+    error = blur + wrong * (float(np.linalg.norm(w)) + 0.5 * wrong)
+    if problem.bias == "free":  # what rounding leaves of Σ_i α_i^k
+        rest = float(np.abs(alpha.sum(axis=0)).max()) + 64.0 * UNIT * float(flows.sum())
+        error += rest * float(np.abs(biases).sum())
+    gap = primal - dual + error + 64.0 * UNIT * (abs(primal) + abs(dual))
+    return JointMarginCertificate(
+        primal, dual, gap, gap / max(abs(primal) - blur, float(np.finfo(float).tiny)), violation,
+        balance, box, n_checked=len(problem.labels), n_samples=len(problem.labels),
+    )  # fmt: skip
+
+
+def rival_flows(problem: JointMarginProblem, alpha: Floats) -> Floats:
+    """Return −α_i^k ≥ 0 of the rival classes k ≠ y_i, 0 of the own class: (n, c).
+
+    What flows from class y_i to its rivals says all about α: Σ_k α_i^k = 0 gives the rest. Negative
+    flows are cut off, and those that add up to more than C_i scaled down to it.
+    """
+    flows = np.maximum(-np.asarray(alpha, dtype=np.float64), 0.0)
+    flows[np.arange(len(flows)), problem.labels] = 0.0
+    totals = flows.sum(axis=1)
+    over = totals > problem.cost
+    flows[over] *= (problem.cost[over] / totals[over])[:, np.newaxis]
+    return flows
+
+
+def dual_variables(labels: Integers, flows: Floats) -> Floats:
+    """Return α of the flows to rival classes."""
+    alpha = -flows
+    alpha[np.arange(len(flows)), labels] = flows.sum(axis=1)
+    return alpha
+
+
+def circulating(labels: Integers, flows: Floats) -> Floats:
+    """Return flows, none of them larger than before, with Σ_i α_i^k = 0 for every class k.
+
+    All that matters are the sums F_kl of what flows from class k to class l, and a factor
+    0 ≤ f_kl ≤ 1 for each of them: as much must flow out of a class as into it.
+    """
+    n_classes = flows.shape[1]
+    sums = np.zeros((n_classes, n_classes))
+    for k in range(n_classes):
+        sums[k] = flows[labels == k].sum(axis=0)
+    factors = circulation(sums) / np.where(sums > 0.0, sums, 1.0)
+    return flows * factors[labels]
+
+
+def circulation(F: Floats) -> Floats:
+    """Return 0 ≤ F' ≤ F whose rows and columns have the same sums.
+
+    A flow consists of cycles, and of paths from classes that more flows out of than into to others
+    of which the opposite is true. Taking away the paths leaves a circulation, which is almost all
+    of F where it is nearly balanced. Every path ends a class's excess or an edge.
+    Reference: Ahuja, Magnanti, Orlin, *Network Flows* (1993), section 3.5.
+    """
+    F = F.copy()
+    excess = F.sum(axis=1) - F.sum(axis=0)
+    negligible = BALANCED * float(F.sum())
+    while excess.max() > negligible:
+        start = int(excess.argmax())
+        path = _path(F, start, excess < 0.0)
+        if path is None:  # rounding has hidden it; nothing at all circulates too
+            return np.zeros_like(F)
+        edges = path[:-1], path[1:]
+        amount = min(float(excess[start]), -float(excess[path[-1]]), float(F[edges].min()))
+        F[edges] -= amount
+        excess[start] -= amount
+        excess[path[-1]] += amount
+    return F
+
+
+def _path(F: Floats, start: int, ends: NDArray[np.bool_]) -> list[int] | None:
+    """Return one of the shortest paths along F > 0 to one of the ends, by broad edges."""
+    before = np.full(len(F), -1)
+    before[start] = start
+    frontier = np.array([start])
+    while frontier.size:
+        found = np.flatnonzero((before < 0) & (F[frontier] > 0.0).any(axis=0))
+        broad = F[np.ix_(frontier, found)]
+        before[found] = frontier[broad.argmax(axis=0)]
+        if ends[found].any():
+            reached = np.where(ends[found], broad.max(axis=0), 0.0)
+            path = [int(found[reached.argmax()])]
+            while path[0] != start:
+                path.insert(0, int(before[path[0]]))
+            return path
+        frontier = found
+    return None
+
+
+def combined(X: object, alpha: Floats, origin: Origin) -> tuple[Floats, float]:
+    """Return w_k = Σ_i α_i^k x_i of every class, (c, d), and a bound of its rounding errors."""
+    w, error = np.zeros((alpha.shape[1], X.shape[1])), 0.0  # type: ignore[attr-defined]
+    for block in blocks_of(len(alpha), row_length(X)):
+        x = origin.rows(row_block(X, block))
+        w += (x.T @ alpha[block]).T
+        error += sum_error(frobenius(x), alpha[block], x.shape[0])
+    return w, error
+
+
+def _losses(
+    problem: JointMarginProblem, origin: Origin, w: Floats, b: Floats, alpha: Floats
+) -> tuple[float, float, float]:
+    """Return Σ C_i ξ_i, a bound of its rounding errors, and the worst KKT violation."""
+    loss, blur, violation = 0.0, 0.0, 0.0
+    longest, largest = float(np.linalg.norm(w, axis=1).max()), float(np.abs(b).max())
+    for block in blocks_of(len(alpha), row_length(problem.X) + alpha.shape[1]):
+        labels, cost = problem.labels[block], problem.cost[block]
+        own = np.arange(labels.size), labels
+        x = origin.rows(row_block(problem.X, block))
+        values = x @ w.T + b + 1.0
+        values[own] -= 1.0
+        wrong = score_error(row_norms(x), longest, largest + 1.0, x.shape[1])
+        top = values.max(axis=1)
+        slack = top - values[own]
+        loss += float(cost @ slack)
+        # A sample whose own class leads by more than rounding has no slack for certain.
+        values[own] -= 2.0 * wrong
+        blur += float(cost @ (values.max(axis=1) - values[own] - slack))
+        values[own] += 2.0 * wrong
+        # What a class has of C_i: −α of a rival, C − α of the own one; 0 is what rounding makes.
+        shares = -alpha[block]
+        shares[own] += cost
+        short = np.where(shares > ROUNDING * cost[:, np.newaxis], top[:, np.newaxis] - values, 0.0)
+        short += np.where(short > 0.0, 2.0 * wrong[:, np.newaxis], 0.0)
+        violation = max(violation, float(short.max(initial=0.0)))
+    return loss, blur, violation

@@ -1,0 +1,314 @@
+"""``plot`` and ``report``: figures, and one page with all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from . import console, options
+from .data import (  # fmt: skip
+    Reading,
+    Rows,
+    check_out,
+    facts_of,
+    is_libsvm,
+    labels_of,
+    load_model,
+    train,
+)
+
+OF_MODELS = ("boundary", "margins", "support", "convergence")
+OF_DATA = ("separability", "gram", "path", "animation")
+TWO_FEATURES = ("boundary", *OF_DATA)
+READING = ("format", "separator", "no_header", "first_index")
+PREPARING = ("drop", "words", "no_scale", "impute", "float32")
+
+
+@click.command()
+@click.argument("source", metavar="MODEL|DATA")
+@click.argument("data", metavar="[DATA]", required=False)
+@click.option("--kind", type=click.Choice([*OF_MODELS, *OF_DATA]),
+              help="By default boundary of a model, separability of data.")  # fmt: skip
+@click.option("--out", type=click.Path(dir_okay=False),
+              help="PNG, SVG, PDF; an animation: GIF, HTML. By default KIND.png/gif.")  # fmt: skip
+@click.option("--features", nargs=2, metavar="A B", help="The two features of a boundary.")
+@click.option("--pair", nargs=2, metavar="A B", help="Only these two of the classes.")
+@click.option("--model", "name", type=click.Choice(options.MODEL_NAMES),
+              help="Fit this to DATA first; path and animation: perceptron.")  # fmt: skip
+@click.option("--dpi", type=click.IntRange(20, 1000), default=150, show_default=True)
+@options.target
+@options.modelling
+@options.reading
+@options.preparing
+@options.seed
+def plot(
+    source: str, data: str | None, kind: str | None, out: str | None,
+    features: tuple[str, str] | None, pair: tuple[str, str] | None, name: str | None, dpi: int,
+    target: str | None, settings: tuple[str, ...], seed: int, **given: Any,
+) -> None:  # fmt: skip
+    """Draw a saved MODEL on DATA, or DATA alone.
+
+    \b
+    Of a model:  boundary, margins, support (on the rows it was fitted to), convergence.
+    Of data:     separability (the hulls, and the widest band or the common point), gram (the
+                 kernel matrix), path and animation (an algorithm at work on two features); with
+                 --model also the figures of a model fitted to them.
+    \b
+    Examples:
+      maxmargin plot fruit.mm fruit.csv --out fruit.png
+      maxmargin plot fruit.mm fruit.csv --features mass_g width_cm
+      maxmargin plot fruit.csv --target fruit --pair apple lemon --kind separability
+      maxmargin plot fruit.csv --target fruit --pair apple lemon --features mass_g width_cm \\
+          --kind animation --out perceptron.gif
+    """
+    given_model = {key: given.pop(key) for key in options.MODELLING}
+    reading, of_model = Reading(target, **given), is_model(source)
+    kind = kind or ("boundary" if of_model or name else "separability")
+    _refuse_what_changes_nothing(kind, source, of_model)
+    out = out or f"{kind}.{'gif' if kind == 'animation' else 'png'}"
+    endings = options.FILMS if kind == "animation" else options.PICTURES
+    check_out(out, source, *([data] if data else []), endings=endings)
+    if of_model:
+        subject = _saved(source, data, reading, kind)
+    elif data is not None:
+        raise click.UsageError(f"{source} is data, not a model: name one of the two files.")
+    else:
+        subject = _of_data(source, reading, kind, pair, features, name, given_model, settings, seed)
+    _draw(kind, subject, features, pair, out, dpi, given_model["kernel"])
+    click.echo(f"{kind}: {out}")
+
+
+def _refuse_what_changes_nothing(kind: str, source: str, of_model: bool) -> None:
+    """Refuse options that this figure would ignore."""
+    fitting = (*options.MODELLING, "name", "settings")
+    if of_model:
+        _refuse((*fitting, *PREPARING, "seed"), f"is for data; {source} is a model already.")
+        _refuse(() if kind == "support" else ("pair",), f"is for support and data, not for {kind}.")
+    elif kind in ("separability", "gram"):
+        unused = [key for key in fitting if (kind, key) != ("gram", "kernel")]
+        _refuse([*unused, "seed"], f"is for figures of a model, not for {kind}.")
+    _refuse(() if kind in TWO_FEATURES else ("features",), f"is not for {kind}.")
+    _refuse(("dpi",) if kind == "animation" else (), f"is not for {kind}.")
+    if of_model and kind == "convergence":
+        _refuse(("target", *READING), f"is for data, of which {kind} draws none.")
+
+
+def _refuse(names: Sequence[str], why: str) -> None:
+    """Refuse those of these options that stand on the command line."""
+    context = click.get_current_context()
+    for param in context.command.params:
+        source = context.get_parameter_source(param.name or "")
+        if param.name in names and source is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{param.opts[-1]} {why}")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is drawn: a model with the rows in its own features, or rows alone."""
+
+    X: Any
+    y: Any
+    names: Sequence[str]
+    model: Any = None
+    labels: Sequence[str] | None = None
+
+
+def is_model(path: str) -> bool:
+    """Say whether a file holds a model, of ours or of LIBSVM, rather than data."""
+    if path == "-" or not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as file:
+        start = file.read(9)
+    ours = start[8:9] == b"{" and int.from_bytes(start[:8], "little") < Path(path).stat().st_size
+    return ours or is_libsvm(path)
+
+
+def _saved(source: str, data: str | None, reading: Reading, kind: str) -> Subject:
+    if kind in OF_DATA:
+        raise click.UsageError(f"--kind {kind} is drawn of data; {source} is a model.")
+    model = load_model(source)
+    if data is None:
+        if kind != "convergence":
+            raise click.UsageError(f"--kind {kind} needs the data too: maxmargin plot MODEL DATA.")
+        return Subject(None, None, [], model)
+    return features_of(model, *rows_of(model, source, data, reading))
+
+
+def rows_of(model: Any, model_file: str, data: str, reading: Reading) -> tuple[Any, Any]:
+    """Return all labelled rows of a file as the model wants them."""
+    import numpy as np
+    from scipy import sparse
+
+    rows = Rows(
+        model, model_file, data, reading.target, reading.format, reading.separator,
+        reading.no_header,
+    )  # fmt: skip
+    parts = list(rows.parts(labelled=True))
+    y = labels_of(model, np.concatenate([part.y for part in parts]))
+    strange = sorted(set(map(str, y.tolist())) - set(map(str, model.classes_.tolist())))
+    if strange:
+        raise click.ClickException(
+            f"{data}: holds {strange[0]!r}, no class of the model: {_listed(model.classes_)}."
+        )
+    y = y.astype(model.classes_.dtype)
+    if len(parts) == 1:
+        X, vectors = parts[0].X, getattr(model, "support_vectors_", None)
+        dense = sparse.issparse(X) and vectors is not None and not sparse.issparse(vectors)
+        return X.toarray() if dense else X, y
+    from ..files.tabular import polars
+
+    return polars().concat([part.X for part in parts]), y
+
+
+def _listed(labels: Any) -> str:
+    return ", ".join(str(label) for label in labels[:20])
+
+
+def features_of(model: Any, X: Any, y: Any) -> Subject:
+    """Return the rows as they look to a figure."""
+    from ..diagnostics.summary import as_drawn
+
+    with console.collected_warnings():
+        drawn = as_drawn(model, X)
+    return Subject(drawn.X, y, drawn.names, drawn.model, drawn.labels)
+
+
+def _of_data(
+    source: str, reading: Reading, kind: str, pair: Any, features: Any, name: str | None,
+    given: dict[str, Any], settings: tuple[str, ...], seed: int,
+) -> Subject:  # fmt: skip
+    """Return rows to draw, of two classes or two features if so chosen, with a model if asked."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from ..progress import Recorder
+
+    table = reading.table(source)
+    if pair is not None:
+        chosen = np.flatnonzero(np.isin(table.y.astype(str), pair))
+        if np.unique(table.y[chosen]).size < 2:
+            raise click.UsageError(
+                f"--pair {' '.join(pair)}: name two of {_listed(np.unique(table.y))}."
+            )
+        table = replace(table, X=table.X[chosen], y=table.y[chosen])
+    if kind in OF_MODELS:
+        model = options.make_model(name or "svc", given, settings, seed)
+        fresh = replace(table, X=table.X.copy() if hasattr(table.X, "copy") else table.X)
+        with console.progress(f"fitting {type(model).__name__}") as bar:
+            trained = train(reading, fresh, model, bar)
+        for message in trained.warnings:
+            console.note(f"warning: {message}")
+        return features_of(trained.model, table.X, table.y)
+    encoder = reading.encoder()
+    X = encoder.fit_transform(table.X)
+    names = [str(n) for n in encoder.get_feature_names_out(table.names)]
+    if features is not None:
+        columns = [_place(f, names, source) for f in features]
+        X, names = X[:, columns], [names[k] for k in columns]
+    if kind in ("path", "animation"):
+        if X.shape[1] != 2:
+            raise click.UsageError(f"--kind {kind} is of two features: --features A B.")
+        model = options.make_model(name or "perceptron", given, settings, seed)
+        with console.collected_warnings():  # the figure shows where it ended
+            model.set_params(callback=Recorder(every_update=True)).fit(X, table.y)
+        return Subject(X, table.y, names, model)
+    return Subject(X, table.y, names)
+
+
+def _place(name: str, names: list[str], source: str) -> int:
+    from ..files.table import find_column
+
+    return find_column(name, names, source, "feature")
+
+
+def _draw(
+    kind: str, subject: Subject, features: Any, pair: Any, out: str, dpi: int, kernel: str | None
+) -> None:
+    from .. import plots
+    from ..diagnostics.summary import machine_of
+
+    X, y, model = subject.X, subject.y, subject.model
+    if kind == "animation":
+        with console.collected_warnings(), console.progress("drawing"):
+            plots.animate(model, X, y, out, feature_names=subject.names)
+        return
+    places = features and [_place(name, list(subject.names), "the model") for name in features]
+    figures: dict[str, Callable[[], Any]] = {
+        "boundary": lambda: plots.boundary(
+            model, X, y, features=places, feature_names=subject.labels
+        ),
+        "margins": lambda: plots.margins(model, X, y),
+        "support": lambda: _support(subject, pair),
+        "convergence": lambda: plots.convergence(machine_of(model)),
+        "gram": lambda: plots.gram(kernel or "rbf", X, y),
+        "path": lambda: plots.path(model, X, y, feature_names=subject.names),
+        "separability": lambda: plots.separability(_verdict(X, y), X, y),
+    }
+    with console.collected_warnings():
+        figures[kind]().figure_.savefig(out, dpi=dpi, bbox_inches="tight")
+
+
+def _support(subject: Subject, pair: tuple[str, str] | None) -> Any:
+    from sklearn.pipeline import Pipeline
+
+    from .. import plots
+
+    model, X = subject.model, subject.X
+    if isinstance(model, Pipeline):
+        X, model = model[:-1].transform(X), model[-1]
+    if len(model.classes_) == 2:
+        return plots.support(model, X, subject.y)
+    known = {str(label): label for label in model.classes_.tolist()}
+    strange = [name for name in pair or () if name not in known]
+    if not pair or strange:
+        raise click.UsageError(
+            f"--kind support is of two classes: --pair A B of {', '.join(known)}."
+        )
+    task = [known[name] for name in pair]
+    return plots.support(model, X, subject.y, task=task)
+
+
+def _verdict(X: Any, y: Any) -> Any:
+    import numpy as np
+
+    from ..solvers.separability import separability
+
+    if np.unique(y).size > 2:
+        raise click.UsageError(
+            f"separability is of two classes: --pair A B of {_listed(np.unique(y))}."
+        )
+    return separability(X, y, maximum_margin=True)
+
+
+@click.command()
+@click.argument("model_file", metavar="MODEL")
+@click.argument("data", metavar="DATA")
+@click.option("--out", type=click.Path(dir_okay=False), default="report.html", show_default=True)
+@options.target
+@options.reading
+def report(model_file: str, data: str, out: str, target: str | None, **given: Any) -> None:
+    """Write one HTML page on MODEL and how it does on DATA: figures, proof, tables.
+
+    The page needs no other file and no network.
+
+    \b
+    Example:
+      maxmargin report fruit.mm fruit.csv --out report.html
+    """
+    from .. import report as page
+
+    check_out(out, model_file, data)
+    model = load_model(model_file)
+    X, y = rows_of(model, model_file, data, Reading(target, **given))
+    with console.progress("drawing"), console.collected_warnings():
+        text = page.render(model, X, y, about=facts_of(model_file), data=Path(data).name)
+    page.write(text, out)
+    click.echo(f"report: {out}")
+
+
+COMMANDS = [plot, report]

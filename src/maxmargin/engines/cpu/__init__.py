@@ -1,0 +1,1 @@
+"""The CPU engine: compiled kernels on all cores."""

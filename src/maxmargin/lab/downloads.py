@@ -1,0 +1,98 @@
+"""What a person takes away: points, model, code, link."""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from bokeh.layouts import column, row
+from bokeh.models import CustomJS, PreText, TextInput
+
+import maxmargin as mm
+
+from .sharing import code_of, link_of
+from .style import button
+
+
+class TakeAway:
+    """Buttons and fields by which everything in a ``lab`` leaves the page."""
+
+    def __init__(self, lab: Any) -> None:
+        self.lab = lab
+        self.code = PreText(
+            text="", name="code", sizing_mode="stretch_width",
+            styles={"overflow": "auto", "max-height": "300px", "font-size": "12px"},
+        )  # fmt: skip
+        self.link = TextInput(title="link", value="", name="link", sizing_mode="stretch_width")
+        self.link.js_on_change("value", CustomJS(args={"box": self.link}, code=LINK))
+        # A hidden line of text carries files to the page: name, kind and content.
+        self.parcel = TextInput(value="", visible=False, name="parcel")
+        self.parcel.js_on_change("value", CustomJS(args={"parcel": self.parcel}, code=DOWNLOAD))
+        buttons = row(
+            button("model ↓", self.send_model, 90),
+            button("code ↓", self.send_code, 80),
+            button("link", self.make_link, 60, "make-link"),
+        )
+        self.widgets = column(
+            buttons, self.link, self.code, self.parcel, sizing_mode="stretch_width"
+        )
+
+    def draw(self) -> None:
+        """Show the program that fits what is looked at."""
+        self.code.text = code_of(self.lab.points, *self.lab.looked_at().chosen)
+
+    def send_csv(self) -> None:
+        """Send the points."""
+        self._send("points.csv", "text/csv", self.lab.points.to_csv().encode("utf-8"))
+
+    def send_code(self) -> None:
+        """Send the program."""
+        self.draw()
+        self._send("model.py", "text/x-python", self.code.text.encode("utf-8"))
+
+    def send_model(self) -> None:
+        """Send the model, if there is one."""
+        outcome = self.lab.looked_at().outcome
+        if outcome is None or outcome.model is None:
+            self.lab.say("There is no model yet.", bad=True)
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.mm"
+            mm.save(outcome.model, path, about={"made by": "the lab"})
+            self._send("model.mm", "application/octet-stream", path.read_bytes())
+
+    def make_link(self) -> None:
+        """Show the address that restores points and algorithms."""
+        try:
+            chosen = [panel.chosen for panel in self.lab.shown()]
+            self.link.value = link_of(self.lab.points, chosen)
+        except ValueError as error:
+            self.lab.say(str(error), bad=True)
+
+    def _send(self, name: str, kind: str, content: bytes) -> None:
+        text = base64.b64encode(content).decode("ascii")
+        self.parcel.value = ""  # the same file may be wanted twice
+        self.parcel.value = "|".join((name, kind, text))
+
+
+LINK = """
+if (box.value.startsWith('?lab=')) {
+  const whole = window.location.origin + window.location.pathname + box.value
+  window.history.replaceState(null, '', box.value)
+  box.value = whole
+  if (navigator.clipboard) { navigator.clipboard.writeText(whole).catch(() => {}) }
+}
+"""
+DOWNLOAD = """
+const [name, kind, content] = parcel.value.split('|')
+if (content) {
+  const bytes = Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0))
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([bytes], {type: kind}))
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+}
+"""

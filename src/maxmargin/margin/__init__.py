@@ -1,1 +1,0 @@
-"""One maximum-margin solver a file, or a folder."""

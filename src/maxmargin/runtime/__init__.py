@@ -1,0 +1,1 @@
+"""Threads, memory, vector instructions and compiled access to rows."""

@@ -1,0 +1,204 @@
+"""Compiled access to one row of X, dense or CSR: the only place that knows the difference.
+
+A kernel receives X as ``rows``, a tuple of arrays: ``(X,)`` when dense, ``(data, indices, indptr)``
+when CSR. `row_dot`, `row_add` and `row_square` are resolved by that tuple's length when a kernel is
+compiled, so every kernel is written once. They are also plain Python functions, so that
+``kernel.py_func`` runs without a compiler.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import event
+from numba.extending import intrinsic, overload
+from numba.np import arrayobj
+from scipy import sparse
+
+from ..arrays import Floats
+
+# Sums may be reordered so that they vectorise; NaN and ∞ keep their meaning.
+REORDER = {"reassoc", "contract", "nsz"}
+
+Rows = tuple[Any, ...]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _CompilationNotice(event.Listener):
+    """Say once a process why a first fit takes seconds."""
+
+    given = False
+
+    def on_start(self, event):
+        module = str(event.data["dispatcher"].py_func.__module__)
+        if not _CompilationNotice.given and module.startswith("maxmargin."):
+            _CompilationNotice.given = True
+            logging.getLogger("maxmargin").warning(
+                "maxmargin: compiling (once; cached on disk where possible)"
+            )
+
+    def on_end(self, event):
+        pass
+
+
+event.register("numba:compile", _CompilationNotice())
+
+
+def compiled(function: F) -> F:
+    """Compile ``function`` when it is first called; cache it on disk where that is possible."""
+    options = {"nogil": True, "error_model": "numpy", "fastmath": REORDER}
+    try:
+        return numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # no writable place for the cache: a read-only install without a home
+        return numba.njit(**options)(function)
+
+
+def rows_of(X: Any) -> Rows:
+    """Return X as the tuple of arrays that kernels take."""
+    return (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+
+
+def row_dot(rows: Rows, i: int, w: Floats) -> float:
+    """Return x_i·w."""
+    return float(_dense_row(rows, i, w.size) @ w)
+
+
+def row_add(rows: Rows, i: int, w: Floats, step: float) -> None:
+    """Do w ← w + step x_i."""
+    w += step * _dense_row(rows, i, w.size)
+
+
+def row_square(rows: Rows, i: int) -> float:
+    """Return ‖x_i‖²."""
+    x = rows[0][i] if len(rows) == 1 else rows[0][rows[2][i] : rows[2][i + 1]]
+    x = np.asarray(x, dtype=np.float64)
+    return float(x @ x)
+
+
+def row_prefetch(rows: Rows, i: int) -> None:
+    """Ask the memory for row i ahead of its use: what makes a shuffled pass bearable."""
+
+
+def prefetch(array: Any, k: int) -> None:
+    """Ask the memory for array[k] ahead of its use."""
+
+
+def _dense_row(rows: Rows, i: int, size: int) -> Floats:
+    if len(rows) == 1:
+        return np.asarray(rows[0][i], dtype=np.float64)
+    data, indices, indptr = rows
+    x = np.zeros(size)
+    np.add.at(x, indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]])
+    return x
+
+
+@overload(row_dot, jit_options={"fastmath": REORDER})
+def _row_dot(rows, i, w):
+    if len(rows) == 1:
+
+        def dense(rows, i, w):
+            x = rows[0][i]
+            total = 0.0
+            for j in range(w.size):
+                total += x[j] * w[j]
+            return total
+
+        return dense
+
+    def csr(rows, i, w):
+        x = rows[0][rows[2][i] : rows[2][i + 1]]
+        columns = rows[1][rows[2][i] : rows[2][i + 1]]
+        total = 0.0
+        for k in range(x.size):
+            # An unsigned index spares the test for negative (wrap-around) ones.
+            total += x[k] * w[np.uint32(columns[k])]
+        return total
+
+    return csr
+
+
+@overload(row_add, jit_options={"fastmath": REORDER})
+def _row_add(rows, i, w, step):
+    if len(rows) == 1:
+
+        def dense(rows, i, w, step):
+            x = rows[0][i]
+            for j in range(w.size):
+                w[j] += step * x[j]
+
+        return dense
+
+    def csr(rows, i, w, step):
+        x = rows[0][rows[2][i] : rows[2][i + 1]]
+        columns = rows[1][rows[2][i] : rows[2][i + 1]]
+        for k in range(x.size):
+            w[np.uint32(columns[k])] += step * x[k]
+
+    return csr
+
+
+@overload(row_square, jit_options={"fastmath": REORDER})
+def _row_square(rows, i):
+    is_dense = len(rows) == 1
+
+    def square(rows, i):
+        x = rows[0][i] if is_dense else rows[0][rows[2][i] : rows[2][i + 1]]
+        total = 0.0
+        for j in range(x.size):
+            value = np.float64(x[j])
+            total += value * value
+        return total
+
+    return square
+
+
+@overload(row_prefetch)
+def _row_prefetch(rows, i):
+    if len(rows) == 1:
+        if rows[0].layout != "C":
+            return lambda rows, i: None
+
+        numbers = 512 // rows[0].dtype.bitwidth  # in a line of the cache
+
+        def dense(rows, i):
+            x = rows[0][i]
+            for j in range(0, x.size, numbers):
+                _prefetch(x, j)
+
+        return dense
+
+    def csr(rows, i):
+        for k in range(rows[2][i], rows[2][i + 1], 16):
+            _prefetch(rows[0], k)
+            _prefetch(rows[1], k)
+
+    return csr
+
+
+@overload(prefetch)
+def _prefetch_one(array, k):
+    return lambda array, k: _prefetch(array, k)
+
+
+@intrinsic
+def _prefetch(context, array, k):
+    """Emit LLVM's prefetch of the address of array[k] (a read, to be kept in every cache)."""
+
+    def codegen(context, builder, signature, args):
+        view = arrayobj.make_array(signature.args[0])(context, builder, args[0])
+        address = builder.gep(view.data, [args[1]])
+        byte = ir.IntType(8).as_pointer()
+        word = ir.IntType(32)
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        )
+        builder.call(function, [builder.bitcast(address, byte), word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, k), codegen

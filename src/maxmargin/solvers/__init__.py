@@ -1,0 +1,1 @@
+"""Solvers: one algorithm per file, or per folder."""

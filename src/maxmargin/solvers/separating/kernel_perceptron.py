@@ -1,0 +1,141 @@
+"""The perceptron in dual form (Aizerman et al., 1964; Cristianini, Shawe-Taylor, section 2.1).
+
+α_m counts the mistakes on sample m; the plane is Σ α_m y_m φ(x_m), never formed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from ...arrays import Floats, Integers
+from ...problems import KernelSeparationProblem
+from ...progress import Progress
+from ...runtime.row_access import compiled
+from ...solution import Solution, Status
+from .online import visiting_order, visits_needed
+
+# Samples whose mutual kernel values are looked at together.
+BLOCK = 1024
+
+
+class GramMatrix(Protocol):
+    """What this solver needs of an engine."""
+
+    def block(self, rows: Integers) -> Floats:
+        """K[rows, rows]."""
+
+    def dot(self, rows: Integers, v: Floats) -> Floats:
+        """K[:, rows] v."""
+
+
+@dataclass(frozen=True)
+class DualPerceptron:
+    """y_m (Σ_l α_l y_l K(x_l, x_m) + b) ≤ 0 ⇒ α_m += 1, b += y_m bias_step.
+
+    The decision values of all
+    samples are kept; a block of samples is passed in compiled code on its own Gram block, and the
+    others learn of its mistakes afterwards by one product K[:, mistakes] (αy).
+    A weight v stands for v visits in a row. Ends after a pass without a mistake.
+    """
+
+    gram: GramMatrix
+    max_iter: int
+    rng: np.random.RandomState | None = None
+
+    def solve(
+        self, problem: KernelSeparationProblem, alpha: Floats, b: float, progress: Progress
+    ) -> Solution:
+        """Raise ``alpha`` in place, starting from the bias ``b``."""
+        y = problem.y
+        bias = np.array([b])
+        support = np.flatnonzero(alpha)
+        decision = (
+            self.gram.dot(support, (alpha * y)[support]) if support.size else np.zeros(y.size)
+        )
+        show = partial(_snapshot, alpha, bias)
+        progress.unit = "pass"
+        status, updates = Status.ITERATION_LIMIT, 0
+        orders = visiting_order(y.size, self.rng)
+        at_most = 1 if progress.watchers else y.size
+        for _ in range(self.max_iter):
+            mistakes, objective, stop = 0, 0.0, False
+            order = next(orders)
+            for first in range(0, y.size, BLOCK):
+                rows = order[first : first + BLOCK]
+                for last, count, loss in self._block(problem, alpha, bias, decision, rows, at_most):
+                    mistakes += count
+                    objective += loss
+                    stop = count > 0 and progress.update(loss, int(problem.index[last]), show)
+                    if stop:
+                        break
+                if stop:
+                    break
+            updates += mistakes
+            stop |= progress.iteration(objective, mistakes, objective, show)
+            if mistakes == 0 or stop:
+                status = Status.STOPPED if stop else Status.CONVERGED
+                break
+        return _snapshot(alpha, bias, status, progress, updates)
+
+    def _block(self, problem, alpha, bias, decision, rows, at_most):
+        """Pass over a block, then add what its mistakes change to everyone's decision value."""
+        K = self.gram.block(rows)
+        local = decision[rows]
+        y, gain = problem.y[rows], problem.weights[rows]
+        before = alpha[rows]
+        raised = before.copy()
+        position = 0
+        while position < rows.size:
+            position, count, loss, last = dual_pass(
+                K, local, y, gain, raised, bias, problem.bias_step, position, at_most
+            )
+            alpha[rows] = raised
+            yield rows[last], count, loss
+        moved = np.flatnonzero(raised != before)
+        if moved.size:
+            decision += self.gram.dot(rows[moved], y[moved] * (raised - before)[moved])
+
+
+def _snapshot(
+    alpha: Floats,
+    bias: Floats,
+    status: Status = Status.STOPPED,
+    progress: Progress | None = None,
+    updates: int = 0,
+) -> Solution:
+    nothing = np.empty((0, 0))
+    if progress is None:
+        return Solution(nothing, bias.copy(), status, alpha=alpha.copy())
+    trace = progress.trace()
+    return Solution(
+        nothing, bias.copy(), status, len(trace), updates, progress.seconds, alpha.copy(),
+        trace=trace,
+    )  # fmt: skip
+
+
+@compiled
+def dual_pass(K, decision, y, gain, alpha, bias, bias_step, position, at_most):
+    """Visit the samples of a block from ``position`` on until ``at_most`` mistakes are made."""
+    mistakes = 0
+    objective = 0.0
+    last = position
+    while position < y.size and mistakes < at_most:
+        m = position
+        position += 1
+        margin = y[m] * (decision[m] + bias[0])
+        if margin <= 0.0:
+            mistakes += 1
+            objective -= margin
+            last = m
+            step = gain[m]
+            if step > 1.0:
+                step = min(step, visits_needed(margin, 1.0, K[m, m] + bias_step))
+            alpha[m] += step
+            bias[0] += step * y[m] * bias_step
+            for j in range(y.size):
+                decision[j] += step * y[m] * K[m, j]
+    return position, mistakes, objective, last

@@ -1,0 +1,109 @@
+"""Least mean squares (Widrow, Hoff, 1960; Duda, Hart, Stork, section 5.8.4).
+
+J(a) = ½ Σ (m − z·a)²: every row pulls, also those on the right side, so that a plane comes out
+for any data, and on separable data not necessarily a separating one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import Floats
+from ...problems import SeparationProblem
+from ...progress import Progress
+from ...schedules import Constant, Harmonic, Schedule
+from ...solution import Solution
+from .batch import Correction, run_batch
+from .online import WIDROW_HOFF, OnlineRule, run_passes
+
+POWER_STEPS = 100
+
+
+@dataclass(frozen=True)
+class OnlineLMS:
+    """Visit the rows in turn: a ← a + ρ(k) v (m − z·a) z.
+
+    Without a schedule ρ(k) = n/((n + k) max v‖z‖²): no single step overshoots, Σρ = ∞, Σρ² < ∞.
+    Ends when every step of a pass is shorter than ``tol``.
+    """
+
+    schedule: Schedule | None
+    tol: float
+    max_iter: int
+    rng: np.random.RandomState | None = None
+    updates_before: int = 0
+
+    def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
+        """Correct ``a`` in place and return the plane it ends at."""
+        energy = problem.row_weights * problem.Z.squared_norms()
+        n = energy.size
+        largest = float(energy.max()) or 1.0
+        schedule = self.schedule or Harmonic(c=n / largest, offset=n - 1)
+        _warn_if_unstable(schedule, 2.0 / (float(energy.mean()) or 1.0), "2/trace(R)")
+        rule = OnlineRule(WIDROW_HOFF, np.inf, problem.weights, schedule)
+        return run_passes(
+            problem, a, rule, max_iter=self.max_iter, rng=self.rng,
+            finished=lambda seen: seen.longest < self.tol,
+            progress=progress, updates_before=self.updates_before,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class BatchLMS:
+    """All rows at once: a ← a + ρ(t) Zᵀ V (m − Za), V the diagonal of weights.
+
+    Without a schedule ρ = 1/λ, λ the largest eigenvalue of ZᵀVZ by the power method.
+    Ends when a step is shorter than ``tol``.
+    """
+
+    schedule: Schedule | None
+    tol: float
+    max_iter: int
+
+    def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
+        """Correct ``a`` in place and return the plane it ends at."""
+        weights = problem.row_weights
+        largest = _largest_eigenvalue(problem, weights) or 1.0
+        schedule = self.schedule or Constant(1.0 / largest)
+        _warn_if_unstable(schedule, 2.0 / largest, "2/λ_max(ZᵀZ)")
+
+        def correct(margins: Floats, t: int) -> Correction:
+            error = problem.margins - margins
+            rate = schedule.rates(t, 1)[0]
+            return Correction(rate * weights * error, 0.5 * float(weights @ error**2))
+
+        return run_batch(
+            problem, a, correct, max_iter=self.max_iter, progress=progress, shortest=self.tol
+        )
+
+
+def _warn_if_unstable(schedule: Schedule, bound: float, formula: str) -> None:
+    if isinstance(schedule, Constant) and schedule.rates(1, 1)[0] >= bound:
+        warnings.warn(
+            f"learning_rate={schedule.rate:g} is not below {formula} = {bound:.4g} of these data: "
+            "LMS will not converge. Use a smaller rate, mm.Harmonic(...), or scaled features.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def _largest_eigenvalue(problem: SeparationProblem, weights: Floats) -> float:
+    """Estimate λ_max(ZᵀVZ) by Rayleigh quotients of the power method, from a fixed start."""
+    Z = problem.Z
+    # A direction with a part in every eigenspace; b is measured in steps of √bias_step.
+    w, b = Z.unpack(np.random.default_rng(0).standard_normal(Z.shape[1]))
+    vector = Z.pack(w, b * np.sqrt(Z.bias_step))
+    largest = 0.0
+    for _ in range(POWER_STEPS):
+        length = Z.norm(vector)
+        if length == 0.0:
+            break
+        margins = Z.dot(vector / length)
+        previous, largest = largest, float(weights @ margins**2)
+        if largest <= (1.0 + 1e-4) * previous:
+            break
+        vector = Z.adjoint(weights * margins)
+    return largest

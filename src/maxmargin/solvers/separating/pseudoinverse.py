@@ -1,0 +1,203 @@
+"""The minimum-squared-error plane a = Z⁺m (Duda, Hart, Stork, section 5.8.1).
+
+ZᵀZ is never formed: orthogonal transformations compress the n rows of Z, block by block and on all
+cores, into a triangle R of at most as many rows as columns with the same least-squares problem
+(Golub, Van Loan, *Matrix Computations*, section 5.3), whose singular values then decide the rank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from threading import Event
+from typing import Any
+
+import numpy as np
+from scipy.linalg import svd
+from scipy.linalg.lapack import dgeqrf
+from scipy.sparse.linalg import LinearOperator, lsmr
+
+from ...arrays import Floats, Integers
+from ...data.normalised_samples import KeslerSamples, Samples
+from ...problems import LeastSquaresProblem, SeparationProblem
+from ...progress import Progress
+from ...runtime.threads import in_parallel, interruptible, n_threads
+from ...solution import Solution, Status
+from .online import snapshot
+
+# Numbers in the compressed problem up to which it is factorised; beyond, LSMR iterates.
+LARGEST_FACTOR = 1 << 20
+ROWS_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Solve min ‖V^½(Za − m)‖² + ε‖a‖² by factorisation, or by LSMR where that is too large."""
+
+    max_iter: int | None = None
+
+    def solve(self, problem: LeastSquaresProblem, a: Floats, progress: Progress) -> Solution:
+        """Put the minimiser of least norm into ``a``."""
+        if fits(problem.Z):
+            a[:] = problem.restrict(Compressed.of(problem).minimiser(problem.ridge))
+            n_iter, status = 1, Status.CONVERGED
+        else:
+            a[:], n_iter, converged = iterate(problem, problem.margins, self.max_iter)
+            status = Status.CONVERGED if converged else Status.ITERATION_LIMIT
+        error = problem.Z.dot(a) - problem.margins
+        errors = int((problem.Z.worst_of_each(error + problem.margins) <= 0).sum())
+        objective = float(problem.row_weights @ error**2) + problem.ridge * float(a @ a)
+        progress.iteration(objective, errors, 0.0, partial(snapshot, problem.Z, a), exact=True)
+        solution = snapshot(problem.Z, a, status, progress, n_updates=1)
+        return Solution(**{**vars(solution), "n_iter": n_iter})
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """A small dense problem min ‖Ma − r‖² with the minimisers of the large one, through its SVD.
+
+    Columns are scaled to unit length first, so that features of very different scales do not look
+    like rank deficiency. Where the rank is deficient, ``null`` spans the directions (of unscaled
+    a) that change nothing: what is left after projecting them out has the least norm.
+    """
+
+    M: Floats
+    r: Floats
+    columns: Floats
+    U: Floats
+    s: Floats
+    Vt: Floats
+    null: Floats
+
+    @classmethod
+    def of(cls, problem: SeparationProblem) -> Compressed:
+        """Compress Z and m of a problem."""
+        M, r = compress(problem)
+        if isinstance(problem, LeastSquaresProblem):
+            M = M * problem.restrict(np.ones(M.shape[1]))
+        norms = np.linalg.norm(M, axis=0)
+        # With fewer rows than columns the unscaled row space holds the minimiser of least norm.
+        wide = M.shape[0] < M.shape[1]
+        columns = np.ones_like(norms) if wide else np.where(norms > 0, norms, 1.0)
+        U, s, Vt = _svd(M / columns)
+        rank = int((s > max(problem.Z.shape) * np.finfo(float).eps * s[0]).sum())
+        null = Vt[:0].T if wide else np.linalg.qr((Vt[rank:] / columns).T)[0]
+        return cls(M, r, columns, U[:, :rank], s[:rank], Vt[:rank], null)
+
+    def minimiser(self, ridge: float = 0.0) -> Floats:
+        """Return the a of least norm, or the ridge solution."""
+        if ridge:
+            U, s, Vt = _svd(self.M)
+            return Vt.T @ ((U.T @ self.r) * s / (s * s + ridge))
+        coordinates = (self.U.T @ self.r) / self.s
+        return self._least_norm(self.Vt.T @ coordinates / self.columns)
+
+    def normal_inverse(self, g: Floats) -> Floats:
+        """Return (ZᵀVZ)⁺ g."""
+        coordinates = (self.Vt @ (g / self.columns)) / self.s**2
+        return self._least_norm(self.Vt.T @ coordinates / self.columns)
+
+    def _least_norm(self, a: Floats) -> Floats:
+        return a - self.null @ (self.null.T @ a)
+
+
+def _svd(M: Floats) -> tuple[Floats, Floats, Floats]:
+    return interruptible(partial(svd, M, full_matrices=False, check_finite=False))
+
+
+def fits(Z: Samples) -> bool:
+    """Whether the compressed problem is small enough to be factorised."""
+    rows, columns = Z.shape
+    return min(rows, columns * Z.rows_per_sample) * columns <= LARGEST_FACTOR
+
+
+def compress(problem: SeparationProblem) -> tuple[Floats, Floats]:
+    """Return the small dense (M, r) with ‖Ma − r‖² = ‖V^½(Za − m)‖² + constant."""
+    Z = problem.Z
+    if isinstance(Z, KeslerSamples):
+        return _compress_kesler(problem, Z)
+    # z·a − m = y (x'·a − y m): the signs go to the right-hand side.
+    targets = (Z.labels * problem.margins)[:, np.newaxis]
+    T = _triangle(Z, np.arange(Z.n_samples), targets, problem.weights)
+    return T[:, :-1], T[:, -1]
+
+
+def _compress_kesler(problem: SeparationProblem, Z: KeslerSamples) -> tuple[Floats, Floats]:
+    """Compress the samples of each class on their own: its rows against one rival share them."""
+    d, c = Z.X.shape[1] + 1, Z.n_vectors
+    margins = problem.margins.reshape(Z.n_samples, -1)
+    parts, targets = [], []
+    for own in range(c):
+        members = np.flatnonzero(Z.labels == own)
+        T = _triangle(Z, members, margins[members], problem.weights[members])
+        for k, rival in enumerate(j for j in range(c) if j != own):
+            rows = np.zeros((T.shape[0], c, d))
+            rows[:, own], rows[:, rival] = T[:, :d], -T[:, :d]
+            parts.append(rows.reshape(T.shape[0], -1))
+            targets.append(T[:, d + k])
+    return np.vstack(parts), np.concatenate(targets)
+
+
+def _triangle(Z: Samples, chosen: Integers, targets: Floats, weights: Floats) -> Floats:
+    """Triangularise V^½[X' targets] of the chosen samples; few rows are returned as they are."""
+    width = Z.X.shape[1] + 1 + targets.shape[1]
+    if chosen.size <= width:
+        return _weighted_block(Z, chosen, targets, weights, slice(0, chosen.size))
+    bounds = np.linspace(0, chosen.size, n_threads() + 1).astype(int)
+    parts = [slice(lo, hi) for lo, hi in pairwise(bounds) if lo < hi]
+    work = partial(_triangle_of_part, Z, chosen, targets, weights)
+    triangles = in_parallel(work, parts)
+    return _upper(np.asfortranarray(np.vstack(triangles))) if len(parts) > 1 else triangles[0]
+
+
+def _triangle_of_part(
+    Z: Samples, chosen: Integers, targets: Floats, weights: Floats, part: slice, stop: Event
+) -> Floats:
+    width = Z.X.shape[1] + 1 + targets.shape[1]
+    step = max(ROWS_AT_ONCE, 2 * width)
+    T = np.zeros((width, width))
+    for first in range(part.start, part.stop, step):
+        if stop.is_set():
+            break
+        block = slice(first, min(first + step, part.stop))
+        stacked = np.empty((block.stop - first + width, width), order="F")
+        stacked[:width] = T
+        stacked[width:] = _weighted_block(Z, chosen, targets, weights, block)
+        T = _upper(stacked)
+    return T
+
+
+def _weighted_block(
+    Z: Samples, chosen: Integers, targets: Floats, weights: Floats, block: slice
+) -> Floats:
+    rows = np.column_stack([Z.augmented(chosen[block]), targets[block]])
+    return rows * np.sqrt(weights[block])[:, np.newaxis]
+
+
+def _upper(A: Floats) -> Floats:
+    """Overwrite A by its QR factorisation and return R."""
+    qr, _, _, info = dgeqrf(A, lwork=64 * A.shape[1], overwrite_a=True)
+    assert info == 0
+    return np.triu(qr[: A.shape[1]])
+
+
+def iterate(
+    problem: SeparationProblem, residual: Floats, max_iter: int | None = None
+) -> tuple[Floats, int, bool]:
+    """Return Z⁺ residual, the iterations and whether they converged, by LSMR on the implicit Z."""
+    Z = problem.Z
+    root = np.sqrt(problem.row_weights)
+    keep = problem.restrict if isinstance(problem, LeastSquaresProblem) else np.ravel
+    operator: Any = LinearOperator(
+        Z.shape,
+        matvec=lambda a: root * Z.dot(keep(a)),
+        rmatvec=lambda u: keep(Z.adjoint(root * np.ravel(u))),
+        dtype=np.float64,
+    )
+    damp = float(np.sqrt(getattr(problem, "ridge", 0.0)))
+    limit = max_iter or 10 * min(Z.shape)
+    a, reason, n_iter, *_ = lsmr(
+        operator, root * residual, damp=damp, atol=1e-12, btol=1e-12, conlim=0.0, maxiter=limit
+    )
+    return a, int(n_iter), reason != 7
