@@ -10,10 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 Floats = NDArray[np.floating[Any]]
-
-
 Integers = NDArray[np.intp]
-
 
 # Numbers in one block of rows: small enough to stay in a core's cache, large enough for BLAS.
 BLOCK = 1 << 18

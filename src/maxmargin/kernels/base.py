@@ -1,4 +1,4 @@
-"""What every kernel is: a comparable, hashable value that can be evaluated, added, multiplied."""
+"""The base class of kernels: comparable, hashable values with a formula."""
 
 from __future__ import annotations
 
@@ -10,18 +10,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .products import Floats, Rows, as_rows, finite, products, squared_norms
+from ..arrays import Floats
+from .namespace import copied
+from .products import RowsLike, as_rows, finite, products, squared_norms
 
 # The unit roundoff of float64.
 UNIT = 0.5 * float(np.finfo(np.float64).eps)
 
 
 class Kernel(ABC):
-    """K(x, z) = φ(x)·φ(z), a formula of (⟨x,z⟩, ‖x‖², ‖z‖²) unless it says otherwise.
+    """The base class of kernels K(x, z) = φ(x)·φ(z).
 
-    ``K1 + K2``, ``K1 * K2`` and ``2 * K1`` are kernels too (Schölkopf, Smola, section 13.1).
-    A new kernel is a frozen dataclass with `from_products`.
+    Most kernels are formulas of (⟨x,z⟩, ‖x‖², ‖z‖²). ``K1 + K2``, ``K1 * K2`` and ``2 * K1`` are
+    kernels as well. A new kernel is a frozen dataclass with the method `from_products`.
 
+    References
+    ----------
+    Schölkopf, Smola, *Learning with Kernels* (2002), chapters 2 and 13.
+
+    Examples
+    --------
     >>> from maxmargin.kernels import Polynomial
     >>> print(Polynomial(2)([[1, 2], [3, 4]]))
     [[ 25. 121.]
@@ -47,9 +55,22 @@ class Kernel(ABC):
     def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
         """Return K from inner products, in the dtype and the memory of ``dot``.
 
-        ``dot``, the ⟨x,z⟩ of shape (..., n, m), is given away by the caller. ``x_sq`` and ``z_sq``
-        are ‖x‖² and ‖z‖² of shapes (..., n) and (..., m); where X = Z, passing the diagonal of
-        ``dot`` makes that of an RBF exactly 1.
+        Arrays may be of any library with the array API (NumPy, torch, CuPy).
+
+        Parameters
+        ----------
+        dot : array of shape (..., n, m)
+            ⟨x,z⟩. Its contents are overwritten.
+        x_sq : array of shape (..., n)
+            ‖x‖².
+        z_sq : array of shape (..., m)
+            ‖z‖². Where X = Z, passing the diagonal of ``dot`` makes the diagonal of an RBF
+            exactly 1.
+
+        Returns
+        -------
+        array of shape (..., n, m)
+            K(x, z).
         """
 
     def rounding(
@@ -57,24 +78,52 @@ class Kernel(ABC):
     ) -> Floats:
         """Return Σ_j weights_j |Δ_ij| for every row i, Δ_ij the rounding error of K(x_i, z_j).
 
-        The error is that of `from_products` in arithmetic of unit roundoff ``unit``, on inner
-        products of ``terms`` terms and rows rounded to it (Higham, 2002, section 3.1). A kernel
-        that does not say is not known to have a bound: ∞.
+        A kernel without this method has no known bound, and the answer is ∞: its fits are
+        certified by recomputing every score.
+
+        Parameters
+        ----------
+        x_sq, z_sq : array of shape (n,) and (m,)
+            ‖x_i‖² and ‖z_j‖².
+        weights : array of shape (m,)
+            Non-negative weights.
+        terms : int
+            Terms in an inner product.
+        unit : float
+            The unit roundoff of the arithmetic in which rows are stored and `from_products` is
+            computed.
+
+        Returns
+        -------
+        array of shape (n,)
+            An upper bound of the weighted sum of errors.
+
+        References
+        ----------
+        Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section 3.1.
         """
-        return np.full(x_sq.shape, np.inf)
+        return x_sq * 0.0 + math.inf
 
     def blurred(self, x_sq: Floats, z_sq: Floats, terms: int, unit: float) -> bool:
-        """Return whether `from_products` is seen to lose digits that the kernel itself does not."""
+        """Return whether `from_products` loses visible digits that another origin would keep."""
         return False
 
     def bounded(self, X: Any, Z: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
         """Return K(x_i, z_j) of float64 rows with a bound of its rounding errors.
 
+        Parameters
+        ----------
+        X, Z : array or CSR matrix of shape (n, d) and (m, d)
+            Rows in float64.
+        weights : ndarray of shape (m,)
+            Non-negative weights.
+
         Returns
         -------
         K : ndarray of shape (n, m)
+            Kernel values.
         error : ndarray of shape (n,)
-            Σ_j weights_j |Δ_ij|, at least; ``weights`` ≥ 0.
+            An upper bound of Σ_j weights_j |Δ_ij|.
         size : ndarray of shape (n,)
             Σ_j weights_j |K_ij|.
         """
@@ -84,23 +133,44 @@ class Kernel(ABC):
             K = finite(self.from_products(dot, x_sq, z_sq), repr(self))
         return K, error, np.abs(K) @ weights
 
-    def __call__(self, X: Rows, Z: Rows | None = None) -> Floats:
-        """Return the Gram block K(x_i, z_j), Z = X by default.
+    def __call__(self, X: RowsLike, Z: RowsLike | None = None) -> Floats:
+        """Return the Gram block K(x_i, z_j), with Z = X by default.
 
-        X of shape (n, d) and Z of shape (m, d) give (n, m), float32 where both are, else float64.
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The rows x_i.
+        Z : array-like or sparse matrix of shape (m, d), optional
+            The rows z_j.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            In float32 where X and Z are, else in float64.
         """
         rows = as_rows(X)
         others = rows if Z is None else as_rows(Z, "Z")
         with np.errstate(over="ignore", invalid="ignore"):
             return finite(self._gram(rows, others), repr(self))
 
-    def diagonal(self, X: Rows) -> NDArray[np.float64]:
-        """Return K(x_i, x_i) for every row, shape (n,), in float64."""
+    def diagonal(self, X: RowsLike) -> NDArray[np.float64]:
+        """Return K(x_i, x_i) for every row, in float64.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The rows x_i.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The diagonal of the Gram matrix.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             return finite(self._diagonal(as_rows(X)), repr(self)).astype(np.float64)
 
     def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
-        """Return what no |K(x, z)| exceeds, of rows of these squared lengths: ∞ if not known."""
+        """Return an upper bound of |K(x, z)| for rows of these squared norms, ∞ if unknown."""
         return np.inf
 
     def _gram(self, X: Any, Z: Any) -> Floats:
@@ -108,8 +178,8 @@ class Kernel(ABC):
         return self.from_products(dot, x_sq, z_sq)
 
     def _diagonal(self, X: Any) -> Floats:
-        squares = squared_norms(X)[:, None]  # of n Gram matrices of one row each
-        return self.from_products(squares[:, :, None].copy(), squares, squares).reshape(-1)
+        squares = squared_norms(X)[:, None]  # n Gram matrices of shape (1, 1)
+        return self.from_products(copied(squares[:, :, None]), squares, squares).reshape(-1)
 
     def __add__(self, other: Kernel) -> Kernel:
         from .composition import Sum
@@ -129,12 +199,12 @@ class Kernel(ABC):
 def real(name: str, value: object) -> float:
     """Return the parameter ``name`` as a finite float."""
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise ValueError(f"{name}={value!r} is not a finite number: pass a float.")
+        raise ValueError(f"{name} must be a finite number, got {value!r}.")
     return float(value)
 
 
 def positive(name: str, value: object) -> float:
     """Return the parameter ``name`` as a finite float > 0."""
     if (number := real(name, value)) <= 0:
-        raise ValueError(f"{name}={value!r} is not positive: pass a number > 0.")
+        raise ValueError(f"{name} must be > 0, got {value!r}.")
     return number

@@ -8,6 +8,7 @@ True
 from __future__ import annotations
 
 import math
+import operator
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,11 +17,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..arrays import Floats, blocks_of
 from .base import UNIT, Kernel, positive
-from .products import Floats, blocks, finite, products
+from .namespace import copied, total
+from .products import finite, products
 
-# Rounding errors of a kernel value, in units, that are seen.
-BLURRED = 1e4
+# Rounding errors of a kernel value above this many units of roundoff are visible.
+VISIBLE_UNITS = 1e4
 
 
 class _Composition(Kernel):
@@ -45,10 +48,10 @@ class _Composition(Kernel):
         return all(part.positive_semidefinite for part in self.parts)
 
     def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
-        for block in blocks(dot.shape[0], math.prod(dot.shape[1:])):  # copied for each part
-            x, z = x_sq[block], z_sq if dot.ndim == 2 else z_sq[block]
-            values = (part.from_products(dot[block].copy(), x, z) for part in self.parts)
-            dot[block] = self._join(values)
+        for block in blocks_of(dot.shape[0], math.prod(dot.shape[1:])):  # copied for each part
+            x, z = x_sq[block, ...], z_sq if dot.ndim == 2 else z_sq[block, ...]
+            values = (part.from_products(copied(dot[block, ...]), x, z) for part in self.parts)
+            dot[block, ...] = self._join(values)
         return dot
 
     def _gram(self, X: Any, Z: Any) -> Floats:
@@ -59,16 +62,16 @@ class _Composition(Kernel):
             if not self.blurred(x_sq, z_sq, parts.terms, unit):
                 return self.from_products(parts.dot, parts.x_sq, parts.z_sq)
             del parts
-        # Each part has the origin that suits it.
+        # Let each part choose its own origin.
         return self._join(part._gram(X, Z) for part in self.parts)
 
     def blurred(self, x_sq: Floats, z_sq: Floats, terms: int, unit: float) -> bool:
-        """Return whether a part that another origin would suit is seen to lose digits here."""
+        """Return whether a shift-invariant part loses visible digits at this origin."""
         return any(
             part.blurred(x_sq, z_sq, terms, unit)
             if isinstance(part, _Composition)
             else part.shift_invariant
-            and float(part.rounding(x_sq, z_sq, np.ones(1), terms, unit)[0]) > BLURRED * unit
+            and float(part.rounding(x_sq, z_sq, np.ones(1), terms, unit)[0]) > VISIBLE_UNITS * unit
             for part in self.parts
         )
 
@@ -85,12 +88,12 @@ class _Composition(Kernel):
     ) -> Floats:
         errors = [part.rounding(x_sq, z_sq, weights, terms, unit) for part in self.parts]
         largest = [part._largest(x_sq, z_sq) for part in self.parts]
-        own = len(self.parts) * unit * self._largest(x_sq, z_sq) * float(weights.sum())
+        own = len(self.parts) * unit * self._largest(x_sq, z_sq) * total(weights)
         return self._join_errors(errors, largest) + own
 
     @abstractmethod
     def _join_errors(self, errors: list[Floats], largest: list[float]) -> Floats:
-        """Return the error of this kernel from those of its parts, whose values are so large."""
+        """Return the error of this kernel from those of its parts and their largest values."""
 
     def _diagonal(self, X: Any) -> Floats:
         return self._join(part._diagonal(X) for part in self.parts)
@@ -99,11 +102,7 @@ class _Composition(Kernel):
 @dataclass(frozen=True, repr=False)
 class _Several(_Composition):
     parts: tuple[Kernel, ...]
-    operation: ClassVar[np.ufunc]
     symbol: ClassVar[str]
-
-    def _join(self, values: Iterator[Floats]) -> Floats:
-        return reduce(self.operation, values)
 
     def __repr__(self) -> str:
         return self.symbol.join(map(_operand, self.parts))
@@ -111,13 +110,27 @@ class _Several(_Composition):
 
 @dataclass(frozen=True, repr=False)
 class Sum(_Several):
-    """K(x, z) = Σ_k K_k(x, z)."""
+    """The sum of kernels K(x, z) = Σ_k K_k(x, z), written ``K1 + K2``.
 
-    operation = np.add
+    Parameters
+    ----------
+    parts : tuple of Kernel
+        The K_k.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import RBF, Linear
+    >>> Linear() + RBF(1.0)
+    Linear() + RBF(gamma=1.0)
+    """
+
     symbol = " + "
 
+    def _join(self, values: Iterator[Floats]) -> Floats:
+        return reduce(operator.add, values)
+
     def _join_errors(self, errors: list[Floats], largest: list[float]) -> Floats:
-        return np.sum(errors, axis=0)
+        return reduce(operator.add, errors)
 
     def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
         return sum(part._largest(x_sq, z_sq) for part in self.parts)
@@ -125,21 +138,33 @@ class Sum(_Several):
 
 @dataclass(frozen=True, repr=False)
 class Product(_Several):
-    """K(x, z) = Π_k K_k(x, z)."""
+    """The product of kernels K(x, z) = Π_k K_k(x, z), written ``K1 * K2``.
 
-    operation = np.multiply
+    Parameters
+    ----------
+    parts : tuple of Kernel
+        The K_k.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import RBF, Linear
+    >>> Linear() * RBF(1.0)
+    Linear() * RBF(gamma=1.0)
+    """
+
     symbol = " * "
+
+    def _join(self, values: Iterator[Floats]) -> Floats:
+        return reduce(operator.mul, values)
 
     def _join_errors(self, errors: list[Floats], largest: list[float]) -> Floats:
         # |ΔΠ| ≤ Σ_k |ΔK_k| Π_{l≠k} |K_l|, but for products of errors.
-        total = math.prod(largest)
-        return 1.01 * np.sum(
-            [
-                error * (total / most if most else 0.0)
-                for error, most in zip(errors, largest, strict=True)
-            ],
-            axis=0,
+        product = math.prod(largest)
+        terms = (
+            error * (product / most if most else 0.0)
+            for error, most in zip(errors, largest, strict=True)
         )
+        return 1.01 * reduce(operator.add, terms)
 
     def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
         return math.prod(part._largest(x_sq, z_sq) for part in self.parts)
@@ -147,7 +172,21 @@ class Product(_Several):
 
 @dataclass(frozen=True, repr=False)
 class Scaled(_Composition):
-    """c·K(x, z) with c > 0."""
+    """A positive multiple c·K(x, z) of a kernel, written ``c * K``.
+
+    Parameters
+    ----------
+    factor : float
+        c > 0.
+    kernel : Kernel
+        K.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import Linear
+    >>> 2.0 * Linear()
+    2.0 * Linear()
+    """
 
     factor: float
     kernel: Kernel

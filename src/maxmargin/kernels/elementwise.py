@@ -1,4 +1,4 @@
-"""Kernels that are a formula of inner products: linear, polynomial, Gaussian, sigmoid."""
+"""Kernels that are formulas of inner products: linear, polynomial, Gaussian, sigmoid."""
 
 from __future__ import annotations
 
@@ -11,30 +11,29 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Floats, blocks_of
 from .base import UNIT, Kernel, positive, real
-from .products import (
-    Floats,
-    Products,
-    Rows,
-    as_rows,
-    blocks,
-    dense,
-    finite,
-    products,
-    squared_norms,
-)
+from .namespace import apply, array_namespace, copied, largest, total
+from .products import Products, RowsLike, as_rows, dense, finite, products, squared_norms
 
 _LARGEST_MAP = 10_000_000  # numbers in an explicit feature map
-# The rounding of −γ‖x − z‖² from which on pairs that cancel are computed from their differences:
-# those of ‖x − z‖² below this share of ‖x‖² + ‖z‖².
-SEEN = 1e-12
-CANCELLED = 1e-3
+# Where −γ‖x − z‖² may have a rounding error above VISIBLE_ERROR, pairs with ‖x − z‖² below
+# CANCELLED_SHARE of ‖x‖² + ‖z‖² are computed from the differences x − z.
+VISIBLE_ERROR = 1e-12
+CANCELLED_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """K(x, z) = ⟨x, z⟩ (Schölkopf, Smola, section 2.1).
+    """The linear kernel K(x, z) = ⟨x, z⟩.
 
+    References
+    ----------
+    Schölkopf, Smola, *Learning with Kernels* (2002), section 2.1.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import Linear
     >>> print(Linear()([[1, 2]], [[3, 4]]))
     [[11.]]
     """
@@ -49,7 +48,7 @@ class Linear(Kernel):
     def rounding(
         self, x_sq: Floats, z_sq: Floats, weights: Floats, terms: int, unit: float
     ) -> Floats:
-        return (terms + 4) * unit * np.sqrt(x_sq) * float(weights @ np.sqrt(z_sq))
+        return (terms + 4) * unit * x_sq**0.5 * float(weights @ z_sq**0.5)
 
     def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
         return _largest_product(x_sq, z_sq)
@@ -57,11 +56,25 @@ class Linear(Kernel):
 
 @dataclass(frozen=True)
 class Polynomial(Kernel):
-    """K(x, z) = (γ⟨x, z⟩ + r)^p, p ≥ 1, γ > 0 (Schölkopf, Smola, sections 2.1 and 2.3).
+    """The polynomial kernel K(x, z) = (γ⟨x, z⟩ + r)^p.
 
-    r = 0 is the homogeneous kernel, r = 1 the textbook's; with r < 0 it is in general not
-    positive semidefinite.
+    Parameters
+    ----------
+    degree : int, default=3
+        p ≥ 1.
+    gamma : float, default=1.0
+        γ > 0.
+    coef0 : float, default=0.0
+        r. With r = 0 the kernel is homogeneous; with r < 0 it is in general not positive
+        semidefinite.
 
+    References
+    ----------
+    Schölkopf, Smola, *Learning with Kernels* (2002), sections 2.1 and 2.3.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import Polynomial
     >>> print(Polynomial(2, coef0=1.0)([[1, 2]], [[3, 4]]))
     [[144.]]
     """
@@ -73,7 +86,7 @@ class Polynomial(Kernel):
     def __post_init__(self) -> None:
         p = self.degree
         if isinstance(p, bool) or not isinstance(p, Integral) or p < 1:
-            raise ValueError(f"degree={p!r} is no power: pass an int of at least 1.")
+            raise ValueError(f"degree must be an int of at least 1, got {p!r}.")
         object.__setattr__(self, "degree", int(p))
         object.__setattr__(self, "gamma", positive("gamma", self.gamma))
         object.__setattr__(self, "coef0", real("coef0", self.coef0))
@@ -85,8 +98,8 @@ class Polynomial(Kernel):
     def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
         dot *= self.gamma
         dot += self.coef0
-        for block in blocks(dot.shape[0], math.prod(dot.shape[1:])):
-            _raise_to(dot[block], self.degree)
+        for block in blocks_of(dot.shape[0], math.prod(dot.shape[1:])):
+            _raise_to(dot[block, ...], self.degree)
         return dot
 
     def rounding(
@@ -103,18 +116,30 @@ class Polynomial(Kernel):
         base = self.gamma * _largest_product(x_sq, z_sq) + abs(self.coef0)
         return float(base**self.degree)
 
-    def feature_map(self, X: Rows) -> Floats:
-        """Return φ(X) with ⟨φ(x), φ(z)⟩ = K(x, z), of shape (n, C(d+p, p)).
+    def feature_map(self, X: RowsLike) -> Floats:
+        """Return the explicit feature map φ with ⟨φ(x), φ(z)⟩ = K(x, z).
 
         The coordinate of x₁^k₁…x_d^k_d is √(p!/(k₀!k₁!…k_d!) γ^(p−k₀) r^k₀) x₁^k₁…x_d^k_d with
-        k₀ = p − Σk_j. They come by total degree, then largest exponent, then x₁ before x₂. Where
-        r = 0 only the C(d+p−1, p) of degree p are left.
+        k₀ = p − Σk_j. Coordinates are ordered by total degree, then by largest exponent, then x₁
+        before x₂.
 
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The rows to map.
+
+        Returns
+        -------
+        ndarray of shape (n, C(d+p, p))
+            φ(X); with r = 0 only the C(d+p−1, p) coordinates of degree p.
+
+        Examples
+        --------
         >>> print(Polynomial(2, coef0=1.0).feature_map([[1, 3]]).round(4))
         [[1.     1.4142 4.2426 4.2426 1.     9.    ]]
         """
         if self.coef0 < 0:
-            raise ValueError(f"coef0={self.coef0} < 0 has no real feature map: pass coef0 >= 0.")
+            raise ValueError(f"coef0 must be >= 0 for a real feature map, got {self.coef0}.")
         rows = as_rows(X)
         # (γ⟨x,z⟩ + r)^p is the homogeneous kernel of the rows (√γ x, √r).
         constant = np.full((rows.shape[0], 1), math.sqrt(self.coef0), dtype=rows.dtype)
@@ -145,10 +170,22 @@ class Polynomial(Kernel):
 
 @dataclass(frozen=True, init=False)
 class RBF(Kernel):
-    """K(x, z) = exp(−γ‖x − z‖²), γ = 1/2σ² (Schölkopf, Smola, section 2.3).
+    """The Gaussian kernel K(x, z) = exp(−γ‖x − z‖²) with γ = 1/(2σ²).
 
-    Exactly one of γ > 0 and σ > 0 is given; both can be read.
+    Parameters
+    ----------
+    gamma : float, optional
+        γ > 0. Exactly one of ``gamma`` and ``sigma`` must be given; both can be read.
+    sigma : float, optional
+        σ > 0, the width.
 
+    References
+    ----------
+    Schölkopf, Smola, *Learning with Kernels* (2002), section 2.3.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import RBF
     >>> RBF(sigma=2.0), RBF(gamma=0.125).sigma
     (RBF(gamma=0.125), 2.0)
     """
@@ -157,7 +194,7 @@ class RBF(Kernel):
 
     def __init__(self, gamma: float | None = None, sigma: float | None = None) -> None:
         if (gamma is None) == (sigma is None):
-            raise ValueError(f"gamma={gamma!r}, sigma={sigma!r}: pass exactly one of the two.")
+            raise ValueError(f"pass exactly one of gamma and sigma, got {gamma!r} and {sigma!r}.")
         if sigma is not None:
             width = positive("sigma", sigma)
             gamma = 0.5 / width / width
@@ -178,26 +215,29 @@ class RBF(Kernel):
 
     def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
         # −½‖x − z‖² = ⟨x,z⟩ − ½‖x‖² − ½‖z‖²: exactly 0 where the three products are equal.
-        dot -= (0.5 * x_sq).astype(dot.dtype)[..., :, None]
-        dot -= (0.5 * z_sq).astype(dot.dtype)[..., None, :]
-        np.minimum(dot, 0.0, out=dot)
+        xp = array_namespace(dot)
+        dot -= xp.astype(0.5 * x_sq, dot.dtype)[..., :, None]
+        dot -= xp.astype(0.5 * z_sq, dot.dtype)[..., None, :]
+        dot = apply("clip", dot, None, 0.0)
         dot *= 2.0 * self.gamma
-        return np.exp(dot, out=dot)
+        return apply("exp", dot)
 
     def rounding(
         self, x_sq: Floats, z_sq: Floats, weights: Floats, terms: int, unit: float
     ) -> Floats:
-        farthest = float(z_sq.max(initial=0.0))
-        return self.relative_rounding(x_sq, farthest, terms, unit) * float(weights.sum())
+        farthest = largest(z_sq)
+        return self.relative_rounding(x_sq, farthest, terms, unit) * total(weights)
 
     def relative_rounding(self, x_sq: Floats, z_sq: float, terms: float, unit: float) -> Floats:
-        """Return a bound of \\|ΔK(x, z)\\|/K(x, z) for every x and all z of ‖z‖² ≤ ``z_sq``.
+        """Return a bound of \\|ΔK(x, z)\\|/K(x, z) for every x and all z with ‖z‖² ≤ ``z_sq``.
 
         ‖x‖² + ‖z‖² − 2⟨x,z⟩ has an error of at most (terms + 8) unit (‖x‖ + ‖z‖)², whose half is
         due to the inner product; the exponential adds some units of its own.
         """
-        squares = 2.0 * (x_sq.astype(np.float64) + z_sq)
-        return np.expm1(np.minimum(self.gamma * (terms + 8) * unit * squares, 700.0)) + 6.0 * unit
+        xp = array_namespace(x_sq)
+        squares = 2.0 * (xp.astype(x_sq, xp.float64) + z_sq)
+        error = xp.clip(self.gamma * (terms + 8) * unit * squares, None, 700.0)
+        return xp.expm1(error) + 6.0 * unit
 
     def bounded(self, X: Any, Z: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -208,10 +248,11 @@ class RBF(Kernel):
             size = K @ weights
             if not self._cancels(parts):
                 return K, error * size, size
-            # Weighted by K, far rows do not blur the others; pairs that cancel have no error.
+            # Weighting by K keeps far rows from widening the bound of the others; pairs that cancel
+            # are computed from differences and add no error.
             unit = self.gamma * (terms + 8) * UNIT
             near = 2.0 * unit * (x_sq * size + K @ (weights * z_sq)) * (1.0 + error)
-            anywhere = (terms + 8) * UNIT / CANCELLED * float(weights.sum())
+            anywhere = (terms + 8) * UNIT / CANCELLED_SHARE * total(weights)
         return K, np.fmin(near, anywhere) + 6.0 * UNIT * size, size
 
     def _gram(self, X: Any, Z: Any) -> Floats:
@@ -221,22 +262,22 @@ class RBF(Kernel):
         return np.ones(X.shape[0])
 
     def _from_rows(self, X: Any, Z: Any, parts: Products) -> Floats:
-        """Return K, with ‖x − z‖² taken from the differences where the products cancel."""
+        """Return K, with ‖x − z‖² computed from differences where the products cancel."""
         dot, x_sq, z_sq, terms = parts
         if not self._cancels(parts):
             return self.from_products(dot, x_sq, z_sq)
         squares = x_sq[:, None] + z_sq[None, :]
-        pairs = np.argwhere(squares - 2.0 * dot < CANCELLED * squares)
+        pairs = np.argwhere(squares - 2.0 * dot < CANCELLED_SHARE * squares)
         K = self.from_products(dot, x_sq, z_sq)
-        for block in blocks(len(pairs), terms):
+        for block in blocks_of(len(pairs), terms):
             i, j = pairs[block].T
             K[i, j] = np.exp(-self.gamma * squared_norms(X[i] - Z[j]))
         return K
 
     def _cancels(self, parts: Products) -> bool:
-        """Whether the rounding of ‖x‖² + ‖z‖² − 2⟨x,z⟩ may be seen in K."""
+        """Return whether the rounding of ‖x‖² + ‖z‖² − 2⟨x,z⟩ may be visible in K."""
         farthest = float(parts.x_sq.max(initial=0.0)) + float(parts.z_sq.max(initial=0.0))
-        seen = self.gamma * (parts.terms + 8) * UNIT * farthest > SEEN
+        seen = self.gamma * (parts.terms + 8) * UNIT * farthest > VISIBLE_ERROR
         return seen and parts.dot.dtype == np.float64
 
     def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
@@ -245,10 +286,22 @@ class RBF(Kernel):
 
 @dataclass(frozen=True)
 class Sigmoid(Kernel):
-    """K(x, z) = tanh(γ⟨x, z⟩ + r), γ > 0: the neural network's (Schölkopf, Smola, section 2.3).
+    """The sigmoid kernel K(x, z) = tanh(γ⟨x, z⟩ + r), not positive semidefinite in general.
 
-    Not positive semidefinite in general.
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        γ > 0.
+    coef0 : float, default=0.0
+        r.
 
+    References
+    ----------
+    Schölkopf, Smola, *Learning with Kernels* (2002), section 2.3.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import Sigmoid
     >>> print(Sigmoid()([[0.0, 0.0]]))
     [[0.]]
     """
@@ -263,14 +316,14 @@ class Sigmoid(Kernel):
     def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
         dot *= self.gamma
         dot += self.coef0
-        return np.tanh(dot, out=dot)
+        return apply("tanh", dot)
 
     def rounding(
         self, x_sq: Floats, z_sq: Floats, weights: Floats, terms: int, unit: float
     ) -> Floats:
         # tanh is nowhere steeper than 1.
-        product = np.sqrt(x_sq) * float(weights @ np.sqrt(z_sq))
-        constant = (2.0 * abs(self.coef0) + 6.0) * float(weights.sum())
+        product = x_sq**0.5 * float(weights @ z_sq**0.5)
+        constant = (2.0 * abs(self.coef0) + 6.0) * total(weights)
         return unit * (self.gamma * (terms + 6) * product + constant)
 
     def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
@@ -278,8 +331,8 @@ class Sigmoid(Kernel):
 
 
 def _raise_to(values: Floats, p: int) -> None:
-    """Do values ← values^p by squaring: several times faster than pow."""
-    base = values.copy()
+    """Replace values by values^p, by repeated squaring: several times faster than pow."""
+    base = copied(values)
     for bit in bin(p)[3:]:
         values *= values
         if bit == "1":
@@ -287,7 +340,7 @@ def _raise_to(values: Floats, p: int) -> None:
 
 
 def _largest_product(x_sq: Floats, z_sq: Floats) -> float:
-    return math.sqrt(float(x_sq.max(initial=0.0)) * float(z_sq.max(initial=0.0)))
+    return math.sqrt(largest(x_sq) * largest(z_sq))
 
 
 def _largest_exponent(indices: tuple[int, ...]) -> int:

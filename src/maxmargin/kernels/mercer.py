@@ -7,14 +7,27 @@ from dataclasses import dataclass
 import numpy as np
 
 from .base import Kernel
-from .products import Rows, as_rows
+from .products import RowsLike, as_rows
 
-_MOST_ROWS = 10_000  # 0.8 GB a matrix, minutes for its eigenvalues
+# 0.8 GB per matrix, and minutes for its eigenvalues.
+_MOST_ROWS = 10_000
 
 
 @dataclass(frozen=True)
 class MercerReport:
-    """What `mercer` found: symmetry and extreme eigenvalues of a Gram matrix."""
+    """The result of `mercer`: symmetry and extreme eigenvalues of a Gram matrix.
+
+    Parameters
+    ----------
+    asymmetry : float
+        max |K − Kᵀ|.
+    smallest_eigenvalue, largest_eigenvalue : float
+        Of (K + Kᵀ)/2.
+    positive_semidefinite : bool
+        Whether K is symmetric and positive semidefinite up to rounding.
+    n_samples : int
+        Rows of K.
+    """
 
     asymmetry: float
     smallest_eigenvalue: float
@@ -30,20 +43,37 @@ class MercerReport:
         )
 
 
-def mercer(kernel: Kernel, X: Rows, tol: float | None = None) -> MercerReport:
-    """Check K = Kᵀ and vᵀKv ≥ 0 for every v (Schölkopf, Smola, section 2.2).
+def mercer(kernel: Kernel, X: RowsLike, tol: float | None = None) -> MercerReport:
+    """Check Mercer's condition on some rows: K = Kᵀ, and vᵀKv ≥ 0 for every v.
 
-    Reports max|K − Kᵀ| and the extreme eigenvalues of (K + Kᵀ)/2. ``tol`` is the rounding
-    allowed, relative to the largest |eigenvalue|: 10·max(n, d)·2⁻⁵² by default.
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel to check.
+    X : array-like or sparse matrix of shape (n, d)
+        At most 10,000 rows.
+    tol : float, optional
+        The rounding allowed, relative to the largest |eigenvalue|; 10·max(n, d)·2⁻⁵² by default.
 
-    >>> from maxmargin.kernels import Precomputed
+    Returns
+    -------
+    MercerReport
+        Symmetry, extreme eigenvalues and verdict.
+
+    References
+    ----------
+    Schölkopf, Smola, *Learning with Kernels* (2002), section 2.2.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import Precomputed, mercer
     >>> print(mercer(Precomputed(), [[1.0, 2.0], [2.0, 1.0]]))
     NOT a Mercer kernel on 2 rows: eigenvalues -1 to 3, asymmetry 0
     """
     rows = as_rows(X)
     n, d = rows.shape
     if not 1 <= n <= _MOST_ROWS:
-        raise ValueError(f"X has {n} rows: pass a subset of between 1 and {_MOST_ROWS} rows.")
+        raise ValueError(f"X must have between 1 and {_MOST_ROWS} rows, got {n}: pass a subset.")
     K = kernel(rows.astype(np.float64, copy=False))
     asymmetry = float((K - K.T).max())
     spectrum = np.linalg.eigvalsh((K + K.T) / 2)

@@ -1,4 +1,4 @@
-"""Kernels that are no formula of inner products: precomputed values and any callable."""
+"""Kernels that are not formulas of inner products: precomputed values and callables."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Floats
 from .base import Kernel
-from .products import Floats, as_rows, dense
+from .products import as_rows, dense
 
 
 class _Opaque(Kernel):
@@ -18,18 +19,23 @@ class _Opaque(Kernel):
         return False
 
     def from_products(self, dot: Floats, x_sq: Floats, z_sq: Floats) -> Floats:
-        raise TypeError(f"{self!r} is no function of inner products: call it on the rows instead.")
+        raise TypeError(
+            f"{self!r} is not a function of inner products: call it on the rows instead."
+        )
 
     def bounded(self, X: Any, Z: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
-        # The values returned define the kernel: they have no error.
+        # The returned values define the kernel, so they have no error.
         K = self(X, Z).astype(np.float64, copy=False)
         return K, np.zeros(K.shape[0]), np.abs(K) @ weights
 
 
 @dataclass(frozen=True)
 class Precomputed(_Opaque):
-    """X already holds K(x_i, z_j) against the training rows z_j: calling it returns X itself.
+    """Kernel values that the caller has computed: X holds K(x_i, z_j) for the training rows z_j.
 
+    Examples
+    --------
+    >>> from maxmargin.kernels import Precomputed
     >>> print(Precomputed()([[2.0, 1.0], [1.0, 2.0]]))
     [[2. 1.]
      [1. 2.]]
@@ -49,10 +55,17 @@ class Precomputed(_Opaque):
 
 @dataclass(frozen=True, repr=False)
 class Custom(_Opaque):
-    """K(X, Z) from any callable f(X, Z) → array of shape (n, m), whose result is checked.
+    """A kernel computed by a callable, whose result is checked.
 
-    f receives two 2-D arrays (CSR where the data are).
+    Parameters
+    ----------
+    function : callable
+        f(X, Z) with two 2-D arrays (CSR where the data are), which returns an array of shape
+        (n, m).
 
+    Examples
+    --------
+    >>> from maxmargin.kernels import Custom
     >>> print(Custom(lambda X, Z: X @ Z.T)([[1.0, 2.0]], [[3.0, 4.0]]))
     [[11.]]
     """
@@ -61,7 +74,9 @@ class Custom(_Opaque):
 
     def __post_init__(self) -> None:
         if not callable(self.function) or isinstance(self.function, type):
-            raise ValueError(f"kernel={self.function!r} is none: pass a Kernel or f(X, Z).")
+            raise ValueError(
+                f"kernel must be a Kernel or a callable f(X, Z), got {self.function!r}."
+            )
 
     def __repr__(self) -> str:
         return f"Custom({getattr(self.function, '__qualname__', repr(self.function))})"
@@ -75,7 +90,7 @@ class Custom(_Opaque):
 
     def _diagonal(self, X: Any) -> Floats:
         values = np.empty(X.shape[0])
-        for start in range(0, X.shape[0], 64):  # small blocks, of which only the diagonal is kept
+        for start in range(0, X.shape[0], 64):  # only the diagonal of each small block is kept
             rows = X[start : start + 64]
             values[start : start + 64] = self._gram(rows, rows).diagonal()
         return values

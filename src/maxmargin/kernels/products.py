@@ -1,18 +1,16 @@
-"""Rows of samples, dense or sparse, and their inner products: all a kernel sees of the data."""
+"""Rows of samples, dense or sparse, and their inner products."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
-Rows: TypeAlias = ArrayLike | sp.spmatrix | sp.sparray
+from ..arrays import Floats, blocks_of
 
-_BLOCK = 1 << 18  # numbers worked on at a time, so that temporaries stay in cache
+RowsLike: TypeAlias = ArrayLike | sp.spmatrix | sp.sparray
 
 
 def as_rows(X: Any, name: str = "X") -> Any:
@@ -31,19 +29,25 @@ def as_rows(X: Any, name: str = "X") -> Any:
 
 
 def dense(rows: Any) -> Floats:
+    """Return rows as an array."""
     return rows.toarray() if sp.issparse(rows) else rows
 
 
-def blocks(n_rows: int, row_length: int) -> Iterator[slice]:
-    """Yield slices of consecutive rows, small enough for temporaries of their size."""
-    step = max(1, _BLOCK // max(1, row_length))
-    for first in range(0, n_rows, step):
-        yield slice(first, first + step)
+def squared_norms(X: RowsLike) -> NDArray[np.float64]:
+    """Return ‖x_i‖² for every row, summed in float64 without a float64 copy of X.
 
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, d)
+        The rows.
 
-def squared_norms(X: Rows) -> NDArray[np.float64]:
-    """Return ‖x_i‖² for every row, shape (n,), summed in float64 without a float64 copy of X.
+    Returns
+    -------
+    ndarray of shape (n,)
+        Squared Euclidean norms.
 
+    Examples
+    --------
     >>> print(squared_norms([[3, 4], [1, 0]]))
     [25.  1.]
     """
@@ -52,7 +56,7 @@ def squared_norms(X: Rows) -> NDArray[np.float64]:
 
 
 class Products(NamedTuple):
-    """⟨x,z⟩ of shape (n, m), ‖x‖² and ‖z‖², and of how many terms they are the sums at most."""
+    """⟨x,z⟩ of shape (n, m), ‖x‖², ‖z‖², and the largest number of terms in these sums."""
 
     dot: Floats
     x_sq: Floats
@@ -61,12 +65,12 @@ class Products(NamedTuple):
 
 
 def products(X: Any, Z: Any, centre: bool) -> Products:
-    """Return the inner products of rows, about a better origin on request."""
+    """Return the inner products of rows, relative to a better origin where ``centre`` is true."""
     if X.shape[1] != Z.shape[1]:
         raise ValueError(f"X has {X.shape[1]} columns, Z has {Z.shape[1]}: pass as many.")
     A, B = _centred(X, Z) if centre else (X, Z)
     dot = _inner_products(A, B)
-    if A is B:  # the very numbers on the diagonal, so that ‖x − x‖² is exactly 0
+    if A is B:  # squares from the diagonal, so that ‖x − x‖² is exactly 0
         squares = _refuse_overflow(dot.diagonal().copy(), X, "X")
         return Products(dot, squares, squares, _n_terms(A))
     x_sq, z_sq = (_squares(rows).astype(dot.dtype, copy=False) for rows in (A, B))
@@ -75,7 +79,7 @@ def products(X: Any, Z: Any, centre: bool) -> Products:
 
 
 def finite(values: Floats, name: str) -> Floats:
-    """Return values where all are finite."""
+    """Return ``values``, or raise ValueError where one of them is not finite."""
     # Extremes need no temporary of the size of a Gram matrix, and NaN is one.
     if np.isfinite(values.min(initial=0.0)) and np.isfinite(values.max(initial=0.0)):
         return values
@@ -90,7 +94,7 @@ def _inner_products(X: Any, Z: Any) -> Floats:
     if not (sp.issparse(X) and sp.issparse(Z)):
         return np.asarray(X @ Z.T)
     dot = np.empty((X.shape[0], Z.shape[0]), dtype=np.result_type(X.dtype, Z.dtype))
-    for block in blocks(*dot.shape):  # a full sparse product would hold three times dot
+    for block in blocks_of(*dot.shape):  # a full sparse product would hold three times dot
         dot[block] = (X[block] @ Z.T).toarray()
     return dot
 
@@ -98,7 +102,7 @@ def _inner_products(X: Any, Z: Any) -> Floats:
 def _centred(X: Any, Z: Any) -> tuple[Any, Any]:
     """Subtract from X and Z the mean of those columns of Z whose mean exceeds their spread.
 
-    There ‖x‖² + ‖z‖² − 2⟨x,z⟩ would cancel; elsewhere the mean may be that of an outlier.
+    ‖x‖² + ‖z‖² − 2⟨x,z⟩ would cancel there. Elsewhere an outlier may dominate the mean.
     """
     centre = far_columns(Z).astype(np.result_type(X.dtype, Z.dtype))
     if not centre.any():
@@ -110,7 +114,8 @@ def _centred(X: Any, Z: Any) -> tuple[Any, Any]:
 def shifted(X: Any, centre: Floats) -> Any:
     """Return X − centre; CSR rows stay sparse where the centre is 0.
 
-    At least half of a column whose mean exceeds its spread is not 0: moved, it is hardly longer.
+    At least half of the entries of a column whose mean exceeds its spread are not 0, so a shifted
+    column has at most twice as many.
     """
     if not sp.issparse(X):
         return X - centre
@@ -143,13 +148,13 @@ def _squares(rows: Any) -> NDArray[np.float64]:
     if not sp.issparse(rows):
         return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
     squares = np.empty(rows.shape[0])
-    for block in blocks(rows.shape[0], rows.nnz // max(1, rows.shape[0])):
+    for block in blocks_of(rows.shape[0], rows.nnz // max(1, rows.shape[0])):
         squares[block] = rows[block].astype(np.float64).power(2).sum(axis=1).reshape(-1)
     return squares
 
 
 def _refuse_overflow(squares: NDArray[Any], rows: Any, name: str) -> NDArray[Any]:
-    """Return ‖x_i‖² if finite: then, by Cauchy-Schwarz, so are all inner products."""
+    """Return ‖x_i‖² if finite: by Cauchy–Schwarz all inner products are finite then."""
     if np.isfinite(squares).all():
         return squares
     i = int(np.isfinite(squares).argmin())

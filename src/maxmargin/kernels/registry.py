@@ -1,4 +1,4 @@
-"""scikit-learn's names of kernels, and of their γ."""
+"""Kernels by scikit-learn's names, and its rules for γ."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from ..arrays import blocks_of
 from .base import Kernel
 from .elementwise import RBF, Linear, Polynomial, Sigmoid
 from .opaque import Custom, Precomputed
-from .products import Rows, as_rows, blocks
+from .products import RowsLike, as_rows
 
 KERNELS: dict[str, Callable[..., Kernel]] = {
     "linear": Linear,
@@ -31,20 +32,41 @@ def resolve(
     sigma: float | None = None,
     degree: int = 3,
     coef0: float = 0.0,
-    X: Rows | None = None,
+    X: RowsLike | None = None,
 ) -> Kernel:
     """Turn scikit-learn's spelling of a kernel into a `Kernel`.
 
-    γ = 1/(d·Var X) for "scale" (1 where the variance is 0), 1/d for "auto", both of which need X,
-    else the number given; σ replaces it for "rbf". As in scikit-learn, parameters that the named
-    kernel lacks are not used. A `Kernel` is returned as it is, any other callable as `Custom`.
+    As in scikit-learn, parameters that the named kernel does not have are ignored.
 
+    Parameters
+    ----------
+    kernel : str, Kernel or callable
+        A name in ``KERNELS``; a `Kernel` is returned unchanged, any other callable as `Custom`.
+    gamma : float, "scale" or "auto", default="scale"
+        γ; "scale" is 1/(d·Var X), or 1 where the variance is 0, and "auto" is 1/d. Both need X.
+    sigma : float, optional
+        The width of kernel="rbf", instead of ``gamma``.
+    degree : int, default=3
+        Of kernel="poly".
+    coef0 : float, default=0.0
+        Of kernel="poly" and "sigmoid".
+    X : array-like or sparse matrix of shape (n, d), optional
+        The data that "scale" and "auto" depend on.
+
+    Returns
+    -------
+    Kernel
+        The kernel with these parameters.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import resolve
     >>> resolve("rbf", gamma="auto", X=[[0.0, 1.0]])
     RBF(gamma=0.5)
     """
     if sigma is not None:
         if kernel != "rbf":
-            raise ValueError(f'sigma={sigma!r} is for kernel="rbf" only: leave it out.')
+            raise ValueError(f'sigma must be None unless kernel="rbf", got {sigma!r}.')
         return RBF(None if isinstance(gamma, str) else gamma, sigma)
     if isinstance(kernel, Kernel):
         return kernel
@@ -52,7 +74,7 @@ def resolve(
         return Custom(kernel)
     if kernel not in KERNELS:
         known = ", ".join(map(repr, KERNELS))
-        raise ValueError(f"kernel={kernel!r} is unknown: pass {known}, a Kernel or a callable.")
+        raise ValueError(f"kernel must be {known}, a Kernel or a callable, got {kernel!r}.")
     takes = signature(KERNELS[kernel]).parameters
     options: dict[str, Any] = {"gamma": gamma, "degree": degree, "coef0": coef0}
     options = {name: value for name, value in options.items() if name in takes}
@@ -61,9 +83,9 @@ def resolve(
     return KERNELS[kernel](**options)
 
 
-def _gamma(rule: str, X: Rows | None) -> float:
+def _gamma(rule: str, X: RowsLike | None) -> float:
     if rule not in ("scale", "auto"):
-        raise ValueError(f'gamma={rule!r} is unknown: pass "scale", "auto" or a number > 0.')
+        raise ValueError(f'gamma must be "scale", "auto" or a number > 0, got {rule!r}.')
     if X is None:
         raise ValueError(f"gamma={rule!r} depends on the data: pass X, or a number as gamma.")
     rows = as_rows(X)
@@ -82,6 +104,6 @@ def _variance(rows: Any) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         mean = stored.sum(dtype=np.float64) / size
         total = (size - stored.size) * mean**2
-        for block in blocks(*stored.shape):
+        for block in blocks_of(*stored.shape):
             total += np.square(stored[block].astype(np.float64) - mean).sum()
     return float(total / size)

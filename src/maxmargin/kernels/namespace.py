@@ -1,0 +1,33 @@
+"""Element-wise formulas for any array library: NumPy, torch, CuPy, and others of the array API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
+
+__all__ = ["apply", "array_namespace", "copied", "largest", "total"]
+
+
+def apply(name: str, values: Any, *arguments: Any) -> Any:
+    """Replace ``values`` by the function of that name, in place, and return them."""
+    if is_numpy_array(values):
+        return getattr(np, name)(values, *arguments, out=values)
+    values[...] = getattr(array_namespace(values), name)(values, *arguments)
+    return values
+
+
+def copied(values: Any) -> Any:
+    """Return a copy, of the same library and on the same device."""
+    return array_namespace(values).asarray(values, copy=True)
+
+
+def largest(values: Any) -> float:
+    """Return the largest value, 0 of none."""
+    return float(array_namespace(values).max(values)) if values.shape[0] else 0.0
+
+
+def total(values: Any) -> float:
+    """Return the sum."""
+    return float(array_namespace(values).sum(values))
