@@ -17,12 +17,21 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from algorithms import ALGORITHMS, LINEAR, Algorithm, blobs, cloud, over, quiet, weights_of
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
 from maxmargin.runtime import row_access as rows_module
+from tests.helpers.algorithms import (
+    ALGORITHMS,
+    LINEAR,
+    Algorithm,
+    blobs,
+    cloud,
+    over,
+    quiet,
+    weights_of,
+)
 
 # What does not separate, but is given the same data.
 MARGIN = [

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from algorithms import (
+from scipy import sparse
+from sklearn.utils.multiclass import _ovr_decision_function
+
+import maxmargin as mm
+from maxmargin import arrays
+from maxmargin.data.normalised_samples import KeslerSamples, SignedSamples
+from maxmargin.multiclass import OneVsOne
+from tests.helpers.algorithms import (
     ALGORITHMS,
     LINEAR,
     blobs,
@@ -16,13 +23,6 @@ from algorithms import (
     quiet,
     weights_of,
 )
-from scipy import sparse
-from sklearn.utils.multiclass import _ovr_decision_function
-
-import maxmargin as mm
-from maxmargin import samples
-from maxmargin.data.normalised_samples import KeslerSamples, SignedSamples
-from maxmargin.multiclass import OneVsOne
 
 pytestmark = quiet
 
@@ -35,7 +35,7 @@ pytestmark = quiet
 @pytest.mark.parametrize("subset", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_implicit_rows_are_the_materialised(n_classes, as_sparse, subset, dtype, monkeypatch):
-    monkeypatch.setattr(samples, "BLOCK", 40)  # several blocks
+    monkeypatch.setattr(arrays, "BLOCK", 40)  # several blocks
     X, y = integers(50, 4, n_classes, seed=1)
     index = np.random.default_rng(1).permutation(50)[:31] if subset else None
     chosen = slice(None) if index is None else index

@@ -6,7 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
-from algorithms import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.stats import ortho_group
+
+from tests.helpers.algorithms import (
     ALGORITHMS,
     LINEAR,
     TOLERANCE,
@@ -19,10 +24,6 @@ from algorithms import (
     quiet,
     weights_of,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy import sparse
-from scipy.stats import ortho_group
 
 pytestmark = quiet
 

@@ -8,10 +8,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from algorithms import ALGORITHMS, GUARANTEED, falling, over, weights_of
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
+from tests.helpers.algorithms import ALGORITHMS, GUARANTEED, falling, over, weights_of
 
 AND = mm.datasets.load_and(return_X_y=True)
 XOR = mm.datasets.load_xor(return_X_y=True)

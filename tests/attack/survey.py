@@ -1,7 +1,7 @@
 """Fit many cases and list all findings, grouped by class, one line each.
 
-``python -m attack.survey small SVC 0 200`` from the folder of the tests: kind, estimator, first
-and last seed.
+``python -m tests.attack.survey small SVC 0 200`` from the root of the repository: kind, estimator,
+first and last seed.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from algorithms import TOLERANCE, blobs, cloud, falling, integers, materialised, quiet, weights_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -20,6 +19,16 @@ from sklearn.linear_model import Perceptron as SklearnPerceptron
 import maxmargin as mm
 from maxmargin.runtime.row_access import rows_of
 from maxmargin.solvers.separating import kernel_perceptron, online, pocket, pseudoinverse
+from tests.helpers.algorithms import (
+    TOLERANCE,
+    blobs,
+    cloud,
+    falling,
+    integers,
+    materialised,
+    quiet,
+    weights_of,
+)
 
 ROUNDING, SOLVE = TOLERANCE["rounding"], TOLERANCE["solve"]
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3])

@@ -18,7 +18,6 @@ from sklearn import svm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.multiclass import OneVsRestClassifier
-from test_faults import interrupt
 
 import maxmargin as mm
 from maxmargin import persistence
@@ -28,6 +27,7 @@ from maxmargin.problems import MarginProblem
 from maxmargin.runtime import threads
 from maxmargin.solution import Solution
 from maxmargin.solvers.dual import decomposition
+from tests.test_faults import interrupt
 
 MODELS = [mm.SVC, mm.NuSVC]
 # The default, and one at which support sets are those of the optimum.

@@ -22,8 +22,6 @@ from scipy import sparse
 from sklearn import svm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from test_faults import interrupt
-from test_svm import DATA, thin
 
 import maxmargin as mm
 from maxmargin.engines.cpu import features as features_module
@@ -32,6 +30,8 @@ from maxmargin.problems import LinearMarginProblem
 from maxmargin.runtime import threads
 from maxmargin.solution import Solution
 from maxmargin.solvers.primal import newton
+from tests.estimators.test_svc import DATA, thin
+from tests.test_faults import interrupt
 
 SOLVERS = ["newton", "interior-point", "coordinate-descent"]
 LOSSES = ["hinge", "squared_hinge"]

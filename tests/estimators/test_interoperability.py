@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import sklearn
-from algorithms import ALGORITHMS, blobs, cloud, falling, over, quiet, weights_of
 from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import clone
@@ -25,6 +24,7 @@ from sklearn.utils.validation import _get_feature_names
 
 import maxmargin as mm
 from maxmargin.solvers.separating import online
+from tests.helpers.algorithms import ALGORITHMS, blobs, cloud, falling, over, quiet, weights_of
 
 pytestmark = quiet
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from algorithms import ALGORITHMS, blobs, cloud, materialised, over, quiet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ import maxmargin as mm
 from maxmargin.data.normalised_samples import KeslerSamples, SignedSamples
 from maxmargin.problems import KernelSeparationProblem, LeastSquaresProblem, SeparationProblem
 from maxmargin.solution import Solution, Status
+from tests.helpers.algorithms import ALGORITHMS, blobs, cloud, materialised, over, quiet
 
 
 def claim(w, b, **numbers):

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from algorithms import blobs, cloud, materialised
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -14,6 +13,7 @@ from scipy.optimize import linprog
 from scipy.stats import ortho_group
 
 import maxmargin as mm
+from tests.helpers.algorithms import blobs, cloud, materialised
 
 seeds = st.integers(0, 2**20)
 
