@@ -284,7 +284,7 @@ def test_wide_bounds_are_recomputed_or_make_wide_claims():
 
 
 def test_the_gap_is_part_of_the_promise():
-    certificate = mm.certificate.MarginCertificate(2.0, 1.0, 1.0, 0.5, 0.0, 0.0, 0.0)
+    certificate = mm.certificates.dual.MarginCertificate(2.0, 1.0, 1.0, 0.5, 0.0, 0.0, 0.0)
     assert not certificate.holds(0.1)
     assert certificate.holds(0.25)
     assert str(certificate).startswith("not optimal: relative gap of 5.0e-01")

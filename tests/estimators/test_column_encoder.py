@@ -400,7 +400,7 @@ def test_names_are_no_categories():
 def test_many_words_stay_sparse(monkeypatch):
     table = pd.DataFrame({"a": np.arange(60.0), "w": [f"n{k % 15}" for k in range(60)]})
     dense = ColumnEncoder().fit_transform(table)
-    monkeypatch.setattr("maxmargin.estimators.columns.WIDE", 100)
+    monkeypatch.setattr("maxmargin.estimators.column_encoder.WIDE", 100)
     thin = ColumnEncoder().fit_transform(table)
     assert sparse.issparse(thin)
     assert_allclose(thin.toarray(), dense)

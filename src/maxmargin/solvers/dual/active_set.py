@@ -99,7 +99,7 @@ class ActiveSet:
     Examples
     --------
     >>> from maxmargin.datasets import load_six_points
-    >>> from maxmargin.engines.cpu import Gram
+    >>> from maxmargin.engines.cpu.gram import Gram
     >>> from maxmargin.kernels import Linear
     >>> X, y = load_six_points(return_X_y=True)
     >>> problem = MarginProblem.hard(Linear(), X, y.astype(float))

@@ -226,7 +226,7 @@ class QuadraticProgram:
     Examples
     --------
     >>> from maxmargin.datasets import load_xor
-    >>> from maxmargin.engines.cpu import Gram
+    >>> from maxmargin.engines.cpu.gram import Gram
     >>> from maxmargin.kernels import Polynomial
     >>> X, y = load_xor(return_X_y=True)
     >>> kernel = Polynomial(2, coef0=1.0)
