@@ -1,0 +1,282 @@
+"""`predict`, `evaluate` and the model files that they read."""
+
+import csv
+import io
+import json
+import os
+import pickle
+import re
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.metrics import confusion_matrix
+from sklearn.pipeline import Pipeline
+
+import maxmargin as mm
+from tests.helpers.command_line import FRUIT, bad, call, good, records, run, table
+
+# predict -----------------------------------------------------------------------------------------
+
+
+def test_predict_to_a_file(models):
+    done = run("predict", "fruit.mm", "fruit.csv", "--out", "labels.csv", cwd=models)
+    assert good(done) == "150 rows labelled: labels.csv\n"
+    rows = table((models / "labels.csv").read_text())
+    model = mm.load("fruit.mm")
+    assert list(rows[0]) == ["label", *(f"score {c}" for c in model.classes_)]
+    data = mm.datasets.load_fruit(as_frame=True).data
+    assert [row["label"] for row in rows] == model.predict(data).tolist()
+    scores = [[float(row[f"score {c}"]) for c in model.classes_] for row in rows]
+    assert_allclose(scores, model.decision_function(data))
+    assert good(call("predict", "fruit.mm", "fruit.csv")) == (models / "labels.csv").read_text()
+
+
+def test_predict_of_two_classes_and_json(models):
+    model = mm.load("two.mm")
+    data = mm.datasets.load_fruit(as_frame=True).data
+    expected = model.decision_function(data)
+    rows = table(good(call("predict", "two.mm", "fruit.csv")))
+    assert list(rows[0]) == ["label", "score"]
+    assert_allclose([float(row["score"]) for row in rows], expected)
+    assert all((row["label"] == "lemon") == (float(row["score"]) > 0) for row in rows)
+    lines = records(good(call("predict", "two.mm", "fruit.csv", "--json")))
+    assert_allclose([line["score"] for line in lines], expected)
+    lines = records(good(call("predict", "fruit.mm", "fruit.csv", "--json")))
+    assert list(lines[0]["scores"]) == mm.load("fruit.mm").classes_.tolist()
+    assert good(call("predict", "two.mm", "fruit.csv", "--no-scores")).splitlines()[0] == "label"
+    lines = records(good(call("predict", "two.mm", "fruit.csv", "--no-scores", "--json")))
+    assert lines[0] == {"label": model.predict(data)[0]}
+
+
+def test_columns_are_found_by_name(models):
+    frame = pl.read_csv(FRUIT)
+    expected = good(call("predict", "fruit.mm", "fruit.csv"))
+    turned = frame.select("height_cm", "fruit", "mass_g", "width_cm").with_columns(note=pl.lit("?"))
+    turned.write_csv(models / "turned.csv")
+    assert good(call("predict", "fruit.mm", "turned.csv")) == expected
+    turned.write_parquet(models / "turned.parquet")
+    assert good(call("predict", "fruit.mm", "turned.parquet")) == expected
+    frame.rename({"mass_g": "mass"}).write_csv(models / "other.csv")
+    done = run("predict", "fruit.mm", "other.csv", "--out", "o.csv", cwd=models)
+    bad(done, "other.csv: lacks 'mass_g'", "it has mass,")
+    assert not (models / "o.csv").exists()
+
+
+@pytest.mark.parametrize("old", [None, "the labels of yesterday\n"])
+def test_a_failed_predict_leaves_no_part_of_a_file(models, old):
+    text = FRUIT.read_text()
+    header, rows = text.split("\n", 1)
+    (models / "new.csv").write_text(f"{header}\n{rows * 150}1.0,oops,2.0,apple\n")
+    if old:
+        (models / "labels.csv").write_text(old)
+    before = sorted(p.name for p in models.iterdir())
+    bad(call("predict", "fruit.mm", "new.csv", "--out", "labels.csv"), "line 22502: 'oops'")
+    assert sorted(p.name for p in models.iterdir()) == before
+    if old:
+        assert (models / "labels.csv").read_text() == old
+
+
+def test_predict_where_nothing_can_be_written(models):
+    done = call("predict", "fruit.mm", "fruit.csv", "--out", "nowhere/labels.csv")
+    bad(done, "nowhere", code=2)
+
+
+@pytest.mark.parametrize("command", ["predict", "report"])
+def test_the_folder_that_is_not_there_is_named(models, command):
+    done = call(command, "fruit.mm", "fruit.csv", "--out", "nowhere/file.html")
+    assert ".tmp" not in bad(done, "nowhere", code=2)
+
+
+def test_scores_of_pairs_have_their_names(here):
+    good(call("fit", "fruit.csv", "--target", "fruit", "--set", "decision_function_shape=ovo",
+              "--out", "m.mm"))  # fmt: skip
+    lines = list(csv.reader(io.StringIO(good(call("predict", "m.mm", "fruit.csv")))))
+    assert len(lines[0]) == len(lines[1])
+
+
+def test_the_reader_of_our_output_goes_away(models):
+    command = f"{shlex.quote(sys.executable)} -m maxmargin predict fruit.mm big.csv | head -1"
+    header, rows = FRUIT.read_text().split("\n", 1)
+    (models / "big.csv").write_text(header + "\n" + rows * 50)
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=models, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.startswith("label,")
+    assert done.stderr == ""
+
+
+def test_wrong_order_or_names_in_the_library(models):
+    model = mm.load("fruit.mm")
+    data = mm.datasets.load_fruit(as_frame=True).data
+    for frame in (data, pl.from_pandas(data)):
+        turned = frame[["width_cm", "mass_g", "height_cm"]]
+        with pytest.raises(ValueError, match="must be in the same order"):
+            model.predict(turned)
+        renamed = turned.rename(columns=str.upper) if frame is data else turned.rename(str.upper)
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.predict(renamed)
+
+
+# evaluate ----------------------------------------------------------------------------------------
+
+
+def test_evaluate(models):
+    fruit = mm.datasets.load_fruit(as_frame=True)
+    y = mm.datasets.load_fruit().target_names[mm.datasets.load_fruit().target]
+    model = mm.load("fruit.mm")
+    expected = confusion_matrix(y, model.predict(fruit.data))
+    record = json.loads(good(run("evaluate", "fruit.mm", "fruit.csv", "--json", cwd=models)))
+    assert record["confusion"] == expected.tolist()
+    assert record["classes"] == model.classes_.tolist()
+    assert record["rows"] == 150
+    assert record["errors"] == 150 - np.trace(expected)
+    assert record["error"] == pytest.approx(record["errors"] / 150)
+    assert record["unknown_classes"] == []
+    text = good(call("evaluate", "fruit.mm", "fruit.csv"))
+    assert f"errors  {record['errors']}" in text
+    for label, counts in zip(model.classes_, expected, strict=True):
+        assert re.search(rf"{label}\W+" + r"\W+".join(map(str, counts)), text)
+
+
+def test_evaluate_with_other_labels(models):
+    record = json.loads(good(call("evaluate", "two.mm", "fruit.csv", "--json")))
+    assert record["unknown_classes"] == ["banana", "orange", "pear"]
+    assert record["errors"] == 90
+    assert np.sum(record["confusion"]) == 150
+    good(call("evaluate", "two.mm", "fruit.csv"))
+    bad(run("evaluate", "fruit.mm", "fruit.csv", "--target", "kind", cwd=models), "column 'kind'")
+    pl.read_csv(FRUIT).drop("fruit").write_csv(models / "bare.csv")
+    bad(call("evaluate", "fruit.mm", "bare.csv"), "bare.csv: no target column 'fruit'")
+
+
+def test_labels_of_numbers_and_words_mean_the_same_in_every_file(here):
+    (here / "a.csv").write_text("a,y\n1,01\n2,01\n8,02\n9,02\n20,x\n21,x\n")
+    good(call("fit", "a.csv", "--target", "y", "--C", 100, "--out", "m.mm"))
+    assert json.loads(good(call("evaluate", "m.mm", "a.csv", "--json")))["errors"] == 0
+    (here / "b.csv").write_text("a,y\n1,01\n2,01\n")
+    assert json.loads(good(call("evaluate", "m.mm", "b.csv", "--json")))["errors"] == 0
+
+
+# Models that are bad (row 27) --------------------------------------------------------------------
+
+
+class Trap:
+    def __reduce__(self):
+        return os.system, ("touch trapped",)
+
+
+BAD_MODELS = {
+    "truncated": lambda model: model[: len(model) // 2],
+    "cut": lambda model: model[:100],
+    "longer": lambda model: model + b"more",
+    "changed": lambda model: model[:-9] + bytes([model[-9] ^ 1]) + model[-8:],
+    "pickle": lambda model: pickle.dumps(Trap()),
+    "text": lambda model: FRUIT.read_bytes(),
+    "empty": lambda model: b"",
+    "json": lambda model: b'{"model": 1}',
+}
+
+
+@pytest.mark.parametrize("name", BAD_MODELS)
+def test_bad_models(models, name):
+    (models / "bad.mm").write_bytes(BAD_MODELS[name]((models / "fruit.mm").read_bytes()))
+    for command in (["predict", "bad.mm", "fruit.csv"], ["inspect", "bad.mm"],
+                    ["evaluate", "bad.mm", "fruit.csv"], ["report", "bad.mm", "fruit.csv"],
+                    ["convert", "bad.mm", "--to", "json"]):  # fmt: skip
+        bad(call(*command), "bad.mm")
+    assert not (models / "trapped").exists()
+    assert not (models / "bad.json").exists()
+
+
+def test_bad_models_in_processes(models):
+    (models / "bad.mm").write_bytes(pickle.dumps(Trap()))
+    bad(run("inspect", "bad.mm", cwd=models), "bad.mm", "pickle")
+    assert not (models / "trapped").exists()
+    bad(run("evaluate", "nowhere.mm", "fruit.csv", cwd=models), "nowhere.mm: no such file")
+    bad(call("inspect", "."), "is a folder")
+    bad(call("predict", ".", "fruit.csv"), "is a folder")
+
+
+@pytest.fixture
+def six(here):
+    X, y = mm.datasets.load_six_points(return_X_y=True)
+    lines = [f"{a:g},{b:g},{c}" for (a, b), c in zip(X.tolist(), y.tolist(), strict=True)]
+    (here / "six.csv").write_text("x1,x2,y\n" + "\n".join(lines) + "\n")
+    return X, y
+
+
+def test_models_that_the_library_saved(here, six):
+    mm.save(mm.SVC(kernel="linear", C=100).fit(*six), "six.mm")
+    rows = table(good(call("predict", "six.mm", "six.csv", "--target", "y")))
+    assert [int(row["label"]) for row in rows] == six[1].tolist()
+    assert (
+        json.loads(good(call("evaluate", "six.mm", "six.csv", "--target", "y", "--json")))["errors"]
+        == 0
+    )
+    text = good(call("inspect", "six.mm"))
+    assert "-0.333333" in text
+    assert "0.2" in text
+    assert "0.133333" in text
+    bad(call("predict", "six.mm", "six.csv"), "3 features", "expecting 2")
+
+
+@pytest.mark.parametrize("command", ["inspect", "evaluate", "report", "plot"])
+def test_facts_of_ones_own(here, six, command):
+    # As the docstring of save shows it.
+    mm.save(mm.SVC(kernel="linear", C=100).fit(*six), "six.mm", about={"data": "six points"})
+    data = [] if command == "inspect" else ["six.csv", "--target", "y"]
+    if command in ("evaluate", "plot"):
+        bad(call(command, "six.mm", "six.csv"), "name the column of labels")
+    good(call(command, "six.mm", *data))
+
+
+@pytest.mark.parametrize("name", ["encoder", "unfitted"])
+def test_saved_things_that_do_not_predict(here, six, name):
+    thing = mm.ColumnEncoder().fit(six[0]) if name == "encoder" else mm.SVC()
+    mm.save(thing, "thing.mm")
+    for command in ("inspect", "predict"):
+        bad(call(command, "thing.mm", *(["six.csv"] if command == "predict" else [])))
+
+
+# What a model file says of its training ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"data": {"source": "a", "target": "y", "classes": [0, 1], "rows": 3, "columns": 2}},
+        {"data": {"source": "a", "target": "y", "classes": {"u": 1}, "rows": 3, "columns": 2}},
+        {"data": "words", "date": None},
+    ],
+)
+def test_facts_that_others_wrote(here, about):
+    X, y = mm.datasets.load_six_points(return_X_y=True)
+    model = mm.SVC(kernel="linear", C=10).fit(X, y)
+    mm.save(model, "m.mm", about=about)
+    assert "data" in good(call("inspect", "m.mm"))
+    rows = "".join(f"{a},{b},{label}\n" for (a, b), label in zip(X, y, strict=True))
+    (here / "six.csv").write_text("a,b,y\n" + rows)
+    good(call("report", "m.mm", "six.csv", "--target", "y"))
+
+
+def test_a_step_that_does_nothing(here):
+    X, y = mm.datasets.load_six_points(return_X_y=True)
+    model = Pipeline([("same", "passthrough"), ("model", mm.SVC(kernel="linear", C=10))])
+    mm.save(model.fit(X, y), "m.mm")
+    np.savez(here / "six.npz", X=X)
+    labels = [row["label"] for row in table(good(call("predict", "m.mm", "six.npz")))]
+    assert labels == [str(label) for label in y]
+
+
+# Where answers go --------------------------------------------------------------------------------
+
+
+def test_answers_go_to_a_device(models):
+    done = run("predict", "fruit.mm", "fruit.csv", "--out", "/dev/stdout", cwd=models)
+    assert good(done).startswith("label,")
+    assert "150 rows labelled" in done.out

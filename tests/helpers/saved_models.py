@@ -1,0 +1,76 @@
+"""Models to save, and the comparison of what comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+import maxmargin as mm
+
+ESTIMATORS: dict[str, Any] = {
+    "perceptron": mm.Perceptron(max_iter=30),
+    "pocket": mm.Pocket(max_iter=5),
+    "relaxation": mm.Relaxation(max_iter=5),
+    "LMS": mm.LMS(max_iter=5),
+    "pseudoinverse": mm.Pseudoinverse(margins="fisher"),
+    "Ho-Kashyap": mm.HoKashyap(max_iter=20),
+    "kernel perceptron": mm.KernelPerceptron(max_iter=20),
+    "kernel perceptron, linear": mm.KernelPerceptron(kernel="linear", max_iter=20),
+    "SVC": mm.SVC(),
+    "SVC, linear": mm.SVC(kernel="linear", C=10.0),
+    "NuSVC": mm.NuSVC(nu=0.2),
+    "LinearSVC": mm.LinearSVC(),
+}
+
+
+def samples(n_classes: int = 3, n: int = 12, d: int = 3) -> tuple[Any, Any]:
+    rng = np.random.default_rng(n_classes)
+    centres = 3.0 * rng.normal(size=(n_classes, d))
+    X = np.vstack([centre + rng.normal(size=(n, d)) for centre in centres])
+    return X, np.repeat(np.arange(n_classes), n)
+
+
+def assert_same(value: Any, other: Any) -> None:
+    """The same type, the same numbers to the last bit, all the way down."""
+    assert type(value) is type(other)
+    if sparse.issparse(value):
+        assert value.shape == other.shape
+        for part in ("data", "indices", "indptr"):
+            assert_array_equal(getattr(value, part), getattr(other, part))
+    elif isinstance(value, np.ndarray):
+        assert value.dtype == other.dtype
+        assert_array_equal(value, other)
+    elif isinstance(value, list | tuple):
+        assert len(value) == len(other)
+        for pair in zip(value, other, strict=True):
+            assert_same(*pair)
+    elif isinstance(value, dict):
+        assert list(value) == list(other)
+        assert_same(list(value.values()), list(other.values()))
+    elif hasattr(value, "__dataclass_fields__"):
+        assert_same(vars(value), vars(other))
+    elif isinstance(value, float) and np.isnan(value):
+        assert np.isnan(other)
+    else:
+        assert value == other
+
+
+def frame_of_words() -> tuple[Any, Any]:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "mass of it": 10.0 * rng.normal(size=40),
+            "colour": rng.choice(["red", "grün", "blue"], 40),
+            "width": rng.normal(size=40),
+        }
+    )
+    return frame, np.where(frame["colour"].eq("red") | (frame["width"] > 0.5), "yes", "no")
+
+
+def dot(X: Any, Z: Any) -> Any:
+    return X @ Z.T

@@ -1,0 +1,88 @@
+"""Pictures of the lab."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("bokeh", reason="bokeh is not installed")
+
+from maxmargin.lab.drawing import lattice, picture_of, weight_space, window_of
+from maxmargin.lab.points import SAMPLES, checked
+from tests.helpers.lab import KEYS, fitted, points_of
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("key", KEYS)
+def test_regions_are_what_the_model_predicts(key, n_classes):
+    points = points_of(n_classes)
+    outcome = fitted(key, points)
+    picture = picture_of(outcome)
+    predicted = outcome.model.predict(lattice(picture.window)[2])
+    np.testing.assert_array_equal(np.array(points.names)[picture.regions].ravel(), predicted)
+    np.testing.assert_array_equal(picture.wrong, outcome.model.predict(points.X) != points.labels)
+    for k in (0, len(outcome.frames) // 2):
+        step = picture_of(outcome, k)
+        assert step.regions is None or set(np.unique(step.regions)) <= set(range(n_classes))
+
+
+def test_regions_have_the_colours_of_their_points():
+    points = checked([[0, 0], [1, 0], [3, 3], [4, 3]], [0, 0, 1, 1], ("B", "C"))
+    picture = picture_of(fitted("svc", points))
+    assert set(np.unique(picture.regions)) == {0, 1}
+
+
+def test_lines_of_six_points_lie_on_the_plane_and_its_margins():
+    points = SAMPLES["six points"]()
+    outcome = fitted("svc", points, C=5)
+    picture, model = picture_of(outcome), outcome.model
+    assert len(picture.planes) == 1
+    np.testing.assert_allclose(model.decision_function(picture.planes[0]), 0, atol=1e-8)
+    assert len(picture.band) == 2
+    for line in picture.band:
+        np.testing.assert_allclose(np.abs(model.decision_function(line)), 1, atol=1e-8)
+    assert picture.slack == []
+    np.testing.assert_array_equal(np.flatnonzero(picture.support), np.sort(model.support_))
+    assert (picture.margins > 1 - 1e-6).all()
+
+
+def test_slack_goes_from_points_to_their_edge():
+    points = SAMPLES["blobs, 200"]()
+    outcome = fitted("svc", points)
+    picture, model = picture_of(outcome), outcome.model
+    signs = np.where(points.labels == model.classes_[1], 1.0, -1.0)
+    slack = 1 - signs * model.decision_function(points.X)
+    assert len(picture.slack) == (slack > 1e-3).sum()
+    w = np.linalg.norm(model.coef_)
+    lengths = [np.linalg.norm(line[1] - line[0]) for line in picture.slack]
+    left, right, bottom, top = picture.window
+    step = max(right - left, top - bottom) / 89
+    np.testing.assert_allclose(lengths, slack[slack > 1e-3] / w, atol=step)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["perceptron", "relaxation", "linear-svc",
+     "svc"],
+)  # fmt: skip
+def test_the_region_of_weights_separates(key):
+    points = SAMPLES["six points"]()
+    outcome = fitted(key, points)
+    found = weight_space(outcome, len(outcome.frames) - 1)
+    assert found is not None
+    way, region = found
+    np.testing.assert_array_equal(way[0], 0)
+    np.testing.assert_allclose(way[-1], outcome.model.coef_[0], rtol=0.05)
+    signs = np.where(points.labels == outcome.model.classes_[1], 1.0, -1.0)
+    b = float(outcome.frames[-1].b[0])
+    assert len(region) >= 3
+    assert (signs * (region @ points.X.T + b) >= -1e-6).all()
+
+
+def test_windows_hold_their_points():
+    for points in (checked(np.empty((0, 2)), []), checked([[5, 5]], [0]), SAMPLES["moons"]()):
+        left, right, bottom, top = window_of(points)
+        assert right > left
+        assert top > bottom
+        assert ((left, bottom) <= points.X).all()
+        assert ((right, top) >= points.X).all()

@@ -1,0 +1,362 @@
+"""The page of the lab without a browser, and its server."""
+
+import base64
+import builtins
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import maxmargin as mm
+
+pytest.importorskip("bokeh", reason="bokeh is not installed")
+
+from bokeh.events import RangesUpdate
+
+from maxmargin.lab.algorithms import ALGORITHMS
+from maxmargin.lab.fitting import Outcome, weights
+from maxmargin.lab.page import Lab
+from maxmargin.lab.panel import proof_of
+from maxmargin.lab.points import MOST_POINTS, SAMPLES, checked, chosen_columns, read_upload
+from tests.helpers.lab import fitted
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+# The page, without a browser ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def lab():
+    from bokeh.document import Document
+
+    document = Document()
+    page = Lab(document)
+    for root in page.roots():
+        document.add_root(root)
+    yield page
+    page.close()
+
+
+def test_an_answer_that_comes_late_does_not_hide_its_steps(lab):
+    """Bokeh runs the callbacks from before a session in any order."""
+    points = lab.points
+    recorded_one = fitted("svc", points)
+    first = Outcome(recorded_one.request, recorded_one.model)
+    panel = lab.panels[0]
+    panel.request = recorded_one.request
+    panel._arrive(recorded_one)
+    panel._arrive(first)
+    assert panel.outcome.recorded
+
+
+def test_an_answer_to_what_was_asked_before_is_not_shown(lab):
+    """A certificate pales until the one of the new settings is there."""
+    old = fitted("svc", lab.points)
+    panel = lab.panels[0]
+    panel.ask(lab.points)
+    assert panel.proof.css_classes == ["stale"]
+    panel._arrive(old)
+    assert panel.outcome is None
+    assert panel.proof.css_classes == ["stale"]
+    panel._arrive(replace(old, request=panel.request))
+    assert "points wrong" in panel.proof.text
+    assert panel.proof.css_classes == []
+
+
+def test_points_are_added_moved_and_deleted_without_a_mouse(lab):
+    before, editor = lab.points, lab.editor
+    lab._load(before, remember=False)
+    editor._add()
+    assert "both coordinates" in lab.note.text
+    editor._delete()
+    assert "Select a point first" in lab.note.text
+    editor.number.value = 7
+    assert "6 points" in lab.note.text
+    lab.pen.active, editor.x.value, editor.y.value = 2, 9.0, 90.0
+    editor._add()
+    assert lab.points.X[6].tolist() == [9.0, 90.0]
+    assert lab.points.codes[6] == 2
+    assert lab.panels[1].scene.window[3] > 90  # it is in sight
+    assert lab.source.selected.indices == [6]
+    editor.x.value, editor.y.value = -1.0, 1.5
+    editor._move()
+    assert lab.points.X[6].tolist() == [-1.0, 1.5]
+    lab.source.selected.indices = [2]
+    assert (editor.number.value, editor.x.value, editor.y.value) == (3, *before.X[2])
+    lab.source.selected.indices = [6, 0]
+    editor._delete()
+    np.testing.assert_array_equal(lab.points.X, before.X[1:])
+    np.testing.assert_array_equal(lab.points.codes, before.codes[1:])
+    assert lab.source.selected.indices == []
+    for _ in range(3):
+        lab._undo()
+    np.testing.assert_array_equal(lab.points.X, before.X)
+
+
+def test_errors_are_those_of_whole_passes(lab):
+    """A step of a single sample counts that sample only."""
+    points = SAMPLES["AND"]()
+    lab._load(points)
+    lab.panels[0].choose("perceptron", ALGORITHMS["perceptron"].defaults())
+    lab.changed()
+    outcome = replace(fitted("perceptron", points), request=lab.panels[0].request)
+    lab.panels[0]._arrive(outcome)
+    passes = [k for k, frame in enumerate(outcome.frames) if frame.sample is None]
+    assert 0 < len(passes) < len(outcome.frames)
+    for name in ("errors", "criterion"):
+        assert lab.beside.curves[name].data["x"] == [k + 1 for k in passes]
+    expected = [outcome.frames[k].errors for k in passes]
+    assert lab.beside.curves["errors"].data["y"] == expected
+    assert expected[-1] == 0
+    lab._go(0)
+    sample = outcome.frames[0].sample
+    assert lab.panels[0].scene.figure.title.text.endswith(f"pass 1, for point {sample + 1}")
+
+
+def test_either_of_two_algorithms_can_be_looked_at(lab):
+    assert not lab.subject.visible
+    lab.compare.active = True
+    assert lab.subject.visible
+    for panel in lab.panels:
+        panel._arrive(replace(fitted(panel.select.value, lab.points), request=panel.request))
+    assert lab.subject.labels == ["Support vector machine", "Perceptron"]
+    assert "SVC(" in lab.taking.code.text
+    assert np.isfinite(lab.table.rows.data["alpha"]).all()
+    lab.subject.active = 1
+    assert "Perceptron(" in lab.taking.code.text
+    assert np.isnan(lab.table.rows.data["alpha"]).all()
+    lab.taking.send_code()
+    assert lab.taking.parcel.value.startswith("model.py")
+    lab.taking.send_model()
+    content = base64.b64decode(lab.taking.parcel.value.split("|")[2])
+    assert b"Perceptron" in content
+    lab.compare.active = False
+    lab._draw()
+    assert "SVC(" in lab.taking.code.text
+
+
+def test_what_is_sent_to_a_person_reaches_the_page(lab):
+    assert lab.taking.parcel.document is lab.document
+
+
+def test_a_click_too_many_is_refused(lab):
+    lab._load(checked(np.zeros((MOST_POINTS, 2)), np.zeros(MOST_POINTS)))
+    n = MOST_POINTS + 1
+    lab.source.data = {"x": [0.0] * n, "y": [0.0] * n, "label": ["0"] * n}
+    assert len(lab.points.X) == MOST_POINTS
+    assert "at most 2000" in lab.note.text
+    lab.source.data = {"x": [0.0], "y": ["<b>"], "label": ["0"]}
+    assert len(lab.points.X) == MOST_POINTS
+
+
+def test_undo_goes_back_far_enough_and_no_further(lab):
+    for k in range(60):
+        lab._load(checked([[k, k]], [0]))
+    for _ in range(100):
+        lab._undo()
+    assert lab.points.X.tolist() == [[9.0, 9.0]]
+
+
+def arrived(lab, key, points, **changes):
+    """Load points, choose an algorithm, and hand over what comes of it."""
+    lab._load(points)
+    lab.panels[0].choose(key, ALGORITHMS[key].defaults() | changes)
+    lab.changed()
+    outcome = fitted(key, points, **changes)
+    lab.panels[0]._arrive(replace(outcome, request=lab.panels[0].request))
+    return outcome
+
+
+def test_no_plane_is_drawn_where_w_is_zero(lab):
+    """g of the machine is rounding there, and so would be its regions and its margin."""
+    for key, points in (("nusvc", SAMPLES["moons"]()), ("svc", SAMPLES["XOR"]())):
+        arrived(lab, key, points)
+        proof, picture = lab.panels[0].proof.text, lab.panels[0].picture
+        assert "w = 0 is optimal: there is no plane" in proof
+        assert "margin" not in proof.replace("leaves no margin", "")
+        assert "wrong" not in proof
+        assert picture.regions is None
+        assert picture.planes == []
+        assert picture.support.any() == (key == "svc")  # of a ν-machine w = 0 has none
+    arrived(lab, "svc", SAMPLES["six points"]())
+    assert "w = 0" not in lab.panels[0].proof.text
+
+
+@pytest.mark.parametrize("key", ["linear-svc", "kernel-perceptron", "perceptron"])
+def test_no_region_is_painted_where_w_is_zero(lab, key):
+    """Two points at one place: every plane through weights of 0 gives one class to all."""
+    points = checked([[1.0, 1.0], [1.0, 1.0]], [0, 1])
+    outcome = (
+        arrived(lab, key, points, max_iter=2) if key != "linear-svc" else arrived(lab, key, points)
+    )
+    panel = lab.panels[0]
+    if key == "linear-svc":
+        assert np.abs(outcome.model.coef_).max() < 1e-12
+        assert "class='good'" not in panel.proof.text
+        assert panel.picture.regions is None
+        assert "w = 0: no plane" in panel.scene.figure.title.text
+    for k, frame in enumerate(outcome.frames):
+        lab._go(k)
+        if not weights(frame, points.X).any():
+            assert panel.picture.regions is None
+            assert panel.picture.planes == []
+
+
+def test_a_step_is_said_to_be_one(lab):
+    outcome = arrived(lab, "svc", SAMPLES["six points"]())
+    panel = lab.panels[0]
+    assert "shown" not in panel.proof.text
+    end = panel.proof.text
+    lab._go(0)
+    frame = outcome.frames[0]
+    assert panel.proof.text.startswith("<p class='step'>shown: step 1 of")
+    assert f"primal {frame.primal:.6g}" in panel.proof.text.split("below: the end")[0]
+    assert panel.proof.text.endswith(end)
+    lab._go(len(outcome.frames))
+    assert panel.proof.text == end
+
+
+def test_a_kernel_may_separate_what_no_plane_does():
+    points = SAMPLES["XOR"]()
+    outcome = fitted("svc", points, kernel="rbf")
+    proof = proof_of(replace(outcome, verdict=mm.separability(points.X, points.labels)))
+    assert "No plane separates these points; the curve of this kernel does" in proof
+    assert "not linearly separable" in proof
+    assert "not separable" not in proof
+
+
+def test_warnings_are_on_the_page(lab):
+    outcome = arrived(lab, "lms", SAMPLES["moons"](), learning_rate=0.0)
+    assert any("smaller rate" in text for text in outcome.warnings)
+    assert "warning: LMS" in lab.panels[0].proof.text
+    # A second time, too: they are not told once only.
+    again = fitted("lms", SAMPLES["moons"](), learning_rate=0.0)
+    assert again.warnings == outcome.warnings
+    assert arrived(lab, "svc", SAMPLES["six points"]()).warnings == ()
+
+
+def test_slack_that_is_rounding_is_0(lab):
+    rng = np.random.default_rng(0)
+    points = checked(rng.normal(size=(30, 2)) + np.repeat([[0.0, 0.0], [6.0, 0.3]], 15, axis=0),
+                     [0] * 15 + [1] * 15)  # fmt: skip
+    arrived(lab, "svc", points, C=5.0)
+    slack = np.array(lab.table.rows.data["slack"])
+    assert (slack == 0.0).sum() >= 28
+    assert not ((slack > 0) & (slack < 1e-9)).any()
+
+
+def test_the_way_of_w_ends_at_the_answer(lab):
+    outcome = arrived(lab, "pocket", SAMPLES["moons"]())
+    np.testing.assert_array_equal(
+        [lab.beside.tip.data["x"][0], lab.beside.tip.data["y"][0]], outcome.model.coef_[0]
+    )
+    assert lab.beside.errors.title.text == "mistakes met, not errors of one plane"
+    arrived(lab, "svc", SAMPLES["six points"]())
+    assert lab.beside.errors.title.text == "errors"
+
+
+def test_curves_of_several_tasks_are_not_joined(lab):
+    outcome = arrived(lab, "svc", SAMPLES["four blobs"]())
+    tasks = [frame.task for frame in outcome.frames]
+    x = np.array(lab.beside.curves["dual"].data["x"])
+    assert np.isnan(x).sum() == len(set(tasks)) - 1 == 5
+    lab._go(0)
+    assert "A against B, round 1" in lab.panels[0].scene.figure.title.text
+
+
+def test_steps_that_were_not_all_kept_say_so(lab):
+    outcome = arrived(lab, "perceptron", SAMPLES["moons"]())
+    n = len(outcome.frames)
+    assert not outcome.complete
+    title = lab.panels[0].scene.figure.title
+    assert title.text == f"the answer (its first {n} steps were kept)"
+    lab._go(n - 1)
+    wrong = int(lab.panels[0].picture.wrong.sum())
+    assert title.text.startswith(f"step {n} of the first {n}: pass")
+    assert title.text.endswith(f"{wrong} points wrong")
+    assert arrived(lab, "perceptron", SAMPLES["AND"]()).complete
+    assert title.text == "the answer"
+
+
+def test_steps_that_run_away_are_not_kept():
+    outcome = fitted("lms", SAMPLES["six points"](), learning_rate=0.0)  # 10⁰
+    assert all(np.isfinite(frame.w).all() for frame in outcome.frames)
+
+
+def test_what_comes_into_sight_is_drawn(lab):
+    arrived(lab, "perceptron", SAMPLES["AND"]())
+    panel = lab.panels[0]
+    panel._on_ranges(RangesUpdate(panel.scene.figure, x0=-9.0, x1=9.0, y0=-8.0, y1=8.0))
+    panel._redraw()
+    assert panel.picture.window == (-9.0, 9.0, -8.0, 8.0)
+    assert panel.redrawing is None
+
+
+def test_an_upload_is_forgotten_with_its_points(lab):
+    content = b"a,b,c\n0,0,u\n1,0,u\n3,3,v\n"
+    lab._on_upload("value", "", base64.b64encode(content).decode())
+    assert lab.columns[0].visible
+    assert lab.sample.title == "samples"
+    lab._on_upload("value", "", base64.b64encode(b"nothing").decode())
+    assert "no header" in lab.note.text
+    lab.columns[0].value, lab.columns[1].value = "b", "a"  # of the file that was taken
+    assert lab.points.axes == ("b", "a")
+    lab.sample.value = "AND"
+    assert lab.sample.title == "samples (AND)"
+    assert not lab.columns[0].visible
+    lab.columns[0].value = "b"
+    assert len(lab.points.X) == 4
+    lab._clear()
+    assert lab.sample.title == "samples"
+
+
+def test_a_link_to_what_was_before_goes(lab):
+    lab._load(SAMPLES["AND"]())
+    lab.taking.make_link()
+    assert lab.taking.link.value
+    lab.changed()
+    assert lab.taking.link.value == ""
+
+
+def test_one_point_too_many_is_refused_not_swapped(lab):
+    assert all(panel.scene.pen.num_objects > MOST_POINTS for panel in lab.panels)
+
+
+def test_lines_of_an_upload_are_counted_with_blank_ones():
+    table = read_upload(b"x,y,class\n\n1,2,a\nzz,4,b\n")
+    with pytest.raises(ValueError, match="Line 4: 'zz'"):
+        chosen_columns(table, "x", "y", "class")
+    table = read_upload(b"x,y,class\n\n1,2,a\n3,4,b\n")
+    assert chosen_columns(table, "x", "y", "class").X.tolist() == [[1, 2], [3, 4]]
+
+
+def test_sums_of_steps_are_rounded():
+    nu = next(c for c in ALGORITHMS["nusvc"].controls if c.name == "nu")
+    assert nu.number(0.9400000000000001) == 0.94
+
+
+# The server --------------------------------------------------------------------------------------
+
+
+def test_without_bokeh_the_extra_is_named(monkeypatch):
+    from maxmargin.lab.server import make_server
+
+    real = builtins.__import__
+
+    def without(name, *arguments, **options):
+        if name.split(".")[0] == "bokeh":
+            raise ImportError(name)
+        return real(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r'pip install "maxmargin\[lab\]"'):
+        make_server()
+
+
+def test_origins_are_those_of_the_page():
+    from maxmargin.lab.server import _origins
+
+    assert "127.0.0.1:5017" in _origins("127.0.0.1", 5017)
+    assert "localhost:5017" in _origins("127.0.0.1", 5017)
+    assert not any("*" in origin for origin in _origins("127.0.0.1", 5017))

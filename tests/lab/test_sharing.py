@@ -1,0 +1,140 @@
+"""Links to a state of the lab."""
+
+import base64
+import json
+import zlib
+
+import numpy as np
+import pytest
+
+pytest.importorskip("bokeh", reason="bokeh is not installed")
+
+from maxmargin.lab.algorithms import ALGORITHMS
+from maxmargin.lab.fitting import Request, answered
+from maxmargin.lab.points import SAMPLES, checked
+from maxmargin.lab.sharing import code_of, link_of, restored
+from tests.helpers.lab import KEYS, extremes, never, points_of
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def packed(record):
+    content = record if isinstance(record, bytes) else json.dumps(record).encode()
+    return base64.urlsafe_b64encode(zlib.compress(content, 9)).decode().rstrip("=")
+
+
+RECORD = {
+    "points": [[0, 0], [1, 0], [3, 3], [4, 3]], "codes": [0, 0, 1, 1],
+    "names": ["A", "B"], "axes": ["x", "y"], "algorithms": [["svc", {}]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_links_restore_everything(key):
+    algorithm = ALGORITHMS[key]
+    values = {c.name: extremes(c)[-1] for c in algorithm.controls}
+    points = SAMPLES["fruit: apple, pear"]()
+    link = link_of(points, [(key, values), ("lms", ALGORITHMS["lms"].defaults())])
+    assert link.startswith("?lab=")
+    back, chosen = restored(link.removeprefix("?lab="))
+    np.testing.assert_array_equal(back.X, points.X)
+    np.testing.assert_array_equal(back.codes, points.codes)
+    assert (back.names, back.axes) == (points.names, points.axes)
+    assert chosen == [(key, values), ("lms", ALGORITHMS["lms"].defaults())]
+
+
+def test_links_restore_small_numbers():
+    points = checked([[1e-8, 0], [3e-8, 1e-8]], [0, 1])
+    back, _ = restored(link_of(points, [("svc", {})]).removeprefix("?lab="))
+    np.testing.assert_allclose(back.X, points.X, rtol=1e-6)
+
+
+def test_two_hundred_points_fit_a_link_and_two_thousand_say_no():
+    chosen = [("svc", ALGORITHMS["svc"].defaults())]
+    assert len(link_of(SAMPLES["blobs, 200"](), chosen)) < 8000
+    with pytest.raises(ValueError, match="CSV"):
+        link_of(SAMPLES["blobs, 2,000"](), chosen)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "garbage", "A" * 20_000, "%3Cscript%3E", packed(b""), packed(b"{}"), packed(b"[]"),
+        packed(b" " * 5_000_000), packed(b"null"), packed(RECORD)[:-10],
+        *(packed(RECORD | change) for change in (
+            {"algorithms": []}, {"algorithms": [["eval", {}]]}, {"algorithms": [[["svc"], {}]]},
+            {"algorithms": "svc"}, {"algorithms": [["svc", 3]]}, {"codes": [0, 0, 1]},
+            {"codes": [0, 0, 1, 9]}, {"codes": [0, 0, 1, "x"]}, {"points": [[0, 0]] * 3000},
+            {"points": [[0, 0], [1, 0], [3, 3], [4, 1e300]]}, {"points": "abcd"},
+            {"points": [[0, 0], [1, 0], [3, 3], [4, None]]}, {"axes": ["x"]}, {"names": None},
+        )),
+    ],
+)  # fmt: skip
+def test_forged_links_are_refused(text):
+    with pytest.raises(ValueError, match="link"):
+        restored(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(packed(RECORD | {"codes": [0, 0, 1, 10**30]}), id="huge-class"),
+        pytest.param(packed(RECORD | {"points": [[0, 0], [1, 0], [3, 3], [4, 10**400]]}),
+                     id="huge-point"),
+        pytest.param(packed(b"[" * 200_000), id="deep"),
+    ],
+)  # fmt: skip
+def test_links_that_break_the_reader_are_refused(text):
+    with pytest.raises(ValueError, match="link"):
+        restored(text)
+
+
+def test_foreign_settings_of_a_link_are_replaced():
+    change = {"algorithms": [["svc", {"C": "1e9", "kernel": "os.system", "callback": "print"}]] * 5}
+    _, chosen = restored(packed(RECORD | change))
+    assert chosen == [("svc", ALGORITHMS["svc"].defaults())] * 2
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("key", KEYS)
+def test_the_code_makes_the_same_model(key, n_classes):
+    points = points_of(n_classes)
+    values = ALGORITHMS[key].defaults()
+    model = answered(Request(points, key, values), never).model
+    space = {}
+    exec(code_of(points, key, values), space)
+    np.testing.assert_allclose(
+        space["model"].decision_function(points.X), model.decision_function(points.X), rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_code_of_the_last_of_every_control_runs(key):
+    algorithm = ALGORITHMS[key]
+    values = {c.name: extremes(c)[-1] for c in algorithm.controls}
+    points = SAMPLES["six points"]()
+    outcome = answered(Request(points, key, values), never)
+    space = {}
+    program = code_of(points, key, values)
+    if outcome.model is None:
+        with pytest.raises(ValueError, match=r".+"):
+            exec(program, space)
+    else:
+        exec(program, space)
+        np.testing.assert_array_equal(
+            space["model"].decision_function(points.X), outcome.model.decision_function(points.X)
+        )
+
+
+def test_names_in_code_are_only_names():
+    bad = '"]); raise SystemExit("run") #'
+    points = checked([[0, 0], [1, 1]], [0, 1], (bad, "B\n\\"))
+    space = {}
+    exec(code_of(points, "svc", ALGORITHMS["svc"].defaults()), space)
+    assert set(space["y"].tolist()) == {bad, "B\n\\"}
+
+
+def test_the_code_of_no_points_is_a_program():
+    compile(
+        code_of(checked(np.empty((0, 2)), []), "svc", ALGORITHMS["svc"].defaults()), "x", "exec"
+    )

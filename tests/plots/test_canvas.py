@@ -1,0 +1,183 @@
+"""What all figures share: sampling of rows, projections, titles, legends; and comparisons."""
+
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from scipy import sparse
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import maxmargin as mm
+from maxmargin import plots
+from maxmargin.plots.boundary import nearest_on
+from maxmargin.plots.canvas import some_rows, span
+from maxmargin.plots.view import Table, principal
+from tests.helpers.figures import blobs, one, texts
+
+# Comparison --------------------------------------------------------------------------------------
+
+
+def test_a_comparison_tells_its_dots_and_its_numbers_apart():
+    rows = [
+        {
+            "algorithm": name,
+            "training_error": 0.1,
+            "test_error": 0.1,
+            "seconds": seconds,
+            "outcome": "optimal",
+        }
+        for name, seconds in (("perceptron", 0.002), ("svc", 0.004), ("lms", 0.003))
+    ]
+    title = (
+        "a title of many words on many rows, 70 % for training and the rest for the test, seed 0"
+    )
+    display = plots.comparison(rows, title=title)
+    display.figure_.canvas.draw()
+    training, test = (display.error_dots_[key] for key in ("training_error", "test_error"))
+    assert training.get_sizes()[0] > 2 * test.get_sizes()[0]
+    left, right = (ax.title.get_window_extent() for ax in display.axes_)
+    assert left.x1 < right.x0
+    assert display.axes_[0].get_title().replace("\n", " ") == title
+    for longest in (0.004, 90.0):
+        rows[1]["seconds"] = longest
+        ax = plots.comparison(rows).axes_[1]
+        ax.figure.canvas.draw()
+        low, high = ax.get_xlim()
+        shown = [
+            label
+            for label in ax.get_xticklabels(which="both")
+            if label.get_text() and low <= label.get_position()[0] <= high
+        ]
+        boxes = [label.get_window_extent() for label in shown]
+        assert len(boxes) >= 2
+        assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
+        assert all(float(label.get_text()) == label.get_position()[0] for label in shown)
+
+
+# What they share ---------------------------------------------------------------------------------
+
+
+def test_rows_are_left_out_evenly_and_always_the_same():
+    kept = some_rows(100, 10, np.arange(50, 60), 5)
+    assert kept.size == 10
+    assert ((kept >= 50) & (kept < 60)).sum() == 5
+    np.testing.assert_array_equal(kept, some_rows(100, 10, np.arange(50, 60), 5))
+    assert some_rows(10, 20).tolist() == list(range(10))
+    assert some_rows(10, 6, np.arange(8), 2).size == 6
+    low, high = span(np.full(3, 5.0))
+    assert low < 5 < high
+    assert span(np.array([np.nan])) == (-1.0, 1.0)
+
+
+def test_principal_directions_of_many_features_are_those_of_few():
+    rng = np.random.RandomState(0)
+    X = rng.randn(80, 500) * np.linspace(5.0, 1.0, 500)
+    given = np.eye(500)[:, [0]]
+    by_iteration = principal(X, 2, given)
+    by_svd = np.linalg.svd((X - X.mean(axis=0)) * (np.arange(500) > 0), full_matrices=False)[2][
+        :2
+    ].T
+    np.testing.assert_allclose(np.abs((by_iteration * by_svd).sum(axis=0)), 1.0, atol=1e-6)
+    np.testing.assert_allclose(by_iteration[0], 0.0, atol=1e-9)
+    np.testing.assert_allclose(principal(sparse.csr_array(X), 2, given), by_iteration, atol=1e-6)
+    same = principal(np.ones((3, 4)), 2)
+    np.testing.assert_allclose(same.T @ same, np.eye(2))
+
+
+def test_the_nearest_point_of_a_polyline():
+    segments = np.array([[[0.0, 0.0], [2.0, 0.0]], [[2.0, 0.0], [2.0, 2.0]]])
+    feet = nearest_on(np.array([[1.0, -3.0], [5.0, 1.0], [9.0, 9.0]]), segments, np.ones(2))
+    np.testing.assert_allclose(feet, [[1.0, 0.0], [2.0, 1.0], [2.0, 2.0]])
+
+
+def test_tables_refuse_what_is_no_matrix():
+    with pytest.raises(ValueError, match="matrix of numbers"):
+        Table(np.array([["a", "b"]]))
+    with pytest.raises(ValueError, match="no numeric column"):
+        Table(pd.DataFrame({"a": ["x"]}))
+
+
+def test_importing_the_plots_leaves_the_backend_alone():
+    import subprocess
+
+    code = (
+        "import sys, matplotlib, maxmargin.plots;"
+        "assert matplotlib.rcParams._get_backend_or_none() is None, 'chosen';"
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_missing_values_are_drawn_at_the_mean(pair):
+    X, y = pair
+    holes = X.copy()
+    holes.iloc[[0, 5], 1] = np.nan
+    clf = make_pipeline(SimpleImputer(strategy="median"), StandardScaler(), mm.LinearSVC())
+    clf.fit(holes, y)
+    display = plots.boundary(clf, holes, y, ax=one(), features=(0, 1), resolution=20)
+    assert "2 missing values at the mean" in display.note
+    assert np.isfinite(display.points).all()
+    assert len(plots.boundary(clf, holes, y, ax=one(), resolution=20).points) == 60
+
+
+def test_titles_are_wrapped_to_the_width_of_their_axes(flat):
+    X, y = flat
+    model = mm.SVC(kernel="linear").fit(X, y)
+    figure = Figure(figsize=(6.0, 3.0), layout="constrained")
+    display = plots.boundary(model, X, y, ax=figure.subplots(1, 2)[0], resolution=20)
+    assert display.ax_.get_title().count("\n") >= 1
+    figure.canvas.draw()
+
+
+@pytest.mark.parametrize("c", [30, 50])
+def test_the_legend_of_many_classes_leaves_room_for_the_picture(c):
+    X, y = blobs(4 * c, 2, c, 4.0)
+    display = plots.boundary(mm.LinearSVC(C=0.01).fit(X, y), X, y, resolution=20)
+    display.figure_.canvas.draw()
+    box, figure = display.legend_.get_window_extent(), display.figure_.bbox
+    assert box.y0 >= 0
+    assert box.x1 <= figure.x1
+    assert display.ax_.get_window_extent().width > 0.35 * figure.width
+    entries = texts(display.legend_)
+    assert entries[:30] == [str(k) for k in range(30)]
+    assert (entries[30] == "… and 20 more") == (c == 50)
+
+
+def test_edges_of_many_regions_are_not_called_equal_scores():
+    X, y = blobs(80, 2, 8, 3.0)
+    display = plots.boundary(mm.SVC().fit(X, y), X, y, ax=one(), resolution=20)
+    assert "edge of a region" in texts(display.legend_)
+    assert "equal scores" not in texts(display.legend_)
+
+
+def test_small_axes_without_a_layout_stay_readable(overlap):
+    X, y = overlap
+    model = mm.SVC(kernel="linear").fit(X, y)
+    figure, axes = plt.subplots(2, 3)
+    first = plots.boundary(model, X, y, ax=axes[0, 0], resolution=20)
+    second = plots.margins(model, X, y, ax=axes[0, 1])
+    third = plots.support(model, X, y, ax=axes[0, 2])
+    figure.canvas.draw()
+    for display in (first, second, third):
+        room = display.ax_.get_window_extent()
+        if display.legend_ is not None:
+            box = display.legend_.get_window_extent()
+            assert box.width * box.height <= 0.3 * room.width * room.height
+        assert display.ax_.title.get_window_extent().y1 <= figure.bbox.y1
+        assert display.ax_.title.get_window_extent().width <= 1.15 * room.width
+    assert third.legend_ is None
+    assert all(text.get_window_extent().width < room.width for text in second.counts_)
+    large = plots.support(model, X, y, ax=Figure().subplots())
+    assert large.legend_ is not None
+
+
+def test_too_many_kernel_values_are_refused(moons):
+    X, y = moons
+    with pytest.raises(ValueError, match="lower resolution"):
+        plots.animate(mm.KernelPerceptron(gamma=10.0).fit(X, y), X, y, resolution=1000)
