@@ -324,7 +324,7 @@ def judge_machine(model: Any, X: Any, y: Any) -> dict[str, Any]:
     """The worst gap and KKT violation over all pairs of classes, the sum of the primals."""
     from maxmargin import Status, certify
     from maxmargin.kernels import RBF
-    from maxmargin.problems import MarginProblem
+    from maxmargin.problems import DualProblem
     from maxmargin.solution import Solution
 
     expansion = Expansion.of(model)
@@ -332,7 +332,9 @@ def judge_machine(model: Any, X: Any, y: Any) -> dict[str, Any]:
     proofs = []
     for rows, labels, alpha, b in expansion.pairs(y):
         upper = np.full(len(rows), float(expansion.C))
-        problem = MarginProblem(kernel, X, labels, rows, upper, np.zeros(len(rows)))
+        problem = DualProblem.classification(
+            kernel, X, labels, upper, np.zeros(len(rows)), index=rows
+        )
         solution = Solution(np.empty((0, 0)), np.array([b]), Status.CONVERGED, alpha=alpha)
         proofs.append(certify(problem, solution))
     return {

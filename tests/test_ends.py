@@ -20,7 +20,7 @@ from maxmargin.certificates.compensated import Doubled, combine
 from maxmargin.engines.cpu.features import Features
 from maxmargin.engines.cpu.gram import Gram
 from maxmargin.kernels import RBF, Linear, Polynomial
-from maxmargin.problems import MarginProblem
+from maxmargin.problems import DualProblem
 from maxmargin.progress import Limits, Progress
 from maxmargin.solution import Solution, Status
 from maxmargin.solvers.best_seen import BestSeen
@@ -142,7 +142,7 @@ def test_linear_kernel_keeps_callbacks_limits_and_warm_starts():
 
 def test_steps_show_p_and_d_of_what_they_hand_out():
     X, y = noisy(200, 3)
-    problem = MarginProblem.hinge(Linear(), X, y, 1.0)
+    problem = DualProblem.hinge(Linear(), X, y, 1.0)
     seen = []
 
     def look(step):
@@ -251,12 +251,12 @@ def test_columns_of_far_apart_scales_end_with_a_warning():
 
 
 PROBLEMS = {
-    "rbf": lambda X, y: MarginProblem.hinge(RBF(0.3), X, y, 1e4),
-    "rbf, squared": lambda X, y: MarginProblem.squared_hinge(RBF(0.3), X, y, 1e8),
-    "nu": lambda X, y: MarginProblem.nu(RBF(0.3), X, y, 0.3),
-    "nu, no margin": lambda X, y: MarginProblem.nu(Linear(), X, y, 0.1),
-    "poly": lambda X, y: MarginProblem.hinge(Polynomial(3, coef0=1.0), 10 * X, y, 1.0),
-    "weights": lambda X, y: MarginProblem.hinge(RBF(0.3), X, y, np.geomspace(1e-3, 1e3, len(y))),
+    "rbf": lambda X, y: DualProblem.hinge(RBF(0.3), X, y, 1e4),
+    "rbf, squared": lambda X, y: DualProblem.squared_hinge(RBF(0.3), X, y, 1e8),
+    "nu": lambda X, y: DualProblem.nu(RBF(0.3), X, y, 0.3),
+    "nu, no margin": lambda X, y: DualProblem.nu(Linear(), X, y, 0.1),
+    "poly": lambda X, y: DualProblem.hinge(Polynomial(3, coef0=1.0), 10 * X, y, 1.0),
+    "weights": lambda X, y: DualProblem.hinge(RBF(0.3), X, y, np.geomspace(1e-3, 1e3, len(y))),
 }
 
 
@@ -274,7 +274,7 @@ def test_dual_interior_point_solves(name):
 
 def test_dual_interior_point_agrees_with_the_active_set():
     X, y = noisy(150)
-    problem = MarginProblem.hinge(RBF(0.3), X, y, 1.0)
+    problem = DualProblem.hinge(RBF(0.3), X, y, 1.0)
     gram = Gram(problem.kernel, X)
     inside = DualInteriorPoint(gram, 1e-7).solve(problem, None, Progress())
     exact = ActiveSet(gram).solve(problem, None, Progress())
@@ -284,7 +284,7 @@ def test_dual_interior_point_agrees_with_the_active_set():
 
 def test_dual_interior_point_keeps_its_limits():
     X, y = noisy(100)
-    problem = MarginProblem.hinge(RBF(0.3), X, y, 1.0)
+    problem = DualProblem.hinge(RBF(0.3), X, y, 1.0)
     solver = DualInteriorPoint(Gram(problem.kernel, X), TOL, Limits(2))
     assert solver.solve(problem, None, Progress()).status is Status.ITERATION_LIMIT
     stopped = DualInteriorPoint(Gram(problem.kernel, X), TOL)
@@ -293,7 +293,7 @@ def test_dual_interior_point_keeps_its_limits():
 
 def test_active_set_gives_up_after_so_much_work():
     X, y = noisy(300)
-    problem = MarginProblem.hinge(RBF(0.3), X, y, 1e6)
+    problem = DualProblem.hinge(RBF(0.3), X, y, 1e6)
     solution = ActiveSet(Gram(problem.kernel, X), work=1e7).solve(problem, None, Progress())
     assert solution.status is Status.PATIENCE
     assert solution.n_iter <= 51
@@ -378,9 +378,9 @@ def test_best_seen_keeps_the_least_p():
 @pytest.mark.parametrize("nu", [None, 0.4])
 def test_best_bias_has_the_least_p(nu):
     X, y = noisy(60)
-    problem = MarginProblem.hinge(RBF(0.3), X, y, np.linspace(0.1, 2.0, 60))
+    problem = DualProblem.hinge(RBF(0.3), X, y, np.linspace(0.1, 2.0, 60))
     if nu is not None:
-        problem = MarginProblem.nu(RBF(0.3), X, y, nu)
+        problem = DualProblem.nu(RBF(0.3), X, y, nu)
     rng = np.random.default_rng(3)
     alpha = rng.uniform(0.0, 1.0, size=60) * problem.upper
     scores = problem.kernel(X) @ (alpha * y)

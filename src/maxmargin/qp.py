@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from . import validation
 from .arrays import Floats
 from .kernels import Kernel, Precomputed, resolve
-from .problems import MarginProblem
+from .problems import DualProblem
 from .solvers.dual.qp import QP, QPSolution, QPStatus, margin_qp, solve
 
 __all__ = ["QP", "QPSolution", "QPStatus", "dual_qp", "solve"]
@@ -75,21 +76,25 @@ def dual_qp(
     which = resolve(kernel, gamma=gamma, degree=degree, coef0=coef0, X=X)
     if isinstance(which, Precomputed):
         validation.check_precomputed(X)
-    problem = _pose(which, X, signs, _costs(C, len(signs)), loss, nu)
-    return margin_qp(problem, which(X))
-
-
-def _pose(
-    kernel: Kernel, X: Any, y: Floats, C: Floats, loss: str, nu: float | None
-) -> MarginProblem:
+    costs = _costs(C, len(signs))
     if loss not in ("hinge", "squared_hinge"):
         raise ValueError(f"loss={loss!r} is none: pass 'hinge' or 'squared_hinge'.")
     if nu is not None:
-        if loss != "hinge" or (C != 1.0).any():
+        if loss != "hinge" or (costs != 1.0).any():
             raise ValueError(f"nu={nu} replaces C and the squared hinge: pass one of them.")
-        return MarginProblem.nu(kernel, X, y, nu)
-    pose = MarginProblem.hinge if loss == "hinge" else MarginProblem.squared_hinge
-    return pose(kernel, X, y, C)
+        return _nu_qp(which, X, signs, nu)
+    pose = DualProblem.hinge if loss == "hinge" else DualProblem.squared_hinge
+    return margin_qp(pose(which, X, signs, costs), which(X))
+
+
+def _nu_qp(kernel: Kernel, X: Any, y: Floats, nu: float) -> QP:
+    """Return the ν-machine's program with Σα ≥ ν, as textbooks write it."""
+    feasible = DualProblem.nu(kernel, X, y, nu)
+    program = margin_qp(DualProblem.hinge(kernel, X, y, feasible.upper), kernel(X))
+    return replace(
+        program, q=np.zeros(y.size), G=np.vstack([program.G, -np.ones(y.size)]),
+        h=np.append(program.h, -nu),
+    )  # fmt: skip
 
 
 def _costs(C: Any, n: int) -> Floats:

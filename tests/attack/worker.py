@@ -146,10 +146,10 @@ def certify(
 ) -> dict[str, Any]:
     """Return the certificate of an answer that no solver gave; ``scores`` may be lies."""
     import maxmargin as mm
-    from maxmargin.problems import MarginProblem
+    from maxmargin.problems import DualProblem
     from maxmargin.solution import Solution, Status
 
-    problem = MarginProblem.hinge(_built(kernel), X, y, C)
+    problem = DualProblem.hinge(_built(kernel), X, y, C)
     w = np.zeros((1, X.shape[1]))
     solution = Solution(w=w, b=np.array([b]), status=Status.CONVERGED, alpha=alpha, scores=scores)
     return {"certificate": _certificate(mm.certify(problem, solution, sample=sample))}

@@ -10,7 +10,7 @@ from sklearn.svm import SVC, NuSVC
 
 import maxmargin as mm
 from maxmargin.kernels import RBF, Linear, Polynomial
-from maxmargin.problems import MarginProblem
+from maxmargin.problems import DualProblem
 from maxmargin.solution import Solution, Status
 
 SIX_ALPHA = np.array([8 / 225, 0, 1 / 25, 0, 17 / 225, 0])
@@ -23,7 +23,7 @@ def answer(alpha, b, w=None):
 
 def test_six_points_certificate_is_tight():
     X, y = mm.datasets.load_six_points(return_X_y=True)
-    certificate = mm.certify(MarginProblem.hard(Linear(), X, y), answer(SIX_ALPHA, 2 / 15))
+    certificate = mm.certify(DualProblem.hard(Linear(), X, y), answer(SIX_ALPHA, 2 / 15))
     assert certificate.holds(1e-13)
     assert abs(certificate.gap) < 1e-13
     assert certificate.dual == pytest.approx(17 / 225, abs=1e-14)  # ½‖w‖², w = (−1/3, 1/5)
@@ -31,7 +31,7 @@ def test_six_points_certificate_is_tight():
 
 def test_xor_certificate_is_tight_and_the_wrong_note_is_caught():
     X, y = mm.datasets.load_xor(return_X_y=True)
-    problem = MarginProblem.hard(Polynomial(degree=2, coef0=1.0), X, y)
+    problem = DualProblem.hard(Polynomial(degree=2, coef0=1.0), X, y)
     right = mm.certify(problem, answer(np.full(4, 1 / 8), 0.0))
     assert right.holds(1e-13)  # what rounding may have done counts
     assert right.dual == pytest.approx(0.25)
@@ -43,7 +43,7 @@ def test_xor_certificate_is_tight_and_the_wrong_note_is_caught():
 @pytest.mark.parametrize("tampered", [SIX_ALPHA * 1.01, SIX_ALPHA[::-1], np.zeros(6), -SIX_ALPHA])
 def test_certificate_catches_wrong_alpha(tampered):
     X, y = mm.datasets.load_six_points(return_X_y=True)
-    certificate = mm.certify(MarginProblem.hard(Linear(), X, y), answer(tampered, 2 / 15))
+    certificate = mm.certify(DualProblem.hard(Linear(), X, y), answer(tampered, 2 / 15))
     assert not certificate.holds(1e-4)
 
 
@@ -55,7 +55,7 @@ def test_hinge_certificate_agrees_with_libsvm(C):
     svc = SVC(C=C, gamma=0.5, tol=1e-10).fit(X, y)
     alpha = np.zeros(120)
     alpha[svc.support_] = np.abs(svc.dual_coef_[0])
-    problem = MarginProblem.hinge(RBF(gamma=0.5), X, y, C)
+    problem = DualProblem.hinge(RBF(gamma=0.5), X, y, C)
     certificate = mm.certify(problem, answer(alpha, svc.intercept_[0]))
     assert certificate.holds(1e-5)  # LIBSVM keeps its kernel values in float32
     assert -1e-12 < certificate.relative_gap < 1e-6
@@ -73,7 +73,7 @@ def test_squared_hinge_is_the_hard_margin_of_a_ridged_kernel():
     svc = SVC(C=1e9, kernel="precomputed", tol=1e-12).fit(K + np.eye(60) / (2 * C), y)
     alpha = np.zeros(60)
     alpha[svc.support_] = np.abs(svc.dual_coef_[0])
-    problem = MarginProblem.squared_hinge(RBF(gamma=0.5), X, y, C)
+    problem = DualProblem.squared_hinge(RBF(gamma=0.5), X, y, C)
     certificate = mm.certify(problem, answer(alpha, svc.intercept_[0]))
     assert certificate.holds(1e-5)  # what LIBSVM reaches at C = 1e9
     assert certificate.relative_gap < 1e-10
@@ -121,9 +121,9 @@ def test_nearest_points_solve_the_hard_margin_dual():
     Z = SignedSamples(X, y.astype(float))
     solution = NearestPoints().solve(SeparationProblem(Z), Progress())
     np.testing.assert_allclose(solution.alpha, SIX_ALPHA, atol=1e-12)
-    assert mm.certify(MarginProblem.hard(Linear(), X, y), solution).holds(1e-10)
+    assert mm.certify(DualProblem.hard(Linear(), X, y), solution).holds(1e-10)
     assert not mm.certify(
-        MarginProblem.hard(Linear(), X, y), replace(solution, b=solution.b + 0.1)
+        DualProblem.hard(Linear(), X, y), replace(solution, b=solution.b + 0.1)
     ).holds(1e-3)
 
 
@@ -137,7 +137,7 @@ def test_nu_certificate_agrees_with_libsvm(nu):
     alpha = np.zeros(100)
     alpha[svc.support_] = scale * np.abs(svc.dual_coef_[0])
     alpha[np.isclose(alpha, 0.01)] = 0.01  # at its bound 1/n, but for rounding
-    problem = MarginProblem.nu(RBF(gamma=0.5), X, y, nu)
+    problem = DualProblem.nu(RBF(gamma=0.5), X, y, nu)
     certificate = mm.certify(problem, answer(alpha, scale * svc.intercept_[0]))
     assert certificate.holds(1e-5)
     assert abs(certificate.gap) < 1e-7
@@ -148,10 +148,10 @@ def test_nu_certificate_agrees_with_libsvm(nu):
 def test_infeasible_nu_names_the_largest():
     X = np.arange(5.0)[:, np.newaxis]
     with pytest.raises(ValueError, match=r"nu=0.9 is infeasible.*at most 0.4"):
-        MarginProblem.nu(Linear(), X, np.array([1, -1, -1, -1, -1.0]), 0.9)
+        DualProblem.nu(Linear(), X, np.array([1, -1, -1, -1, -1.0]), 0.9)
 
 
 def test_no_bias_needs_no_balance():
     X = np.array([[1.0], [2.0]])
-    problem = replace(MarginProblem.hard(Linear(), X, np.ones(2)), balanced=False)
+    problem = DualProblem.hard(Linear(), X, np.ones(2), bias=False)
     assert mm.certify(problem, answer([1.0, 0.0], 0.0)).holds(1e-14)

@@ -14,7 +14,7 @@ from maxmargin.certificates.scores import kernel_scores
 from maxmargin.engines.cpu.gram import Gram
 from maxmargin.engines.cpu.tiles import Mended
 from maxmargin.kernels import RBF, Linear, Polynomial, Scaled, Sigmoid, Sum
-from maxmargin.problems import MarginProblem
+from maxmargin.problems import DualProblem
 from maxmargin.solution import Solution
 
 RNG = np.random.default_rng(0)
@@ -113,7 +113,7 @@ def test_twice_the_digits():
 def test_scores_of_a_linear_kernel_are_those_of_exact_arithmetic(offset):
     rng = np.random.default_rng(4)
     X, y = rng.normal(size=(30, 3)) + offset, np.where(rng.normal(size=30) > 0, 1.0, -1.0)
-    problem = MarginProblem.hinge(Linear(), X, y, 1.0)
+    problem = DualProblem.hinge(Linear(), X, y, 1.0)
     beta = rng.normal(size=30)
     beta -= beta.mean()
     b = -float(beta @ X @ X[0])
@@ -217,7 +217,7 @@ def test_certificates_of_large_fits_hold_for_every_row(seed, case):
 
 
 def posed(model, X, y):
-    return MarginProblem.hinge(
+    return DualProblem.hinge(
         model.kernel_, X, np.where(y == model.classes_[1], 1.0, -1.0), float(model.C)
     )
 
@@ -248,7 +248,7 @@ def claims_of(seed=0):
     y = np.where(X[:, 0] + 0.3 * rng.normal(size=1500) > 0, 1, -1)
     model = mm.SVC(gamma=1.0).fit(X, y)
     problem, solution = posed(model, X, y), solution_of(model, X, y)
-    scores, errors = kernel_scores(problem, solution.alpha * problem.y)
+    scores, errors = kernel_scores(problem, solution.alpha * problem.signs)
     return problem, solution, scores, errors
 
 
@@ -297,7 +297,7 @@ def test_costs_times_rounding_count():
     y = np.where(X @ [1.0, 2.0] > 0, 1.0, -1.0)
     X += 0.3 * y[:, None] * [1.0, 2.0]
     weights = np.where(np.arange(20) % 2, 1e12, 1.0)
-    problem = MarginProblem.hinge(RBF(0.5), X, y, weights)
+    problem = DualProblem.hinge(RBF(0.5), X, y, weights)
     model = mm.SVC(gamma=0.5, C=np.inf).fit(X, y)
     alpha = np.zeros(20)
     alpha[model.support_] = np.abs(model.dual_coef_[0])

@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import maxmargin as mm
 from maxmargin.engines.cpu import features as features_module
 from maxmargin.estimators import linear_svc as linear_svm
-from maxmargin.problems import LinearMarginProblem
+from maxmargin.problems import PrimalProblem
 from maxmargin.runtime import threads
 from maxmargin.solution import Solution
 from maxmargin.solvers.primal import newton
@@ -103,7 +103,7 @@ def certificates(model, X, y, weights=None):
     bias = "penalised" if model.fit_intercept and model.penalize_intercept else bias
     found = []
     for rows, labels, alpha, w, b in machines(model, y):
-        problem = LinearMarginProblem.of(X[rows], labels, costs[rows], model.loss, bias)
+        problem = PrimalProblem.of(X[rows], labels, costs[rows], model.loss, bias)
         answer = Solution(w[np.newaxis], np.array([b]), mm.Status.CONVERGED, alpha=alpha)
         found.append(mm.certify(problem, answer))
     return found
@@ -199,10 +199,10 @@ def test_auto_chooses_by_shape_and_density(shape, density, solver, loss):
         stored = int(shape[0] * shape[1] * density)
         where = np.random.default_rng(0).integers(0, shape, (stored, 2)).T
         X = sparse.csr_matrix((np.ones(stored), where), shape)
-    problem = LinearMarginProblem.of(X, np.ones(shape[0]), 1.0, loss)
+    problem = PrimalProblem.of(X, np.ones(shape[0]), 1.0, loss)
     assert linear_svm.suited(problem) == solver
     # Rows that come in blocks are not visited one by one, whatever their shape.
-    blocks = LinearMarginProblem.of(mm.RowBlocks([X]), np.ones(shape[0]), 1.0, loss)
+    blocks = PrimalProblem.of(mm.RowBlocks([X]), np.ones(shape[0]), 1.0, loss)
     assert linear_svm.suited(blocks) == "newton"
 
 

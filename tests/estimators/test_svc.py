@@ -23,7 +23,7 @@ import maxmargin as mm
 from maxmargin import persistence
 from maxmargin.engines.cpu import smo
 from maxmargin.kernels import RBF, Linear, Polynomial, Precomputed
-from maxmargin.problems import MarginProblem
+from maxmargin.problems import DualProblem
 from maxmargin.runtime import threads
 from maxmargin.solution import Solution
 from maxmargin.solvers.dual import decomposition
@@ -90,13 +90,12 @@ def posed(kernel, X, labels, rows, model):
     """Pose the problem of ``model`` for some rows by hand, with one cost for all samples."""
     n = rows.size
     if isinstance(model, (mm.NuSVC, svm.NuSVC)):
-        upper, ridge, p, s = np.full(n, 1.0 / n), np.zeros(n), 0.0, model.nu
-    elif getattr(model, "loss", "hinge") == "squared_hinge":
-        upper, ridge, p, s = np.full(n, np.inf), np.full(n, 0.5 / model.C), 1.0, 0.0
-    else:
-        upper, ridge, p, s = np.full(n, model.C), np.zeros(n), 1.0, 0.0
-    balanced = getattr(model, "fit_intercept", True)
-    return MarginProblem(kernel, X, labels, rows, upper, ridge, p, s, balanced)
+        return DualProblem.nu(kernel, X, labels, model.nu, index=rows)
+    upper, ridge = np.full(n, model.C), np.zeros(n)
+    if getattr(model, "loss", "hinge") == "squared_hinge":
+        upper, ridge = np.full(n, np.inf), np.full(n, 0.5 / model.C)
+    bias = getattr(model, "fit_intercept", True)
+    return DualProblem.classification(kernel, X, labels, upper, ridge, index=rows, bias=bias)
 
 
 def certificates(model, X, y, kernel=None):
@@ -551,7 +550,7 @@ def test_weights_are_costs():
     weights = np.random.default_rng(5).uniform(0.2, 3.0, N)
     model = mm.SVC(C=2.0, gamma=0.3, class_weight={0: 1.0, 1: 2.0}).fit(X, y, weights)
     upper = 2.0 * weights * np.where(y == 1, 2.0, 1.0)
-    problem = MarginProblem.hinge(RBF(gamma=0.3), X, signs(y), upper)
+    problem = DualProblem.hinge(RBF(gamma=0.3), X, signs(y), upper)
     (_, _, beta, b), = machines(model, y)  # fmt: skip
     assert certified(problem, beta * signs(y), b).holds(TOL)
     theirs = svm.SVC(C=2.0, gamma=0.3, class_weight={0: 1.0, 1: 2.0}).fit(X, y, weights)
@@ -1026,7 +1025,7 @@ def test_a_recorder_keeps_what_was():
     X, y = cloud()
     recorder = mm.Recorder()
     model = mm.SVC(callback=recorder, solver="smo", tol=1e-6).fit(X, y)
-    problem = MarginProblem.hinge(model.kernel_, X, signs(y), 1.0)
+    problem = DualProblem.hinge(model.kernel_, X, signs(y), 1.0)
     assert len(recorder.steps) == len(model.trace_) > 0
     for step in recorder.steps:
         solution = step.snapshot()

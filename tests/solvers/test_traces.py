@@ -17,7 +17,7 @@ import tests.solvers.joint.test_crammer_singer as joint
 import tests.solvers.primal.test_linear_solvers as linear
 from maxmargin.engines.cpu.gram import Gram
 from maxmargin.kernels import RBF, Linear
-from maxmargin.problems import MarginProblem
+from maxmargin.problems import DualProblem
 from maxmargin.progress import Limits, Progress, Recorder, Step
 from maxmargin.solution import Solution, Status, Trace
 from maxmargin.solvers.dual import active_set, decomposition
@@ -134,9 +134,9 @@ def test_primal_is_known_where_all_samples_are_looked_at(nu, options, monkeypatc
     monkeypatch.setattr(decomposition, "MANY", 100)
     monkeypatch.setattr(decomposition, "FEW", 0.8)
     X, y = dual.blobs(400, 3, 0, noise=0.2)
-    problem = MarginProblem.hinge(RBF(gamma=0.5), X, y, 10.0)
+    problem = DualProblem.hinge(RBF(gamma=0.5), X, y, 10.0)
     if nu:
-        problem = MarginProblem.nu(RBF(gamma=0.5), X, y, 0.1)
+        problem = DualProblem.nu(RBF(gamma=0.5), X, y, 0.1)
     solver = Decomposition(Gram(problem.kernel, X), None, 1e-6, Limits(), 32, **options)
     solution, steps = watched(lambda progress: solver.solve(problem, None, progress))
     assert_traces(problem, solution, steps, tol=1e-5)
@@ -145,7 +145,7 @@ def test_primal_is_known_where_all_samples_are_looked_at(nu, options, monkeypatc
     assert (np.diff(trace.dual) >= -ROUNDING * np.abs(trace.dual).max()).all()
     assert known(trace.primal).any()
     assert known(trace.primal).all() != options.get("shrinking", True)
-    scores = problem.y * (problem.kernel(X) @ (problem.y * solution.alpha) + solution.b)
+    scores = problem.signs * (problem.kernel(X) @ (problem.signs * solution.alpha) + solution.b)
     # All samples are counted, also those that the last steps did not look at.
     assert abs(trace.errors[-1] - (scores <= 0).sum()) <= 2
     assert trace.errors[len(trace) // 2 :].min() > 0.8 * (scores <= 0).sum()
@@ -153,7 +153,7 @@ def test_primal_is_known_where_all_samples_are_looked_at(nu, options, monkeypatc
 
 def test_active_set_knows_the_primal_of_whole_chunks_only():
     X, y = dual.blobs(700, 4, 10)
-    problem = MarginProblem.hinge(RBF(gamma=0.3), X, y, 3.0)
+    problem = DualProblem.hinge(RBF(gamma=0.3), X, y, 3.0)
     assert len(y) > active_set.WHOLE + active_set.VIOLATORS
     solver = ActiveSet(Gram(problem.kernel, X))
     solution, steps = watched(lambda progress: solver.solve(problem, None, progress))
@@ -165,8 +165,8 @@ def test_active_set_knows_the_primal_of_whole_chunks_only():
 def test_steps_of_another_problem_say_nothing(monkeypatch):
     """Where α grows without end the nearest points of the hulls are looked for instead."""
     monkeypatch.setattr(active_set, "BLURRED", 1e-16)
-    problem = MarginProblem.hard(Linear(), *mm.datasets.load_six_points(return_X_y=True))
-    problem = replace(problem, y=problem.y.astype(float))
+    problem = DualProblem.hard(Linear(), *mm.datasets.load_six_points(return_X_y=True))
+    problem = replace(problem, signs=problem.signs.astype(float))
     solver = ActiveSet(Gram(problem.kernel, problem.X))
     solution, steps = watched(lambda progress: solver.solve(problem, None, progress))
     assert solution.status is not Status.DIVERGED
@@ -179,7 +179,7 @@ def test_steps_of_another_problem_say_nothing(monkeypatch):
 
 def test_an_inseparable_hard_margin_has_no_primal():
     X, y = mm.datasets.load_xor(return_X_y=True)
-    problem = MarginProblem.hard(Linear(), X, y.astype(float))
+    problem = DualProblem.hard(Linear(), X, y.astype(float))
     solution, steps = watched(
         lambda progress: ActiveSet(Gram(Linear(), X)).solve(problem, None, progress)
     )

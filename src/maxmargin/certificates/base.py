@@ -39,11 +39,11 @@ def certify(
 
     Parameters
     ----------
-    problem : SeparationProblem, LeastSquaresProblem, KernelSeparationProblem, MarginProblem,
-        LinearMarginProblem or JointMarginProblem
+    problem : SeparationProblem, LeastSquaresProblem, KernelSeparationProblem, DualProblem,
+        PrimalProblem or JointProblem
     solution : Solution
     sample : int, optional
-        For a MarginProblem: recompute the scores of so many samples and of all that matter, and
+        For a DualProblem: recompute the scores of so many samples and of all that matter, and
         take the solver's own scores of the others, with the bounds of their errors that it gives
         (``coverage`` is then "bounded"; without bounds "sampled"). All by default.
     at_most : int, optional

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..problems import MarginProblem
+from ..problems import DualProblem
 from ..solution import Solution
 from .base import certify
 from .scores import UNIT, kernel_scores
@@ -128,7 +128,7 @@ class Margins(NamedTuple):
 
 @certify.register
 def _(
-    problem: MarginProblem,
+    problem: DualProblem,
     solution: Solution,
     *,
     sample: int | None = None,
@@ -138,7 +138,7 @@ def _(
     alpha = np.clip(solution.alpha, 0.0, problem.upper)
     box = float(np.abs(alpha - solution.alpha).max()) / max(1.0, float(alpha.max()))
     box = max(box, problem.total - float(alpha.sum()))
-    balance = abs(float(problem.y @ alpha)) if problem.balanced else 0.0
+    balance = abs(float(problem.signs @ alpha)) if problem.groups else 0.0
     balance /= max(1.0, float(alpha.sum()))
     margins = _margins(problem, solution, alpha, sample, at_most)
     level = kkt_level(problem, alpha, margins.values)
@@ -146,7 +146,7 @@ def _(
     nominal, worst = (max(float(w.max()), 0.0) for w in (wrong, wrong + margins.errors))
     unit = 1.0
     if problem.total:
-        unit = margin_unit(problem, level, _largest(problem))
+        unit = margin_unit(problem, float(level), _largest(problem))
     primal, dual, gap, least = _values(problem, alpha, margins, float(solution.b[0]))
     # P of the ν-machine is about −νρ, and may be anything, 0 included.
     size = max(least, problem.total * unit, np.finfo(float).tiny)
@@ -154,12 +154,12 @@ def _(
         relative = float(np.divide(gap, size)) if np.isfinite(gap) else np.inf
     return MarginCertificate(
         primal, dual, gap, relative, nominal / unit, balance, box, (worst - nominal) / unit,
-        margins.n_checked, problem.y.size, margins.coverage,
+        margins.n_checked, problem.n_variables, margins.coverage,
     )  # fmt: skip
 
 
 def _margins(
-    problem: MarginProblem,
+    problem: DualProblem,
     solution: Solution,
     alpha: Floats,
     sample: int | None,
@@ -172,8 +172,8 @@ def _margins(
     compared with recomputed ones on the sample, and taken to be as good elsewhere. Where more than
     ``at_most`` scores would have to be recomputed, none is, and the claims are as wide as that.
     """
-    n, b = problem.y.size, float(solution.b[0])
-    coefficients = alpha * problem.y
+    n, b = problem.n_variables, float(solution.b[0])
+    coefficients = alpha * problem.signs
     bounds = solution.score_bounds
     is_known = solution.scores is not None and (bounds is None or np.isfinite(bounds).all())
     if sample is not None and is_known and n > 2 * sample:
@@ -181,20 +181,20 @@ def _margins(
         exact, blur = kernel_scores(problem, coefficients, chosen, b)
         claims = _claims(problem, solution, chosen, exact, blur)
         if claims is not None:
-            claims.values[chosen], claims.errors[chosen] = problem.y[chosen] * exact, blur
+            claims.values[chosen], claims.errors[chosen] = problem.signs[chosen] * exact, blur
             rows = _decisive(problem, alpha, claims)
             if at_most is not None and at_most < (rows.size if rows.size <= MOST * n else n):
                 return claims._replace(n_checked=chosen.size)
             if rows.size <= MOST * n:
                 exact, blur = kernel_scores(problem, coefficients, rows, b)
-                claims.values[rows], claims.errors[rows] = problem.y[rows] * exact, blur
+                claims.values[rows], claims.errors[rows] = problem.signs[rows] * exact, blur
                 return claims._replace(n_checked=int(np.union1d(chosen, rows).size))
     scores, errors = kernel_scores(problem, coefficients, b=b)
-    return Margins(problem.y * scores, errors, n, "complete")
+    return Margins(problem.signs * scores, errors, n, "complete")
 
 
 def _claims(
-    problem: MarginProblem,
+    problem: DualProblem,
     solution: Solution,
     chosen: Integers,
     exact: Floats,
@@ -209,14 +209,14 @@ def _claims(
         error = 2.0 * float(off.max())
         if error > DOUBTFUL * max(1.0, float(np.abs(exact).max())):
             return None
-        return Margins(problem.y * scores, np.full(scores.size, error), 0, "sampled")
+        return Margins(problem.signs * scores, np.full(scores.size, error), 0, "sampled")
     errors = errors + 4.0 * UNIT * (np.abs(scores) + abs(float(solution.b[0])))
     if (off > errors[chosen] + blur).any():
         return None
-    return Margins(problem.y * scores, errors, 0, "bounded")
+    return Margins(problem.signs * scores, errors, 0, "bounded")
 
 
-def _decisive(problem: MarginProblem, alpha: Floats, margins: Margins) -> Integers:
+def _decisive(problem: DualProblem, alpha: Floats, margins: Margins) -> Integers:
     """Return the samples whose errors widen the claims by more than a little."""
     wrong = kkt_violations(
         problem, margins.values, alpha, kkt_level(problem, alpha, margins.values)
@@ -232,10 +232,10 @@ def _decisive(problem: MarginProblem, alpha: Floats, margins: Margins) -> Intege
     return np.flatnonzero(chosen)
 
 
-def kkt_level(problem: MarginProblem, alpha: Floats, margins: Floats) -> float:
+def kkt_level(problem: DualProblem, alpha: Floats, margins: Floats) -> float | Floats:
     """Return what y g(x) is compared with: 1, or the ρ that serves the KKT conditions best."""
     if not problem.total:
-        return problem.linear
+        return -problem.p
     below, above = _may_move(problem, alpha)
     if not below.any():
         return best_rho(problem, margins)
@@ -243,13 +243,15 @@ def kkt_level(problem: MarginProblem, alpha: Floats, margins: Floats) -> float:
     return 0.5 * (float(slope[below].min()) + float(slope[above].max(initial=-np.inf)))
 
 
-def _may_move(problem: MarginProblem, alpha: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _may_move(problem: DualProblem, alpha: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which α may grow and which may shrink."""
     below = alpha < (1.0 - ROUNDING) * problem.upper
     return below, alpha > ROUNDING * np.minimum(problem.upper, alpha.max())
 
 
-def kkt_violations(problem: MarginProblem, margins: Floats, alpha: Floats, level: float) -> Floats:
+def kkt_violations(
+    problem: DualProblem, margins: Floats, alpha: Floats, level: float | Floats
+) -> Floats:
     """Return by how much every sample violates its KKT condition; below 0 it does not.
 
     ∂/∂α_i of the dual with b as the multiplier of yᵀα = 0, and ρ as that of 1ᵀα ≥ s, asks for
@@ -263,7 +265,7 @@ def kkt_violations(problem: MarginProblem, margins: Floats, alpha: Floats, level
 
 
 def _values(
-    problem: MarginProblem, alpha: Floats, margins: Margins, b: float
+    problem: DualProblem, alpha: Floats, margins: Margins, b: float
 ) -> tuple[float, float, float, float]:
     """Return P at most, D at least, P − D at most, and \\|P\\| at least.
 
@@ -272,14 +274,14 @@ def _values(
     """
     values, errors = margins.values, margins.errors
     total, blur = float(alpha.sum()), float(alpha @ errors)
-    rest = float(np.sum(problem.y * alpha)) if problem.balanced else 0.0
+    rest = float(np.sum(problem.signs * alpha)) if problem.groups else 0.0
     square = float(alpha @ values) - b * rest
     primal = primal_value(problem, square, values)
     repair = 0.0
-    if problem.balanced:
+    if problem.groups:
         rest = abs(rest) + 64.0 * UNIT * total
         heavier = min(total, 0.5 * (total + rest)) or 1.0
-        level = best_rho(problem, values) if problem.total else problem.linear
+        level = best_rho(problem, values) if problem.total else -problem.p
         slack = float(alpha @ np.abs(level - values)) + blur
         repair = rest / heavier * slack + 0.5 * rest**2 * _largest(problem)
     if _is_hard(problem).all():
@@ -290,28 +292,28 @@ def _values(
         return worst, dual, worst - dual, 0.5 * (square - blur)
     terms, widest = _gap_terms(problem, alpha, margins)
     # Sums by pairs of numbers round log₂ n times.
-    size = problem.linear * total + abs(primal) + abs(square)
+    size = float(np.abs(problem.p) @ alpha) + abs(primal) + abs(square)
     gap = float(widest.sum()) + repair + 64.0 * UNIT * size
     if problem.total:
         gap += abs((total - problem.total) * best_rho(problem, values))
     unknown = float((widest - terms).sum()) + 1.5 * blur
     least = abs(primal) - unknown
     if not problem.total:
-        loss = float(losses(problem, problem.linear - values - errors).sum())
+        loss = float(losses(problem, -problem.p - values - errors).sum())
         least = 0.5 * (square - blur) + loss
     if margins.coverage == "complete":
         return primal + unknown, primal - unknown - gap, gap, least
     return primal, primal - gap, gap, least
 
 
-def _largest(problem: MarginProblem) -> float:
+def _largest(problem: DualProblem) -> float:
     """Return max K(x, x)."""
     return float(problem.kernel.diagonal(problem.X)[problem.index].max())
 
 
-def _gap_terms(problem: MarginProblem, alpha: Floats, margins: Margins) -> tuple[Floats, Floats]:
+def _gap_terms(problem: DualProblem, alpha: Floats, margins: Margins) -> tuple[Floats, Floats]:
     """Return h(z) − αz + ½Dα² of every sample, and the most that it may be."""
-    level = best_rho(problem, margins.values) if problem.total else problem.linear
+    level = best_rho(problem, margins.values) if problem.total else -problem.p
     z = level - margins.values
     fixed = 0.5 * problem.ridge * alpha**2
     terms = losses(problem, z) - alpha * z + fixed
@@ -320,7 +322,7 @@ def _gap_terms(problem: MarginProblem, alpha: Floats, margins: Margins) -> tuple
     return terms, np.maximum(*ends) + fixed
 
 
-def losses(problem: MarginProblem, z: Floats) -> Floats:
+def losses(problem: DualProblem, z: Floats) -> Floats:
     """Return h(z) of every sample: ∞ where a hard margin is violated."""
     z = np.maximum(z, 0.0)
     if not problem.ridge.any() and np.isfinite(problem.upper).all():
@@ -331,11 +333,11 @@ def losses(problem: MarginProblem, z: Floats) -> Floats:
         return np.where(z > 0.0, h, 0.0)
 
 
-def _is_hard(problem: MarginProblem) -> NDArray[np.bool_]:
+def _is_hard(problem: DualProblem) -> NDArray[np.bool_]:
     return np.isinf(problem.upper) & (problem.ridge == 0.0)
 
 
-def margin_unit(problem: MarginProblem, rho: float, largest: float) -> float:
+def margin_unit(problem: DualProblem, rho: float, largest: float) -> float:
     """Return what violations of a ν-machine are relative to, ``largest`` being max K(x, x).
 
     That is ρ; but there need be no margin at all, and then that of the machine of C = 10⁶/max K.
@@ -343,12 +345,12 @@ def margin_unit(problem: MarginProblem, rho: float, largest: float) -> float:
     return float(max(rho, least_rho(problem, largest)))
 
 
-def least_rho(problem: MarginProblem, largest: float) -> float:
+def least_rho(problem: DualProblem, largest: float) -> float:
     """Return the ρ of a ν-machine below which there is no margin to speak of."""
     return float(max(1e-6 * problem.upper.mean() * largest, np.finfo(float).tiny))
 
 
-def best_rho(problem: MarginProblem, margins: Floats) -> float:
+def best_rho(problem: DualProblem, margins: Floats) -> float:
     """Return the ρ that minimises −sρ + Σ u_i (ρ − y_i g(x_i))₊: a weighted quantile."""
     order = np.argsort(margins, kind="stable")
     sums = np.cumsum(problem.upper[order])
@@ -356,7 +358,7 @@ def best_rho(problem: MarginProblem, margins: Floats) -> float:
     return float(margins[order[min(reached, order.size - 1)]])
 
 
-def primal_value(problem: MarginProblem, square: float, margins: Floats) -> float:
+def primal_value(problem: DualProblem, square: float, margins: Floats) -> float:
     """Return P(w, b) from ‖w‖² and the margins y g(x).
 
     For the hard margin it is that of the plane scaled up until every y g(x) ≥ 1; ∞ if none does it.

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ..arrays import Floats
 from ..kernels import Kernel, Linear, Polynomial, Product, Scaled, Sum
-from ..problems import MarginProblem
+from ..problems import DualProblem
 from .exact import Deadline, Exact, exact_solution, integer_columns
 
 # Multipliers relative to the largest that are rounding, and how many of them are looked at.
@@ -20,7 +20,7 @@ DUST, LARGEST = 1e-9, 400
 SECONDS = 2.0
 
 
-def feature_space_proof(problem: MarginProblem, u: Floats) -> Floats | None:
+def feature_space_proof(problem: DualProblem, u: Floats) -> Floats | None:
     """Return u ≥ 0 near the one given with Σ u_i y_i φ(x_i) = 0 and, with a bias, yᵀu = 0.
 
     For positive semidefinite kernels the first is K(u∘y) = 0. Float64 values of K show no more
@@ -33,12 +33,12 @@ def feature_space_proof(problem: MarginProblem, u: Floats) -> Floats | None:
         return None
     rows = problem.X[problem.index[support]]
     rows = rows.toarray() if sparse.issparse(rows) else rows
-    y = problem.y[support].astype(int).astype(object)
+    y = problem.signs[support].astype(int).astype(object)
     K = exact_gram(problem.kernel, np.asarray(rows, dtype=np.float64))
     if K is None:
         return None
     signed = _whole(K) * y[:, np.newaxis]
-    if problem.balanced:
+    if problem.groups:
         signed = np.column_stack([signed, y])
     v = exact_solution(signed, u[support], Deadline(SECONDS))
     if v is None:

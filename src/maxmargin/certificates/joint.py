@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers, blocks_of, row_block, row_length
-from ..problems import JointMarginProblem
+from ..problems import JointProblem
 from ..solution import Solution
 from .base import certify
 from .centring import Origin, frobenius, row_norms, score_error, sum_error
@@ -37,7 +37,7 @@ class JointMarginCertificate(MarginCertificate):
 
 @certify.register
 def _(
-    problem: JointMarginProblem, solution: Solution, *, sample: int | None = None
+    problem: JointProblem, solution: Solution, *, sample: int | None = None
 ) -> JointMarginCertificate:
     assert solution.alpha is not None
     flows = rival_flows(problem, solution.alpha)
@@ -70,7 +70,7 @@ def _(
     )  # fmt: skip
 
 
-def rival_flows(problem: JointMarginProblem, alpha: Floats) -> Floats:
+def rival_flows(problem: JointProblem, alpha: Floats) -> Floats:
     """Return −α_i^k ≥ 0 of the rival classes k ≠ y_i, 0 of the own class: (n, c).
 
     What flows from class y_i to its rivals says all about α: Σ_k α_i^k = 0 gives the rest. Negative
@@ -159,7 +159,7 @@ def combined(X: object, alpha: Floats, origin: Origin) -> tuple[Floats, float]:
 
 
 def _losses(
-    problem: JointMarginProblem, origin: Origin, w: Floats, b: Floats, alpha: Floats
+    problem: JointProblem, origin: Origin, w: Floats, b: Floats, alpha: Floats
 ) -> tuple[float, float, float]:
     """Return Σ C_i ξ_i, a bound of its rounding errors, and the worst KKT violation."""
     loss, blur, violation = 0.0, 0.0, 0.0

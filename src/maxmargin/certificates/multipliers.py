@@ -11,7 +11,7 @@ from scipy.linalg import eigvalsh
 
 from ..arrays import Floats, blocks_of
 from ..data.normalised_samples import Samples
-from ..problems import MarginProblem
+from ..problems import DualProblem
 from .exact import Deadline, exact_multipliers
 from .scores import kernel_scores
 
@@ -138,11 +138,11 @@ class FeatureSpaceRefutation:
     distance: float
 
     @classmethod
-    def of(cls, problem: MarginProblem, u: Floats) -> FeatureSpaceRefutation:
+    def of(cls, problem: DualProblem, u: Floats) -> FeatureSpaceRefutation:
         """Recompute what the multipliers prove."""
-        scores, _ = kernel_scores(problem, u * problem.y)
+        scores, _ = kernel_scores(problem, u * problem.signs)
         largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
-        square = max(float((u * problem.y) @ scores), 0.0) / max(largest, np.finfo(float).tiny)
+        square = max(float((u * problem.signs) @ scores), 0.0) / max(largest, np.finfo(float).tiny)
         return cls(u, float(np.sqrt(square)))
 
     def __str__(self) -> str:

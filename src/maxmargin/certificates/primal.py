@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ..arrays import Floats, blocks_of, row_block, row_length
 from ..data.row_blocks import RowBlocks
-from ..problems import LinearMarginProblem
+from ..problems import PrimalProblem
 from ..runtime.threads import in_parallel
 from ..solution import Solution
 from .base import certify
@@ -58,7 +58,7 @@ class _Sums(NamedTuple):
 class _Claim:
     """A plane about an origin, α in its box, and α y repaired so that yᵀα = 0."""
 
-    problem: LinearMarginProblem
+    problem: PrimalProblem
     origin: Origin
     w: Floats
     b: float
@@ -67,9 +67,7 @@ class _Claim:
 
 
 @certify.register
-def _(
-    problem: LinearMarginProblem, solution: Solution, *, sample: int | None = None
-) -> PlaneCertificate:
+def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) -> PlaneCertificate:
     assert solution.alpha is not None
     w, b = solution.w[0], float(solution.b[0])
     alpha = np.clip(solution.alpha, 0.0, problem.box)

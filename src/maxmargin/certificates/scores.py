@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ..arrays import Floats, Integers, blocks_of
 from ..kernels import Kernel, Linear, Precomputed
-from ..problems import KernelSeparationProblem, MarginProblem
+from ..problems import DualProblem, KernelSeparationProblem
 from ..runtime.threads import in_parallel, n_threads
 from .compensated import Doubled, combine, product
 
@@ -26,7 +26,7 @@ COARSE, AFFORDABLE = 1e-9, 1 << 26
 
 
 def kernel_scores(
-    problem: KernelSeparationProblem | MarginProblem,
+    problem: KernelSeparationProblem | DualProblem,
     coefficients: Floats,
     rows: Integers | None = None,
     b: float = 0.0,
@@ -77,7 +77,7 @@ def _float64_tile(
 
 
 def _linear_scores(
-    problem: KernelSeparationProblem | MarginProblem,
+    problem: KernelSeparationProblem | DualProblem,
     coefficients: Floats,
     support: Integers,
     rows: Integers,

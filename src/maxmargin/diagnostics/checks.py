@@ -203,8 +203,8 @@ def _check_primal(clf: KernelMachine, machine: MeasuredTask) -> None:
     if not np.isfinite(claimed):
         return
     known = 1e-12 * machine.magnitude
-    if problem.balanced and machine.alpha.any():  # the certificate repairs yᵀα = 0
-        known += 2.0 * abs(problem.y @ machine.alpha) / machine.alpha.sum() * machine.magnitude
+    if problem.groups and machine.alpha.any():  # the certificate repairs yᵀα = 0
+        known += 2.0 * abs(problem.signs @ machine.alpha) / machine.alpha.sum() * machine.magnitude
     if certificate.n_checked < machine.alpha.size:
         # The others' scores are the solver's, which may be so far off before they are refused.
         known += DOUBTFUL * max(1.0, float(np.abs(machine.margins).max()))

@@ -17,7 +17,7 @@ from ..estimators.linear_svc import LinearSVC
 from ..estimators.svc import SVC, NuSVC
 from ..kernels import Kernel, Linear, Polynomial
 from ..multiclass import OneVsOne, Task
-from ..problems import LinearMarginProblem, MarginProblem
+from ..problems import DualProblem, PrimalProblem
 from ..solution import Solution
 
 Machine: TypeAlias = SVC | NuSVC | LinearSVC
@@ -37,7 +37,7 @@ class MeasuredTask:
 
     number: int
     name: str
-    problem: MarginProblem
+    problem: DualProblem
     alpha: Floats
     margins: Floats
     square: float
@@ -71,8 +71,8 @@ def supported(clf: Machine) -> Iterator[MeasuredTask]:
     codes, dual = support_codes(clf), dense(clf.dual_coef_)
     for number, task in enumerate(clf._reduction().tasks(codes, np.arange(codes.size), names)):
         unknown = np.full(task.rows.size, np.nan)
-        problem = MarginProblem(
-            clf.kernel_, clf.support_vectors_, task.labels, task.rows, unknown, unknown
+        problem = DualProblem.classification(
+            clf.kernel_, clf.support_vectors_, task.labels, unknown, unknown, index=task.rows
         )
         coefficients = _coefficients(clf, dual, number)[task.rows]
         yield _expansion(clf, number, task.name, problem, coefficients)
@@ -83,7 +83,7 @@ def support_codes(clf: KernelMachine) -> Integers:
     return np.repeat(np.arange(len(clf.classes_)), clf.n_support_)
 
 
-def diagonal(problem: MarginProblem) -> Floats:
+def diagonal(problem: DualProblem) -> Floats:
     """Return K(x, x) of the samples of a task."""
     X, kernel = problem.X, problem.kernel
     if isinstance(X, RowBlocks):
@@ -100,7 +100,7 @@ def dense(matrix: Any) -> Floats:
 
 
 def _expansion(
-    clf: KernelMachine, number: int, name: str, problem: MarginProblem, coefficients: Floats
+    clf: KernelMachine, number: int, name: str, problem: DualProblem, coefficients: Floats
 ) -> MeasuredTask:
     alpha, b = np.abs(coefficients), float(clf.intercept_[number])
     scores: Floats = np.empty(0)
@@ -110,7 +110,7 @@ def _expansion(
         lengths = np.sqrt(np.abs(diagonal(problem)))
         magnitude = float(alpha @ lengths) * float(lengths.max())
     square = float(coefficients @ scores) - b * float(coefficients.sum())
-    margins = problem.y * scores
+    margins = problem.signs * scores
     machine = MeasuredTask(number, name, problem, alpha, margins, square, magnitude)
     if not isinstance(clf, NuSVC):
         return machine
@@ -121,7 +121,10 @@ def _expansion(
         return replace(machine, rho=0.0)
     # Σα = ν before α was divided by ρ > 0.
     rho = float(clf.nu / alpha.sum())
-    hinge = replace(problem, upper=problem.upper / rho, linear=1.0, total=0.0)
+    hinge = DualProblem.classification(
+        problem.kernel, problem.X, problem.signs, problem.upper / rho, problem.ridge,
+        index=problem.index,
+    )  # fmt: skip
     return replace(machine, problem=hinge, rho=rho)
 
 
@@ -146,7 +149,7 @@ def signed(clf: LinearSVC, number: int, n_samples: int) -> Floats:
 
 def posed(
     clf: LinearSVC, training: Training, number: int, task: Task
-) -> tuple[LinearMarginProblem, Solution]:
+) -> tuple[PrimalProblem, Solution]:
     """Return the problem of the fit, and its answer; α y has the signs of the labels."""
     problem = clf._pose(training, task)
     coefficients = signed(clf, number, training.X.shape[0])
@@ -166,8 +169,8 @@ def _plane(clf: LinearSVC, training: Training, number: int, task: Task) -> Measu
     # With a penalised bias every sample has one more feature, of value 1.
     penalised = problem.bias == "penalised"
     kernel: Kernel = Polynomial(1, coef0=1.0) if penalised else Linear()
-    dual = MarginProblem(
-        kernel, training.X, task.labels, task.rows, upper, ridge, balanced=problem.bias == "free"
+    dual = DualProblem.classification(
+        kernel, training.X, task.labels, upper, ridge, index=task.rows, bias=problem.bias == "free"
     )
     w, b = answer.w, float(answer.b[0])
     blocks = training.X if isinstance(training.X, RowBlocks) else [training.X]
@@ -180,5 +183,7 @@ def _plane(clf: LinearSVC, training: Training, number: int, task: Task) -> Measu
 def _plane_alone(clf: LinearSVC, number: int, name: str) -> MeasuredTask:
     w, coefficients = dense(clf.coef_)[number], clf.dual_coef_[number]
     unknown = np.full(coefficients.size, np.nan)
-    problem = MarginProblem(Linear(), None, np.sign(coefficients), clf.support_, unknown, unknown)
+    problem = DualProblem.classification(
+        Linear(), None, np.sign(coefficients), unknown, unknown, index=clf.support_
+    )
     return MeasuredTask(number, name, problem, np.abs(coefficients), unknown, float(w @ w))

@@ -16,7 +16,7 @@ from ..estimators.linear_svc import LinearSVC
 from ..estimators.svc import NuSVC
 from ..kernels import RBF, Precomputed
 from ..multiclass import OneVsOne
-from ..problems import MarginProblem
+from ..problems import DualProblem
 from ..solution import Status
 from .checks import AT_BOUND, check_data, check_machine, margin_tolerance, trained
 from .fitted import Machine, MeasuredTask, diagonal, supported
@@ -275,7 +275,7 @@ def _with_data(clf: Machine, training: Training, machine: MeasuredTask) -> TaskM
     # What each sample counts: its cost, where that is what ν shares out.
     shares = problem.upper / problem.upper.sum() if bounded else np.full(n_samples, 1 / n_samples)
     C = problem.upper / training.weights[problem.index] if machine.rho else np.array([clf.C])
-    radius = _radius(problem) if problem.balanced else None
+    radius = _radius(problem) if problem.groups else None
     wrong = _may_be_wrong(machine, radius)
     return TaskMargin(
         **basics,
@@ -309,7 +309,7 @@ def _basics(clf: Machine, machine: MeasuredTask) -> dict[str, Any]:
 def _may_be_wrong(machine: MeasuredTask, radius: float | None) -> NDArray[np.bool_] | None:
     """Which samples a machine fitted without them may get wrong."""
     problem, alpha = machine.problem, machine.alpha
-    if not problem.balanced:
+    if not problem.groups:
         return alpha * diagonal(problem) >= machine.margins
     if radius is None:
         return None
@@ -318,10 +318,10 @@ def _may_be_wrong(machine: MeasuredTask, radius: float | None) -> NDArray[np.boo
     return 2.0 * alpha * radius + slack >= 1.0
 
 
-def _radius(problem: MarginProblem) -> float | None:
+def _radius(problem: DualProblem) -> float | None:
     """R² with c ≤ K(x, x') ≤ c + R² for all samples; None where nothing bounds it cheaply."""
     top, ridge = float(diagonal(problem).max()), problem.ridge
-    if problem.y.size > WHOLE:
+    if problem.n_variables > WHOLE:
         if isinstance(problem.kernel, RBF):
             return top + float(ridge.max())
         # |K(x, x')|² ≤ K(x, x) K(x', x').
@@ -338,7 +338,7 @@ def _radius(problem: MarginProblem) -> float | None:
     return min(spreads)
 
 
-def _gram(problem: MarginProblem) -> Floats:
+def _gram(problem: DualProblem) -> Floats:
     if isinstance(problem.kernel, Precomputed):
         return problem.X[np.ix_(problem.index, problem.index)].astype(np.float64)
     return problem.kernel(problem.X[problem.index].astype(np.float64))

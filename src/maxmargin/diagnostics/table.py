@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
-from ..problems import MarginProblem
+from ..problems import DualProblem
 from .checks import check_data, check_machine, check_tolerance, task_number, trained
 from .fitted import Machine
 from .text import aligned, near_one
@@ -211,7 +211,7 @@ def support_table(
         task=machine.name,
         index=problem.index,
         label=training.y[problem.index],
-        sign=problem.y,
+        sign=problem.signs,
         alpha=alpha,
         margin=margins,
         slack=machine.slack,
@@ -228,7 +228,7 @@ def _states(margins: Floats, tol: float) -> NDArray[np.str_]:
     return np.select(conditions, STATES[:3], STATES[3])
 
 
-def _complementarity(problem: MarginProblem, alpha: Floats, margins: Floats) -> Floats:
+def _complementarity(problem: DualProblem, alpha: Floats, margins: Floats) -> Floats:
     """Each sample's share of the gap, c(ξ) + c*(α) + α(y g − 1), c the cost of the slack."""
     beyond, slack = np.maximum(margins - 1.0, 0.0), np.maximum(1.0 - margins, 0.0)
     if problem.ridge.any():

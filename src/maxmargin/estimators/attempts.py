@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Floats
-from ..certificates.dual import primal_value
-from ..problems import MarginProblem
+from ..problems import DualProblem
 from ..progress import Limits, Progress
 from ..solution import Solution, Status
 from ..solvers.best_seen import BestSeen
-from ..solvers.dual.active_set import equalities, feasible
-from ..solvers.dual.optimality import Optimality, best_bias
+from ..solvers.dual.feasibility import Constraints
+from ..solvers.dual.optimality import Optimality, best_bias, primal_value
 from .gram import FEW, SMALL
 
 # What sums of n products leave of their last digits, in all but contrived cases.
@@ -43,7 +42,7 @@ class Attempts:
 
     Parameters
     ----------
-    problem : MarginProblem
+    problem : DualProblem
     gram : callable
         Returns the engine of the task in float64, for answers that come without their scores.
     tol : float
@@ -56,7 +55,7 @@ class Attempts:
 
     def __init__(
         self,
-        problem: MarginProblem,
+        problem: DualProblem,
         gram: Callable[[], Any],
         tol: float,
         limits: Limits,
@@ -65,6 +64,7 @@ class Attempts:
     ) -> None:
         self.far = far
         self.problem, self.gram, self.tol, self.limits = problem, cache(gram), tol, limits
+        self.constraints = Constraints.of(problem)
         self.progress = BestSeen(progress)
         self.n_iter, self.n_updates = 0, 0
         self.status = Status.PATIENCE
@@ -117,7 +117,7 @@ class Attempts:
     def _consider(self, solution: Solution) -> None:
         """Keep the answer if it is the best so far; whether it has converged its numbers say."""
         # Scores that are the sum of many steps may be off: of few samples they are computed anew.
-        few = self.problem.y.size <= FEW
+        few = self.problem.n_variables <= FEW
         point = self.judged(replace(solution, scores=None) if few else solution)
         if self.status in (Status.CONVERGED, Status.PATIENCE):
             known = EPSILON * self._size_of_terms(point.alpha) < 1.0  # which side of the margin
@@ -126,7 +126,7 @@ class Attempts:
         if self.status is Status.CONVERGED:
             self.point = point
             return
-        if FEW < self.problem.y.size <= SMALL:  # of a failure also where it takes longer
+        if FEW < self.problem.n_variables <= SMALL:  # of a failure also where it takes longer
             point = self.judged(replace(solution, scores=None))
         others = [point, self._along_ray(point), *([self.point] if self.point else [])]
         self.point = min(others, key=self._at_worst)
@@ -151,14 +151,14 @@ class Attempts:
     def _at_worst(self, point: Optimality) -> float:
         """Return what P of a point may be, as far as rounding of its scores can tell."""
         problem = self.problem
-        margins = problem.y * (point.scores + point.b)
-        square = float((point.alpha * problem.y) @ point.scores)
-        primal = primal_value(problem, square, margins - self._error(point))
+        square = float((point.alpha * problem.signs) @ point.scores)
+        lower = point.scores - problem.signs * self._error(point)
+        primal = primal_value(problem, square, lower, point.b)
         return primal if np.isfinite(primal) else np.inf
 
     def _error(self, point: Optimality) -> float:
         """Return what rounding may make of the scores of a point."""
-        square = max(0.0, float((point.alpha * self.problem.y) @ point.scores))
+        square = max(0.0, float((point.alpha * self.problem.signs) @ point.scores))
         b = abs(point.b) + self.far * square**0.5
         return ROUNDING * (self._size_of_terms(point.alpha) + b)
 
@@ -182,20 +182,21 @@ class Attempts:
         alpha, scores, bounds = solution.alpha, solution.scores, solution.score_bounds
         assert alpha is not None
         if self._is_off(alpha):
-            alpha, scores = feasible(self.problem, alpha), None
+            alpha = self.constraints.snapped(self.constraints.nearest(alpha))
+            scores = None
         if scores is None:
             support = np.flatnonzero(alpha)
             scores, bounds = np.zeros(alpha.size), np.zeros(alpha.size)
             if support.size:
-                signed = (alpha * self.problem.y)[support]
+                signed = (alpha * self.problem.signs)[support]
                 scores = self.gram().dot(support, signed, error=bounds)
         return self._of(alpha, scores, float(solution.b[0]), bounds)
 
     def _is_off(self, alpha: Floats) -> bool:
         """Whether rounding has led α away from Aα = a, where that is cheap to make up for."""
-        if self.problem.y.size > SMALL:
+        if self.problem.n_variables > SMALL:
             return False
-        A, a = equalities(self.problem)
+        A, a = self.constraints.A, self.constraints.a
         return bool((np.abs(A @ alpha - a) > REST * float(alpha.sum())).any())
 
     def _of(self, alpha: Floats, scores: Floats, b: float, bounds: Floats | None) -> Optimality:
@@ -231,7 +232,7 @@ class Attempts:
             ended, alpha=found.alpha, b=found.b, scores=found.scores,
             score_bounds=found.score_bounds,
         )  # fmt: skip
-        if self.status is Status.CONVERGED or self.problem.y.size <= SMALL:
+        if self.status is Status.CONVERGED or self.problem.n_variables <= SMALL:
             return ended
         return self.progress.better_than(ended, self._at_worst(self.point))
 
@@ -260,10 +261,10 @@ class Attempts:
         assert self.point is not None
         others = [self.point]
         if not self.problem.total:  # else α = 0 is not feasible
-            nothing = np.zeros(self.problem.y.size)
+            nothing = np.zeros(self.problem.n_variables)
             b = best_bias(self.problem, nothing)
             others.append(self._of(nothing, nothing, b, np.zeros(nothing.size)))
         shown = self.progress.best
-        if shown is not None and self.problem.y.size <= SMALL:
+        if shown is not None and self.problem.n_variables <= SMALL:
             others.append(self.judged(replace(shown, scores=None)))
         self.point = min(others, key=self._at_worst)

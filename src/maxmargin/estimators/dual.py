@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ..arrays import Floats
 from ..kernels import Kernel, Linear
-from ..problems import MarginProblem
+from ..problems import DualProblem
 from ..progress import Limits, Progress
 from ..solution import Solution, Status
 from .base import Training
@@ -103,7 +103,7 @@ class Dual:
         return cls(engines, solver, tol, shrinking, n_tasks, centre)
 
     def solve(
-        self, problem: MarginProblem, start: WarmStart | None, progress: Progress, limits: Limits
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
         """Return the solution of a task, or raise the proof that a hard margin has none.
 
@@ -120,7 +120,7 @@ class Dual:
         return back(self._answer(moved, start, BestSeen(progress, back), limits))
 
     def _answer(
-        self, problem: MarginProblem, start: WarmStart | None, progress: Progress, limits: Limits
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
         if _is_hard(problem):
             exact = self._method(problem) in ("active-set", "qp")
@@ -130,27 +130,27 @@ class Dual:
             solution = solve_kernel_machine(problem, attempt, self.tol, progress, limits)
         else:
             solution = self._solve(problem, start, progress, limits)
-        return _without_rest(problem, solution) if problem.balanced else solution
+        return _without_rest(problem, solution) if problem.groups else solution
 
-    def _method(self, problem: MarginProblem) -> str:
+    def _method(self, problem: DualProblem) -> str:
         """Return the name of the solver that was asked for, or of the one that suits."""
-        if self.solver == "coordinate-ascent" and problem.balanced:
+        if self.solver == "coordinate-ascent" and problem.groups:
             raise ValueError(
                 "solver='coordinate-ascent' moves one α at a time, which yᵀα = 0 forbids: use "
                 "fit_intercept=False, or solver='smo'."
             )
-        if self.solver == "smo" and not problem.balanced:
+        if self.solver == "smo" and not problem.groups:
             raise ValueError(
                 "solver='smo' moves pairs of α, which only a machine with a bias needs: use "
                 "solver='coordinate-ascent' with fit_intercept=False."
             )
         if self.solver != "auto":
             return self.solver
-        small = problem.y.size <= EXACT
+        small = problem.n_variables <= EXACT
         return "active-set" if _is_hard(problem) and small else "decomposition"
 
     def _solve(
-        self, problem: MarginProblem, start: WarmStart | None, progress: Progress, limits: Limits
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
         """Solve by the method that was asked for, else by those that suit until one has done it."""
         from .attempts import Attempts
@@ -158,7 +158,7 @@ class Dual:
         gram = partial(self._float64, problem)
         far = 0.0 if self.centre is None else float(np.linalg.norm(self.centre))
         attempts = Attempts(problem, gram, self.tol, limits, progress, far)
-        name, n = self._method(problem), problem.y.size
+        name, n = self._method(problem), problem.n_variables
         if self.solver != "auto" or name == "active-set":
             attempts.run(partial(self._named, name, problem, start), self._steps(name, n, ALL_WORK))
             if name == "qp" and not (attempts.is_over or attempts.is_blurred()) and n <= BOUNDED:
@@ -177,9 +177,9 @@ class Dual:
             self._polish(problem, attempts)
         return attempts.solution()
 
-    def _float64(self, problem: MarginProblem) -> Any:
+    def _float64(self, problem: DualProblem) -> Any:
         """Return the engine of a task in float64, the one there is where that is the fast one."""
-        exact = self.engines.corrections(problem) is not None or problem.y.size > SMALL
+        exact = self.engines.corrections(problem) is not None or problem.n_variables > SMALL
         return self.engines.exact(problem) if exact else self.engines.fast(problem)
 
     def _enough(self, n: int) -> int | None:
@@ -191,9 +191,9 @@ class Dual:
         per_sample = ENOUGH if self.engines.few else PLENTY
         return min(per_sample * n, self._steps("decomposition", n, WORK) or 0)
 
-    def _otherwise(self, problem: MarginProblem, attempts: Any) -> None:
+    def _otherwise(self, problem: DualProblem, attempts: Any) -> None:
         """Go on where pairs of α creep."""
-        n = problem.y.size
+        n = problem.n_variables
         if n <= DENSE and self.n_tasks * FACTORS * n**3 / 3.0 <= FACTORED:
             attempts.run(partial(self._interior, problem, _after(attempts, None)))
         if not (attempts.is_over or attempts.is_blurred()):
@@ -212,7 +212,7 @@ class Dual:
         # A round has 20 steps per sample, and takes the interpreter some time.
         return int(work / (self.n_tasks * (n + STEP + ROUND / n)))
 
-    def _polish(self, problem: MarginProblem, attempts: Any) -> None:
+    def _polish(self, problem: DualProblem, attempts: Any) -> None:
         """Take few samples to rounding by the active set: some steps from the optimum.
 
         The answer is then one and the same for rows in another order, and for a row given twice or
@@ -223,19 +223,19 @@ class Dual:
         solver = ActiveSet(attempts.gram(), EXACTLY, Limits(POLISH, attempts.seconds_left))
         attempts.improve(solver.solve(problem, attempts.point.alpha, Progress()))
 
-    def _in_feature_space(self, problem: MarginProblem, progress: Progress) -> bool:
+    def _in_feature_space(self, problem: DualProblem, progress: Progress) -> bool:
         """Whether this is the linear machine, by its kernel, with more samples than features.
 
         Those who ask for every update want to see α move pair by pair.
         """
         return (
             isinstance(problem.kernel, Linear)
-            and problem.y.size > problem.X.shape[1]
+            and problem.n_variables > problem.X.shape[1]
             and not (problem.total or _is_hard(problem) or progress.watchers)
         )
 
     def _linear(
-        self, problem: MarginProblem, start: WarmStart | None, progress: Progress, limits: Limits
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
         from ..engines.cpu.features import Features
         from ..solvers.dual.feature_space import FeatureSpace
@@ -246,7 +246,7 @@ class Dual:
         return solver.solve(problem, start and start.alpha, progress)
 
     def _interior(
-        self, problem: MarginProblem, start: WarmStart | None, progress: Progress, limits: Limits
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
         from ..solvers.dual.interior_point import DualInteriorPoint
 
@@ -254,11 +254,11 @@ class Dual:
         return solver.solve(problem, start and start.alpha, progress)
 
     def _decompose(
-        self, problem: MarginProblem, start: WarmStart | None, progress: Progress, limits: Limits
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
         from ..solvers.dual.decomposition import WORKING_SET, Decomposition
 
-        n = problem.y.size
+        n = problem.n_variables
         gram, exact = self.engines.fast(problem), self.engines.corrections(problem)
         working_set = n if n <= SMALL and gram.is_whole else WORKING_SET
         alone = problem.index.size == problem.X.shape[0]  # pairs of classes are many
@@ -272,7 +272,7 @@ class Dual:
     def _named(
         self,
         name: str,
-        problem: MarginProblem,
+        problem: DualProblem,
         start: WarmStart | None,
         progress: Progress,
         limits: Limits,
@@ -284,13 +284,13 @@ class Dual:
         solution: Solution = solver.solve(problem, start and start.alpha, progress)
         return solution
 
-    def _exact_solver(self, name: str, problem: MarginProblem, limits: Limits) -> Any:
+    def _exact_solver(self, name: str, problem: DualProblem, limits: Limits) -> Any:
         """Return a solver in float64 alone, on the whole Gram matrix but for the active set."""
         from ..solvers.dual.active_set import ActiveSet
         from ..solvers.dual.decomposition import Decomposition
         from ..solvers.dual.qp import QuadraticProgram
 
-        n, gram = problem.y.size, self.engines.exact(problem)
+        n, gram = problem.n_variables, self.engines.exact(problem)
         if name == "active-set":
             work = ALL_WORK / self.n_tasks if n <= DENSE else np.inf
             return ActiveSet(gram, min(self.tol, EXACTLY), limits, work)
@@ -305,7 +305,7 @@ class Dual:
         return Decomposition(gram, None, self.tol, limits, n, often=True)
 
     def _within_bounds(
-        self, problem: MarginProblem, start: WarmStart | None, progress: Progress, limits: Limits
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
         """Solve a hard margin as a costly soft one, for a while, which cannot run away.
 
@@ -314,7 +314,7 @@ class Dual:
         """
         largest = max(float(problem.kernel.diagonal(problem.X)[problem.index].max()), 1e-300)
         bound = np.minimum(problem.upper, COSTLY / largest)
-        steps = min(100 * problem.y.size, limits.iterations or 2**62)
+        steps = min(100 * problem.n_variables, limits.iterations or 2**62)
         soft, for_a_while = replace(problem, upper=bound), replace(limits, iterations=steps)
         solution = self._solve(soft, start, progress, for_a_while)
         assert solution.alpha is not None
@@ -336,16 +336,16 @@ def _after(attempts: Any, start: WarmStart | None) -> WarmStart | None:
     return start if point is None else WarmStart(point.alpha, point.scores, point.bounds)
 
 
-def _is_hard(problem: MarginProblem) -> bool:
+def _is_hard(problem: DualProblem) -> bool:
     """Whether some α has nothing that keeps it from growing."""
     return bool((np.isinf(problem.upper) & (problem.ridge == 0.0)).any())
 
 
-def _without_rest(problem: MarginProblem, solution: Solution) -> Solution:
+def _without_rest(problem: DualProblem, solution: Solution) -> Solution:
     """Return the solution with what rounding left of yᵀα removed."""
     from ..solvers.dual.optimality import exactly_balanced
 
-    alpha, y = solution.alpha, problem.y
+    alpha, y = solution.alpha, problem.signs
     assert alpha is not None
     if abs(float(y @ alpha)) > REST * float(alpha.sum()):
         return solution
@@ -372,14 +372,14 @@ def far_centre(X: Any) -> Floats | None:
     return mean if square > FAR**2 * spread else None
 
 
-def _moved_back(problem: MarginProblem, centre: Floats, solution: Solution) -> Solution:
+def _moved_back(problem: DualProblem, centre: Floats, solution: Solution) -> Solution:
     """Return the solution of centred rows as that of the rows themselves."""
     if solution.alpha is None:
         return solution
     support = np.flatnonzero(solution.alpha)
     rows = problem.X[problem.index[support]]
     rows = rows.toarray() if sparse.issparse(rows) else rows
-    w = combined((solution.alpha * problem.y)[support], rows.astype(np.float64))
+    w = combined((solution.alpha * problem.signs)[support], rows.astype(np.float64))
     shift = math.fsum(w * centre)
     # Scores of the rows where they are have other roundings.
     return replace(solution, b=solution.b - shift, scores=None, score_bounds=None)

@@ -11,7 +11,7 @@ from scipy import sparse
 from ..arrays import Floats, Integers
 from ..kernels import Kernel
 from ..kernels.products import far_columns, shifted
-from ..problems import MarginProblem
+from ..problems import DualProblem
 from .base import Training
 
 # Samples up to which a task has its whole Gram matrix, and those of many classes are solved side
@@ -68,9 +68,9 @@ class Engines:
             errors = values.bound(slice(None), np.array([lengths.argmax()]), np.ones(1))
         return bool(float(errors.max()) * max(largest, 1.0) <= COARSEST)
 
-    def fast(self, problem: MarginProblem) -> Any:
+    def fast(self, problem: DualProblem) -> Any:
         """Return the engine of a task, with all of K where that is small."""
-        small = problem.y.size <= SMALL
+        small = problem.n_variables <= SMALL
         if small and self.n_classes > 2 and self.kernel.elementwise:
             return self._assembled(problem)
         index = _unless_all(problem.index, self.X)
@@ -79,11 +79,11 @@ class Engines:
             gram.whole()
         return gram
 
-    def exact(self, problem: MarginProblem) -> Any:
+    def exact(self, problem: DualProblem) -> Any:
         """Return the engine of a task in float64."""
         return self._gram(np.float64, _unless_all(problem.index, self.X))
 
-    def corrections(self, problem: MarginProblem) -> Any:
+    def corrections(self, problem: DualProblem) -> Any:
         """Return float64 values for what the fast engine lacks; None where it lacks nothing."""
         from ..engines.cpu.gram import Selected
 
@@ -104,11 +104,11 @@ class Engines:
     def _all_fast(self) -> Any:
         return self._gram(self.dtype)
 
-    def _assembled(self, problem: MarginProblem) -> Any:
+    def _assembled(self, problem: DualProblem) -> Any:
         """Return an engine on K put together from blocks within and between two sets of rows."""
         from ..engines.cpu.gram import Assembled
 
-        n_first = int(np.count_nonzero(problem.y > 0))  # they come first
+        n_first = int(np.count_nonzero(problem.signs > 0))  # they come first
         first, second = problem.index[:n_first], problem.index[n_first:]
         between = np.ascontiguousarray(self._all_fast.block(first, second))
         return Assembled(

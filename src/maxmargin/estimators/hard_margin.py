@@ -26,7 +26,7 @@ from ..certificates.separation import best_bias
 from ..data.normalised_samples import SignedSamples
 from ..data.row_blocks import RowBlocks
 from ..kernels import Linear, Precomputed
-from ..problems import LinearMarginProblem, MarginProblem, SeparationProblem
+from ..problems import DualProblem, PrimalProblem, SeparationProblem
 from ..progress import Limits, Progress
 from ..solution import Solution, Status
 from ..solvers.dual.nearest_points import NearestPoints
@@ -59,11 +59,11 @@ class LinearHardMargin:
     penalised: bool = False
 
     @classmethod
-    def of(cls, problem: LinearMarginProblem | MarginProblem) -> LinearHardMargin:
+    def of(cls, problem: PrimalProblem | DualProblem) -> LinearHardMargin:
         """Return the hard margin of the samples that count."""
-        if isinstance(problem, MarginProblem):
-            step = float(problem.balanced)
-            return cls(SignedSamples(problem.X, problem.y, index=problem.index, bias_step=step))
+        if isinstance(problem, DualProblem):
+            step = float(bool(problem.groups))
+            return cls(SignedSamples(problem.X, problem.signs, index=problem.index, bias_step=step))
         X, y, penalised = problem.X, problem.y, problem.bias == "penalised"
         counts = np.flatnonzero(np.broadcast_to(problem.upper > 0, y.shape))
         if isinstance(X, RowBlocks):
@@ -122,9 +122,7 @@ def spread(Z: SignedSamples) -> tuple[float, Floats]:
     return float(np.einsum("ij,ij->i", rows, rows).max()), centre
 
 
-def softened(
-    problem: LinearMarginProblem, hard: LinearHardMargin | None
-) -> tuple[LinearMarginProblem, Floats]:
+def softened(problem: PrimalProblem, hard: LinearHardMargin | None) -> tuple[PrimalProblem, Floats]:
     """Return the machine of a large finite cost, and what its rows were moved by, 0 mostly.
 
     The cost is so large that α stays below it where the margin is a hundredth of the rows' spread.
@@ -162,7 +160,7 @@ def refuse_contradiction(hard: LinearHardMargin) -> None:
 
 
 def solve_kernel_machine(
-    problem: MarginProblem,
+    problem: DualProblem,
     attempt: Callable[[], Solution],
     tol: float,
     progress: Progress,
@@ -172,7 +170,7 @@ def solve_kernel_machine(
 
     Parameters
     ----------
-    problem : MarginProblem
+    problem : DualProblem
         All of whose α are unbounded.
     attempt : callable
         Solves the problem by the solver that was asked for.
@@ -196,7 +194,7 @@ def solve_kernel_machine(
 
 
 def _linear(
-    problem: MarginProblem,
+    problem: DualProblem,
     attempt: Callable[[], Solution],
     tol: float,
     progress: Progress,
@@ -220,13 +218,13 @@ def _linear(
     return replace(found, w=np.empty((0, 0)))
 
 
-def _moved(problem: MarginProblem, centre: Floats) -> MarginProblem:
+def _moved(problem: DualProblem, centre: Floats) -> DualProblem:
     """Return the problem of rows about ``centre``: yᵀα = 0 makes its α the same."""
     rows = problem.X[problem.index].astype(np.float64) - centre
     return replace(problem, X=rows, index=np.arange(len(rows)))
 
 
-def _about(centre: Floats, problem: MarginProblem, progress: Progress, limits: Limits) -> Solution:
+def _about(centre: Floats, problem: DualProblem, progress: Progress, limits: Limits) -> Solution:
     """Solve a linear machine about ``centre``, by the active-set method."""
     from ..engines.cpu.gram import Gram
     from ..solvers.dual.active_set import ActiveSet
@@ -244,20 +242,20 @@ def _with_bias_of(Z: SignedSamples, centre: Floats, solution: Solution) -> Solut
     return replace(solution, b=best_bias(Z, np.append(w, 0.0))[-1:])
 
 
-def _refuse_contradiction(problem: MarginProblem) -> None:
+def _refuse_contradiction(problem: DualProblem) -> None:
     """Raise the proof that two equal rows with different labels are, whatever the kernel."""
     X, index = problem.X, problem.index
     if isinstance(problem.kernel, Precomputed):
         # Equal rows of K: every plane has the same scores there.
         X, index = X[np.ix_(index, index)], np.arange(index.size)
-    pair = contradicting_rows(X, problem.y, index)
+    pair = contradicting_rows(X, problem.signs, index)
     if pair is not None:
-        u = np.zeros(problem.y.size)
+        u = np.zeros(problem.n_variables)
         u[list(pair)] = 0.5
         raise _not_separable(problem, u)
 
 
-def _not_separable(problem: MarginProblem, u: Floats) -> NotSeparableError:
+def _not_separable(problem: DualProblem, u: Floats) -> NotSeparableError:
     proof = FeatureSpaceRefutation.of(problem, u)
     return NotSeparableError(
         f"C=inf asks for a hard margin, but no plane separates these classes: {proof}. "

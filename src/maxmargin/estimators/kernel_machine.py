@@ -20,7 +20,7 @@ from ..arrays import Floats
 from ..certificates import MarginCertificate, certify
 from ..kernels import KERNELS, Custom, Kernel, Linear, Precomputed, resolve
 from ..multiclass import OneVsOne, Task
-from ..problems import MarginProblem
+from ..problems import DualProblem
 from ..progress import Progress
 from ..runtime.threads import at_most, in_parallel, n_threads, single_threaded_blas
 from ..solution import Solution, Status
@@ -38,7 +38,7 @@ VALUE_SECONDS, PRODUCT_SECONDS = 5e-9, 1e-10
 
 
 class KernelMachine(ClaimsOptimality, CertifiedClassifier):
-    """What SVC and NuSVC share: a MarginProblem a task, a solver, support vectors."""
+    """What SVC and NuSVC share: a DualProblem a task, a solver, support vectors."""
 
     kernel: Any
     gamma: Any
@@ -166,7 +166,7 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
 
     def _answer(
         self,
-        problem: MarginProblem,
+        problem: DualProblem,
         start: WarmStart | None,
         progress: Progress,
         training: Training,
@@ -202,7 +202,7 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
         Where a time limit leaves no time for that, proofs claim no more than what is known.
         """
         vectors = [int(np.count_nonzero(s.alpha)) for s in solutions]  # type: ignore[arg-type]
-        work = sum(p.y.size * n for p, n in zip(problems, vectors, strict=True))
+        work = sum(p.n_variables * n for p, n in zip(problems, vectors, strict=True))
         sample = None if work <= THOROUGH else max(32, SAMPLES // int(len(problems) ** 0.5))
         seconds = self._seconds_left(FOR_ALL)
         affordable = np.inf if seconds is None else seconds * self._values_per_second(problems[0])
@@ -222,7 +222,7 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
         return in_parallel(one, range(len(problems)), alone=not side_by_side)
 
     @staticmethod
-    def _values_per_second(problem: MarginProblem) -> float:
+    def _values_per_second(problem: DualProblem) -> float:
         """Return about how many float64 kernel values the cores compute in a second."""
         return n_threads() / (VALUE_SECONDS + PRODUCT_SECONDS * problem.X.shape[1])
 

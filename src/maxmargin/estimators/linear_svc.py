@@ -19,7 +19,7 @@ from ..certificates.compensated import Doubled, product
 from ..data.row_blocks import RowBlocks
 from ..kernels.products import far_columns
 from ..multiclass import Task
-from ..problems import JointMarginProblem, LinearMarginProblem
+from ..problems import JointProblem, PrimalProblem
 from ..progress import Callback, Limits, Progress
 from ..runtime.threads import at_most, single_threaded_blas
 from ..solution import Solution, Status
@@ -74,7 +74,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         Add ½b² to the objective, as LIBLINEAR does.
     multi_class : {"ovr", "ovo", "crammer_singer"}, default="ovr"
         One plane a class against the rest, one a pair of classes, or one a class found jointly
-        (`JointMarginProblem`; its loss is the hinge, whatever ``loss`` says). Two classes are one
+        (`JointProblem`; its loss is the hinge, whatever ``loss`` says). Two classes are one
         plane under every name.
     class_weight : dict, "balanced" or None
     max_iter : int, default=1000
@@ -242,15 +242,15 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
             X, costs = X[rows], costs if costs.size == 1 else costs[rows]
         if task.n_vectors > 1:
             costs = np.broadcast_to(costs, labels.shape)
-            return JointMarginProblem(X, labels, task.n_vectors, costs, self._bias)
+            return JointProblem(X, labels, task.n_vectors, costs, self._bias)
         loss = "hinge" if np.isinf(self.C) else self.loss
-        return LinearMarginProblem.of(X, labels, costs, loss, self._bias)
+        return PrimalProblem.of(X, labels, costs, loss, self._bias)
 
     def _answer(
         self, problem: Any, start: Any, progress: Progress, training: Training, max_iter: int
     ) -> Solution:
         limits = self._limits(max_iter)
-        if isinstance(problem, LinearMarginProblem) and problem.hard:
+        if isinstance(problem, PrimalProblem) and problem.hard:
             return self._hard(problem, start, progress, limits)
         centre = far_centre(problem)
         if centre is None:
@@ -258,19 +258,19 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         # About their mean rows far from the origin have digits left for their differences.
         back = partial(_moved_back, centre)
         moved = replace(problem, X=problem.X - centre.astype(problem.X.dtype))
-        if isinstance(problem, LinearMarginProblem) and start is not None:
+        if isinstance(problem, PrimalProblem) and start is not None:
             start = replace(start, b=start.b + float(start.w @ centre))
         return back(self._soft(moved, start, BestSeen(progress, back), limits))
 
     def _soft(self, problem: Any, start: Any, progress: Progress, limits: Limits) -> Solution:
         solver = self._solver_for(problem, limits, AIM * self.tol)
         solution: Solution = solver.solve(problem, start, progress)
-        if isinstance(problem, LinearMarginProblem) and solution.status is Status.PATIENCE:
+        if isinstance(problem, PrimalProblem) and solution.status is Status.PATIENCE:
             return self._from_the_interior(problem, solver, solution, progress)
         return solution
 
     def _from_the_interior(
-        self, problem: LinearMarginProblem, solver: Any, solution: Solution, progress: Progress
+        self, problem: PrimalProblem, solver: Any, solution: Solution, progress: Progress
     ) -> Solution:
         """Solve again where rounding has ended Newton's steps: α does not follow from the plane.
 
@@ -294,7 +294,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         from ..solvers.primal.interior_point import InteriorPoint
         from ..solvers.primal.newton import SemismoothNewton
 
-        if isinstance(problem, JointMarginProblem):
+        if isinstance(problem, JointProblem):
             return CrammerSinger(tol, limits, self._seed)
         name = self.solver if self.solver != "auto" else suited(problem)
         features = Features(problem.X)
@@ -304,7 +304,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         return second_order(features, tol, limits)
 
     def _hard(
-        self, problem: LinearMarginProblem, start: Any, progress: Progress, limits: Limits
+        self, problem: PrimalProblem, start: Any, progress: Progress, limits: Limits
     ) -> Solution:
         """Solve the hard margin as a soft one that is costly enough for no α to meet its bound.
 
@@ -330,7 +330,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         return replace(widest, alpha=alpha)
 
     def _costly(
-        self, problem: LinearMarginProblem, hard: LinearHardMargin | None, start: Any,
+        self, problem: PrimalProblem, hard: LinearHardMargin | None, start: Any,
         progress: Progress, limits: Limits,
     ) -> Solution:  # fmt: skip
         """Solve the machine of a large finite cost, by the solver that was asked for."""
@@ -385,7 +385,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         return "Raise max_iter, or scale the features; warm_start=True goes on from here."
 
 
-def far_centre(problem: LinearMarginProblem | JointMarginProblem) -> Floats | None:
+def far_centre(problem: PrimalProblem | JointProblem) -> Floats | None:
     """Return the mean of the columns that are a hundred times as far from 0 as they are wide.
 
     None where there are none, where the bias cannot take the shift up, and where a centred copy of
@@ -407,7 +407,7 @@ def _moved_back(centre: Floats, solution: Solution) -> Solution:
     return replace(solution, b=np.concatenate(shifts))
 
 
-def suited(problem: LinearMarginProblem) -> str:
+def suited(problem: PrimalProblem) -> str:
     """Return the solver that suits a problem by its shape, density and loss.
 
     Coordinate descent goes over the stored numbers of X, some dozens of times on one core. Newton's

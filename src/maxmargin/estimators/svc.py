@@ -16,7 +16,7 @@ from ..certificates.dual import best_rho, kkt_level, least_rho, primal_value
 from ..certificates.scores import kernel_scores
 from ..kernels import Kernel
 from ..multiclass import Task
-from ..problems import MarginProblem
+from ..problems import DualProblem
 from ..progress import Callback
 from ..solution import Solution, Status
 from .base import Training
@@ -185,18 +185,18 @@ class SVC(KernelMachine):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _pose(self, training: Training, task: Task) -> MarginProblem:
+    def _pose(self, training: Training, task: Task) -> DualProblem:
         n = task.rows.size
         hinge = self.loss == "hinge" or np.isinf(self.C)
         costs = np.full(n, np.inf) if np.isinf(self.C) else self.C * training.weights[task.rows]
-        return MarginProblem(
+        return DualProblem.classification(
             self.kernel_,
             training.X,
             task.labels,
-            task.rows,
             upper=costs if hinge else np.full(n, np.inf),
             ridge=np.zeros(n) if hinge else 0.5 / costs,
-            balanced=self.fit_intercept,
+            index=task.rows,
+            bias=self.fit_intercept,
         )
 
     def _largest_cost(self, training: Training) -> float:
@@ -303,7 +303,7 @@ class NuSVC(KernelMachine):
         except validation.OneClassError as error:
             raise ValueError(f"specified nu is infeasible: {error}") from None
 
-    def _pose(self, training: Training, task: Task) -> MarginProblem:
+    def _pose(self, training: Training, task: Task) -> DualProblem:
         weights = training.sample_weights[task.rows]
         signs = [task.labels == sign for sign in (1.0, -1.0)]
         totals = [float(weights[of_sign].sum() / weights.sum()) for of_sign in signs]
@@ -317,10 +317,9 @@ class NuSVC(KernelMachine):
         for of_sign in signs:
             # Weights of classes count as far as ν leaves room: each class has Σα = ν/2.
             upper[of_sign] *= max(1.0, 0.5 * self.nu / upper[of_sign].sum())
-        return MarginProblem(
-            self.kernel_, training.X, task.labels, task.rows, upper, np.zeros(upper.size),
-            linear=0.0, total=float(self.nu),
-        )  # fmt: skip
+        return DualProblem.nu(
+            self.kernel_, training.X, task.labels, float(self.nu), index=task.rows, upper=upper
+        )
 
     def _scaled(self, training: Training, task: Task, solution: Solution) -> tuple[Floats, float]:
         assert solution.alpha is not None
@@ -331,9 +330,8 @@ class NuSVC(KernelMachine):
         # The ρ of the KKT conditions, which are those of the certificate; of an unfinished α that
         # of the least P.
         converged = solution.status is Status.CONVERGED
-        rho = (
-            kkt_level(problem, solution.alpha, margins) if converged else best_rho(problem, margins)
-        )
+        kkt = kkt_level(problem, solution.alpha, margins)
+        rho = float(kkt) if converged else best_rho(problem, margins)
         # Of a machine in the making: without a margin there is nothing to divide by.
         return (solution.alpha / rho, b / rho) if rho > _rounding(problem) else (solution.alpha, b)
 
@@ -363,37 +361,37 @@ class NuSVC(KernelMachine):
             )
 
 
-def _has_margin(problem: MarginProblem, solution: Solution) -> bool:
+def _has_margin(problem: DualProblem, solution: Solution) -> bool:
     """Return whether the plane is better than w = b = ρ = 0, whose P is 0, with a ρ to speak of.
 
     At ρ = 0 the optimum is just that: any plane has P ≥ 0 then, and its signs are those of
     rounding, or of what the tolerance has left.
     """
     assert solution.alpha is not None
-    coefficients, b = solution.alpha * problem.y, float(solution.b[0])
+    coefficients, b = solution.alpha * problem.signs, float(solution.b[0])
     scores, rounding = _scores_of(problem, solution), problem.total * _rounding(problem)
     for exact in (False, True):
         if exact:
             scores, _ = kernel_scores(problem, coefficients)
-        margins = problem.y * (scores + b)
+        margins = problem.signs * (scores + b)
         primal = primal_value(problem, float(coefficients @ scores), margins)
         # Claims of a solver may be those of float32.
         if primal < -CLAIMED / EPS * rounding:
             break
     largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
-    rho = kkt_level(problem, solution.alpha, margins)
+    rho = float(kkt_level(problem, solution.alpha, margins))
     return primal < -rounding and rho > least_rho(problem, largest)
 
 
-def _scores_of(problem: MarginProblem, solution: Solution) -> Floats:
+def _scores_of(problem: DualProblem, solution: Solution) -> Floats:
     """Return the scores that the solver claims, or else compute them."""
     assert solution.alpha is not None
     if solution.scores is not None:
         return solution.scores
-    return kernel_scores(problem, solution.alpha * problem.y)[0]
+    return kernel_scores(problem, solution.alpha * problem.signs)[0]
 
 
-def _rounding(problem: MarginProblem) -> float:
+def _rounding(problem: DualProblem) -> float:
     """Return what rounding may make of a score that is 0: Σα max K, times float64's."""
     largest = problem.total * float(problem.kernel.diagonal(problem.X)[problem.index].max())
     return (problem.X.shape[1] + 8) * EPS * largest

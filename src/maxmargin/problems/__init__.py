@@ -3,16 +3,16 @@
 A solver answers a problem with a `Solution`; `certify` checks the answer from the problem alone.
 """
 
-from .dual import MarginProblem
-from .joint import JointMarginProblem
-from .primal import LinearMarginProblem
+from .dual import DualProblem
+from .joint import JointProblem
+from .primal import PrimalProblem
 from .separation import KernelSeparationProblem, LeastSquaresProblem, SeparationProblem
 
 __all__ = [
-    "JointMarginProblem",
+    "DualProblem",
+    "JointProblem",
     "KernelSeparationProblem",
     "LeastSquaresProblem",
-    "LinearMarginProblem",
-    "MarginProblem",
+    "PrimalProblem",
     "SeparationProblem",
 ]

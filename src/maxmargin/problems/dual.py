@@ -1,8 +1,8 @@
-"""Support vector machines with a kernel, in their dual form."""
+"""Kernel machines in their dual form: one record for classification, regression and one class."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,103 +13,246 @@ from ..kernels import Kernel
 
 
 @dataclass(frozen=True)
-class MarginProblem:
-    """The support vector machine, in its dual form for every norm of the slack.
+class DualProblem:
+    """The dual of a kernel machine.
 
-        min ½αᵀ(Q + D)α − p 1ᵀα   subject to   0 ≤ α ≤ u,  yᵀα = 0,  1ᵀα ≥ s,   Q = yyᵀ∘K
+        min ½αᵀ(Q + D)α + pᵀα   subject to   l ≤ α ≤ u,  Σ_{i∈G} s_i α_i = t_G for each group G
 
-    is, with p = 1 and s = 0, the dual of min ½‖w‖² + Σ C_i ξ_i (hinge: u = C, D = 0), of
-    min ½‖w‖² + Σ C_i ξ_i² (squared hinge: u = ∞, D = diag 1/(2C_i)) and of the hard margin (u = ∞,
-    D = 0); with p = 0, u = 1/n and s = ν it is that of the ν-machine. Without a bias yᵀα = 0 falls
-    away. Weights of samples and classes are just C_i.
-    Reference: Cristianini, Shawe-Taylor (2000), chapter 6.
+    with Q_ij = s_i s_j K(x_i, x_j) and s = ±1. With w = Σ α_i s_i φ(x_i), one multiplier μ_G per
+    group and z_i = −p_i − s_i (w·φ(x_i) + μ_G), it is the dual of
+
+        min ½‖w‖² + Σ_i h_i(z_i) + Σ_G t_G μ_G,   h_i(z) = max {az − ½D_i a² : l_i ≤ a ≤ u_i}.
+
+    The bias b is the mean of the multipliers μ_G, and 0 where there is no group. Machines with two
+    groups have a second free number, half of the difference of the two: −ρ of the ν-classifier, ε
+    of the ν-regression. Of the one-class machine b = −ρ.
 
     Parameters
     ----------
     kernel : Kernel
     X : array or CSR matrix of shape (n_samples, n_features), or a precomputed Gram matrix
-    y : ndarray of shape (n,)
-        Labels −1 and +1 of the rows named by ``index``.
     index : ndarray of int of shape (n,)
-    upper : ndarray of shape (n,)
-        u.
+        The row of X that each variable belongs to. Rows may repeat: regression has two variables
+        per row.
+    signs : ndarray of shape (n,)
+        s: −1 or +1.
+    p : ndarray of shape (n,)
+    lower, upper : ndarray of shape (n,)
+        l and u; u may be ∞.
     ridge : ndarray of shape (n,)
         The diagonal of D.
-    linear : float, default=1.0
-        p.
-    total : float, default=0.0
-        s.
-    balanced : bool, default=True
-        Whether there is a bias, and so yᵀα = 0.
+    groups : tuple of ndarray of int
+        Variables whose signed sum is fixed. Groups do not overlap.
+    sums : tuple of float
+        t, one per group.
+
+    References
+    ----------
+    Cristianini, Shawe-Taylor (2000), chapter 6; Schölkopf, Smola, *Learning with Kernels* (2002),
+    chapters 7 to 9; Chang, Lin, "LIBSVM", *ACM TIST* 2 (2011).
     """
 
     kernel: Kernel
     X: Any
-    y: Floats
     index: Integers
+    signs: Floats
+    p: Floats
+    lower: Floats
     upper: Floats
     ridge: Floats
-    linear: float = 1.0
-    total: float = 0.0
-    balanced: bool = True
+    groups: tuple[Integers, ...] = ()
+    sums: tuple[float, ...] = ()
 
     @property
-    def signs(self) -> Floats:
-        """s: the sign of each variable in Q and in the sums."""
-        return self.y
-
-    @cached_property
-    def p(self) -> Floats:
-        """The linear term of the objective."""
-        return np.full(self.y.size, -self.linear)
-
-    @cached_property
-    def lower(self) -> Floats:
-        """l: the lower bounds."""
-        return np.zeros(self.y.size)
-
-    @cached_property
-    def groups(self) -> tuple[Integers, ...]:
-        """Variables whose Σ s_i α_i is fixed: all, each class (ν), or none (no bias)."""
-        if not self.balanced:
-            return ()
-        if self.total:
-            return np.flatnonzero(self.y > 0), np.flatnonzero(self.y < 0)
-        return (np.arange(self.y.size),)
+    def n_variables(self) -> int:
+        """The number of dual variables."""
+        return self.index.size
 
     @property
-    def sums(self) -> tuple[float, ...]:
-        """t: Σ s_i α_i of each group."""
-        if not self.balanced:
-            return ()
-        return (0.5 * self.total, -0.5 * self.total) if self.total else (0.0,)
+    def total(self) -> float:
+        """Σ_G |t_G|: 0 where α = 0 satisfies the sums."""
+        return float(sum(map(abs, self.sums)))
+
+    @cached_property
+    def has_unit_margin(self) -> bool:
+        """Whether this is a classifier of margin 1: p = −1, l = 0 and all sums 0."""
+        return bool((self.p == -1.0).all() and not self.lower.any() and not self.total)
+
+    @cached_property
+    def target_scale(self) -> float:
+        """Half the range of the targets −s_i p_i, the unit of scores: 1 of a classifier.
+
+        max |p| where all targets are equal, and 0 where p = 0: scores then have the unit of ρ.
+        """
+        targets = -self.signs * self.p
+        half = 0.5 * (float(targets.max()) - float(targets.min()))
+        return half or float(np.abs(self.p).max())
+
+    def restrict(self, rows: Integers) -> DualProblem:
+        """Return the problem in some of its variables.
+
+        Its sums are those of all variables: what the others contribute is the caller's to subtract.
+        """
+        groups = self.groups
+        if len(groups) == 1 and groups[0].size == self.n_variables:
+            groups = (np.arange(rows.size),)
+        elif groups:
+            number = np.full(self.n_variables, -1)
+            for k, group in enumerate(groups):
+                number[group] = k
+            groups = tuple(np.flatnonzero(number[rows] == k) for k in range(len(groups)))
+        return replace(
+            self, index=self.index[rows], signs=self.signs[rows], p=self.p[rows],
+            lower=self.lower[rows], upper=self.upper[rows], ridge=self.ridge[rows], groups=groups,
+        )  # fmt: skip
 
     @classmethod
-    def hard(cls, kernel: Kernel, X: Any, y: Floats) -> MarginProblem:
-        """C = ∞: every sample on its side with y g(x) ≥ 1."""
+    def classification(
+        cls,
+        kernel: Kernel,
+        X: Any,
+        y: Floats,
+        upper: Floats,
+        ridge: Floats,
+        *,
+        index: Integers | None = None,
+        bias: bool = True,
+    ) -> DualProblem:
+        """Pose a classifier with margin 1: p = −1, 0 ≤ α ≤ u and, with a bias, yᵀα = 0.
+
+        Parameters
+        ----------
+        kernel : Kernel
+        X : array or CSR matrix
+        y : ndarray of shape (n,)
+            Labels −1 and +1.
+        upper, ridge : ndarray of shape (n,)
+            u and the diagonal of D.
+        index : ndarray of int of shape (n,), optional
+            Rows of X that take part, all by default.
+        bias : bool, default=True
+        """
         n = len(y)
-        return cls(kernel, X, y, np.arange(n), np.full(n, np.inf), np.zeros(n))
+        groups = (np.arange(n),) if bias else ()
+        return cls(
+            kernel, X, np.arange(n) if index is None else index, y, np.full(n, -1.0), np.zeros(n),
+            upper, ridge, groups, (0.0,) * len(groups),
+        )  # fmt: skip
 
     @classmethod
-    def hinge(cls, kernel: Kernel, X: Any, y: Floats, C: Floats | float) -> MarginProblem:
-        """Norm-1 slack of cost C, a number or one a sample."""
+    def hard(cls, kernel: Kernel, X: Any, y: Floats, *, bias: bool = True) -> DualProblem:
+        """Pose the hard margin, C = ∞: every sample has y g(x) ≥ 1."""
         n = len(y)
-        return cls(kernel, X, y, np.arange(n), np.broadcast_to(C, n) * 1.0, np.zeros(n))
+        return cls.classification(kernel, X, y, np.full(n, np.inf), np.zeros(n), bias=bias)
 
     @classmethod
-    def squared_hinge(cls, kernel: Kernel, X: Any, y: Floats, C: Floats | float) -> MarginProblem:
-        """Norm-2 slack of cost C, a number or one a sample."""
-        n = len(y)
-        return cls(kernel, X, y, np.arange(n), np.full(n, np.inf), 0.5 / np.broadcast_to(C, n))
+    def hinge(
+        cls, kernel: Kernel, X: Any, y: Floats, C: Floats | float, *, bias: bool = True
+    ) -> DualProblem:
+        """Pose min ½‖w‖² + Σ C_i ξ_i: u = C (one number, or one per sample), D = 0."""
+        upper = np.broadcast_to(C, len(y)) * 1.0
+        return cls.classification(kernel, X, y, upper, np.zeros(len(y)), bias=bias)
 
     @classmethod
-    def nu(cls, kernel: Kernel, X: Any, y: Floats, nu: float) -> MarginProblem:
-        """ν bounds the fraction of margin errors from above, of support vectors from below."""
+    def squared_hinge(
+        cls, kernel: Kernel, X: Any, y: Floats, C: Floats | float, *, bias: bool = True
+    ) -> DualProblem:
+        """Pose min ½‖w‖² + Σ C_i ξ_i²: u = ∞, D = 1/(2C)."""
         n = len(y)
-        largest = 2.0 * min(np.sum(y > 0), np.sum(y < 0)) / n
-        if not 0.0 < nu <= largest:
+        ridge = 0.5 / np.broadcast_to(C, n)
+        return cls.classification(kernel, X, y, np.full(n, np.inf), ridge, bias=bias)
+
+    @classmethod
+    def nu(
+        cls,
+        kernel: Kernel,
+        X: Any,
+        y: Floats,
+        nu: float,
+        *,
+        index: Integers | None = None,
+        upper: Floats | None = None,
+    ) -> DualProblem:
+        """Pose the ν-classifier, min ½‖w‖² − νρ + Σ u_i ξ_i with y g(x) ≥ ρ − ξ.
+
+        ν bounds the fraction of margin errors from above and of support vectors from below. The
+        costs u are 1/n by default.
+        """
+        n = len(y)
+        upper = np.full(n, 1.0 / n) if upper is None else upper
+        groups = (np.flatnonzero(y > 0), np.flatnonzero(y < 0))
+        largest = 2.0 * min(float(upper[group].sum()) for group in groups)
+        if not 0.0 < nu <= largest * (1.0 + 1e-12):
             raise ValueError(
-                f"nu={nu} is infeasible: more than 0 and at most {largest:g} for class counts "
-                f"{np.sum(y > 0)} and {np.sum(y < 0)} (2·min/n)."
+                f"nu={nu} is infeasible: it must be more than 0 and at most {largest:g} for class "
+                f"counts {groups[0].size} and {groups[1].size} (2·min/n)."
             )
-        return cls(kernel, X, y, np.arange(n), np.full(n, 1.0 / n), np.zeros(n), 0.0, float(nu))
+        return cls(
+            kernel, X, np.arange(n) if index is None else index, y, np.zeros(n), np.zeros(n),
+            upper, np.zeros(n), groups, (0.5 * nu, -0.5 * nu),
+        )  # fmt: skip
+
+    @classmethod
+    def regression(
+        cls,
+        kernel: Kernel,
+        X: Any,
+        y: Floats,
+        C: Floats | float,
+        epsilon: float,
+        *,
+        squared: bool = False,
+        bias: bool = True,
+    ) -> DualProblem:
+        """Pose ε-regression, min ½‖w‖² + Σ C_i (\\|y_i − g(x_i)\\| − ε)₊, or its square.
+
+        Its 2n variables are α of y − g(x) ≤ ε + ξ, then α* of g(x) − y ≤ ε + ξ*;
+        w = Σ (α_i − α*_i) φ(x_i).
+        """
+        n = len(y)
+        cost = np.tile(np.broadcast_to(C, n), 2) * 1.0
+        groups = (np.arange(2 * n),) if bias else ()
+        return cls(
+            kernel, X, np.tile(np.arange(n), 2), np.repeat([1.0, -1.0], n),
+            np.concatenate([epsilon - y, epsilon + y]), np.zeros(2 * n),
+            np.full(2 * n, np.inf) if squared else cost,
+            0.5 / cost if squared else np.zeros(2 * n), groups, (0.0,) * len(groups),
+        )  # fmt: skip
+
+    @classmethod
+    def nu_regression(
+        cls, kernel: Kernel, X: Any, y: Floats, C: Floats | float, nu: float
+    ) -> DualProblem:
+        """Pose ν-regression, min ½‖w‖² + νεΣC_i + Σ C_i (\\|y_i − g(x_i)\\| − ε)₊ over w, b and ε.
+
+        ν bounds the fraction of samples outside the tube from above and of support vectors from
+        below. C is the cost of a sample, as LIBSVM scales it.
+        """
+        if not 0.0 < nu <= 1.0:
+            raise ValueError(f"nu must be more than 0 and at most 1, got nu={nu}.")
+        n = len(y)
+        cost = np.broadcast_to(C, n) * 1.0
+        half = 0.5 * nu * float(cost.sum())
+        return cls(
+            kernel, X, np.tile(np.arange(n), 2), np.repeat([1.0, -1.0], n),
+            np.concatenate([-y, y]), np.zeros(2 * n), np.tile(cost, 2), np.zeros(2 * n),
+            (np.arange(n), np.arange(n, 2 * n)), (half, -half),
+        )  # fmt: skip
+
+    @classmethod
+    def one_class(
+        cls, kernel: Kernel, X: Any, nu: float, weights: Floats | None = None
+    ) -> DualProblem:
+        """Pose the one-class machine, min ½‖w‖² − νρΣc_i + Σ c_i (ρ − w·φ(x_i))₊.
+
+        The weights c are 1 by default, as LIBSVM scales it: 0 ≤ α ≤ c and Σα = νΣc. ν bounds the
+        fraction of outliers (w·φ(x) < ρ) from above and of support vectors from below.
+        """
+        if not 0.0 < nu <= 1.0:
+            raise ValueError(f"nu must be more than 0 and at most 1, got nu={nu}.")
+        n = X.shape[0]
+        upper = np.ones(n) if weights is None else weights
+        return cls(
+            kernel, X, np.arange(n), np.ones(n), np.zeros(n), np.zeros(n), upper, np.zeros(n),
+            (np.arange(n),), (nu * float(upper.sum()),),
+        )  # fmt: skip

@@ -9,7 +9,7 @@ from ..arrays import Floats, Integers
 
 
 @dataclass(frozen=True)
-class JointMarginProblem:
+class JointProblem:
     """The linear machine of c classes with the largest margin between any two of them.
 
         min ½Σ_k‖w_k‖² + Σ C_i ξ_i   subject to

@@ -11,13 +11,13 @@ from ..arrays import Floats
 
 
 @dataclass(frozen=True)
-class LinearMarginProblem:
+class PrimalProblem:
     """The linear support vector machine, in its primal form.
 
         min ½‖w‖² + Σ h_i(1 − y_i (w·x_i + b)),   h_i(z) = max {αz − ½D_i α² : 0 ≤ α ≤ u_i}
 
     is that of the hinge C_i z₊ (u = C, D = 0), of the squared hinge C_i z₊² (u = ∞, D = 1/(2C_i))
-    and of the hard margin (u = ∞, D = 0). Its dual is that of a `MarginProblem` with the linear
+    and of the hard margin (u = ∞, D = 0). Its dual is that of a `DualProblem` with the linear
     kernel; a penalised bias adds ½b², as if every sample had one more feature of value 1.
 
     Parameters
@@ -39,7 +39,7 @@ class LinearMarginProblem:
     @classmethod
     def of(
         cls, X: Any, y: Floats, C: Floats | float, loss: str = "hinge", bias: Any = "free"
-    ) -> LinearMarginProblem:
+    ) -> PrimalProblem:
         """Pose it for a cost C, a number or one a sample, and loss "hinge" or "squared_hinge"."""
         costs = np.atleast_1d(np.asarray(C, dtype=np.float64))
         if loss == "hinge":

@@ -19,7 +19,7 @@ import maxmargin as mm
 from maxmargin import qp
 from maxmargin.engines.cpu.gram import Gram, Selected
 from maxmargin.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid
-from maxmargin.problems import MarginProblem
+from maxmargin.problems import DualProblem
 from maxmargin.progress import Limits, Progress
 from maxmargin.solution import Status
 from maxmargin.solvers.dual import active_set
@@ -43,7 +43,7 @@ class Method:
     tol: float
     holds: float
     exact: float = 1e-12
-    handles: Callable[[MarginProblem], bool] = lambda problem: True
+    handles: Callable[[DualProblem], bool] = lambda problem: True
     warm: bool = True
     steps: bool = True
     rounds: bool = False
@@ -95,11 +95,11 @@ METHODS = [
     ),
     Method(
         "smo", on_the_whole, tol=1e-9, holds=4e-9, exact=1e-9,
-        handles=lambda problem: problem.balanced, **DESCENT,
+        handles=lambda problem: problem.groups, **DESCENT,
     ),
     Method(
         "coordinate-ascent", on_the_whole, tol=1e-9, holds=1e-9, exact=1e-9,
-        handles=lambda problem: not problem.balanced, **DESCENT,
+        handles=lambda problem: not problem.groups, **DESCENT,
     ),
 ]  # fmt: skip
 
@@ -114,45 +114,45 @@ def blobs(n, d, seed, noise=0.7):
 
 def six_points():
     X, y = mm.datasets.load_six_points(return_X_y=True)
-    return MarginProblem.hard(Linear(), X, y.astype(float))
+    return DualProblem.hard(Linear(), X, y.astype(float))
 
 
 def xor(kernel):
     X, y = mm.datasets.load_xor(return_X_y=True)
-    return MarginProblem.hard(kernel, X, y.astype(float))
+    return DualProblem.hard(kernel, X, y.astype(float))
 
 
 def weighted_hinge():
     X, y = blobs(120, 3, 0)
-    return MarginProblem.hinge(RBF(gamma=0.5), X, y, np.random.default_rng(1).uniform(0.2, 5, 120))
+    return DualProblem.hinge(RBF(gamma=0.5), X, y, np.random.default_rng(1).uniform(0.2, 5, 120))
 
 
 def squared_hinge():
-    return MarginProblem.squared_hinge(RBF(gamma=0.5), *blobs(90, 2, 2), 2.0)
+    return DualProblem.squared_hinge(RBF(gamma=0.5), *blobs(90, 2, 2), 2.0)
 
 
 def nu_machine():
-    return MarginProblem.nu(RBF(gamma=0.5), *blobs(100, 3, 3), 0.4)
+    return DualProblem.nu(RBF(gamma=0.5), *blobs(100, 3, 3), 0.4)
 
 
 def no_bias():
-    return replace(MarginProblem.hinge(Linear(), *blobs(80, 3, 4), 1.0), balanced=False)
+    return DualProblem.hinge(Linear(), *blobs(80, 3, 4), 1.0, bias=False)
 
 
 def rank_deficient():
     X, y = blobs(60, 2, 5)
     X = np.round(2 * X)  # many samples are equal, and K has rank 2
-    return MarginProblem.hinge(Linear(), np.vstack([X, X]), np.append(y, y), 0.5)
+    return DualProblem.hinge(Linear(), np.vstack([X, X]), np.append(y, y), 0.5)
 
 
 def two_samples():
     X = np.array([[0.0, 0.0], [3.0, 4.0]])
-    return MarginProblem.hinge(Linear(), X, np.array([-1.0, 1.0]), 10.0)
+    return DualProblem.hinge(Linear(), X, np.array([-1.0, 1.0]), 10.0)
 
 
 def all_at_bound():
     X = np.array([[0.0], [0.3], [0.2], [0.5]])
-    return MarginProblem.hinge(Linear(), X, np.array([-1.0, -1.0, 1.0, 1.0]), 0.01)
+    return DualProblem.hinge(Linear(), X, np.array([-1.0, -1.0, 1.0, 1.0]), 0.01)
 
 
 PROBLEMS = {
@@ -165,8 +165,8 @@ PROBLEMS = {
     "rank deficient": rank_deficient,
     "two samples": two_samples,
     "all at bound": all_at_bound,
-    "hard rbf": lambda: MarginProblem.hard(RBF(gamma=1.0), *blobs(80, 2, 6)),
-    "large C": lambda: MarginProblem.hinge(Linear(), *blobs(60, 2, 7), 1000.0),
+    "hard rbf": lambda: DualProblem.hard(RBF(gamma=1.0), *blobs(80, 2, 6)),
+    "large C": lambda: DualProblem.hinge(Linear(), *blobs(60, 2, 7), 1000.0),
 }
 
 
@@ -192,7 +192,7 @@ def posed(method, name):
 
 
 def scores(problem, solution):
-    return problem.kernel(problem.X) @ (solution.alpha * problem.y)
+    return problem.kernel(problem.X) @ (solution.alpha * problem.signs)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -209,7 +209,7 @@ def test_certificate_holds(method, name):
 
 def reference(name, problem):
     """Decision values of scikit-learn, without b and b itself, in the scale of the problem."""
-    K, y = problem.kernel(problem.X), problem.y
+    K, y = problem.kernel(problem.X), problem.signs
     if name == "no bias":
         model = LinearSVC(loss="hinge", fit_intercept=False, tol=1e-10, max_iter=10**6)
         return model.fit(problem.X, y).decision_function(problem.X), 0.0
@@ -241,7 +241,7 @@ def test_six_points_are_exact(method):
     solution = answer(method, problem)
     exact = method.exact
     np.testing.assert_allclose(solution.alpha, SIX_ALPHA, atol=exact)
-    w = (solution.alpha * problem.y) @ problem.X
+    w = (solution.alpha * problem.signs) @ problem.X
     np.testing.assert_allclose(w, [-1 / 3, 1 / 5], atol=exact)
     assert solution.b[0] == pytest.approx(2 / 15, abs=exact)
     assert set(np.flatnonzero(solution.alpha)) == {0, 2, 4}
@@ -250,24 +250,24 @@ def test_six_points_are_exact(method):
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_xor_is_exact(method, sign):
     problem = posed(method, "xor")
-    problem = replace(problem, y=sign * problem.y)
+    problem = replace(problem, signs=sign * problem.signs)
     solution = answer(method, problem)
     exact = method.exact
     np.testing.assert_allclose(solution.alpha, 1 / 8, atol=exact)
     assert solution.b[0] == pytest.approx(0.0, abs=exact)
-    np.testing.assert_allclose(scores(problem, solution), problem.y, atol=4 * exact)
+    np.testing.assert_allclose(scores(problem, solution), problem.signs, atol=4 * exact)
     assert mm.certify(problem, solution).dual == pytest.approx(1 / 4, abs=exact)
 
 
 def touching_hulls():
     X, y = mm.datasets.load_xor(return_X_y=True)
-    yield "xor", MarginProblem.hard(Linear(), X, y.astype(float))
-    yield "noise", MarginProblem.hard(Linear(), *blobs(50, 2, 8))
+    yield "xor", DualProblem.hard(Linear(), X, y.astype(float))
+    yield "noise", DualProblem.hard(Linear(), *blobs(50, 2, 8))
     twins = np.array([[0.3, 1.0], [2.0, 0.0], [2.0, 0.0], [0.0, -1.0]])
-    yield "twins", MarginProblem.hard(RBF(gamma=0.5), twins, np.array([1.0, 1.0, -1.0, -1.0]))
+    yield "twins", DualProblem.hard(RBF(gamma=0.5), twins, np.array([1.0, 1.0, -1.0, -1.0]))
     origin = np.array([[1.0], [0.0], [-1.0]])
-    problem = MarginProblem.hard(Linear(), origin, np.array([1.0, 1.0, -1.0]))
-    yield "origin", replace(problem, balanced=False)
+    problem = DualProblem.hard(Linear(), origin, np.array([1.0, 1.0, -1.0]))
+    yield "origin", replace(problem, groups=(), sums=())
 
 
 @pytest.mark.parametrize("case", list(touching_hulls()), ids=lambda case: case[0])
@@ -280,10 +280,10 @@ def test_inseparable_classes_are_refuted(method, case):
     u = solution.multipliers
     assert u.min() >= 0
     assert u.sum() == pytest.approx(1.0, abs=1e-14)
-    if problem.balanced:
-        assert problem.y @ u == pytest.approx(0.0, abs=1e-14)
+    if problem.groups:
+        assert problem.signs @ u == pytest.approx(0.0, abs=1e-14)
     K = problem.kernel(problem.X)
-    assert abs((u * problem.y) @ K @ (u * problem.y)) <= 1e-14 * K.max()
+    assert abs((u * problem.signs) @ K @ (u * problem.signs)) <= 1e-14 * K.max()
 
 
 @pytest.mark.parametrize("name", ["six points", "weighted hinge", "squared hinge", "nu", "no bias"])
@@ -301,11 +301,11 @@ def test_start_is_used_and_not_changed(method, name):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_any_start_will_do(method, name):
     problem = posed(method, name)
-    start = np.random.default_rng(9).uniform(-1.0, 2.0, problem.y.size)
-    before = start.copy(), problem.upper.copy(), problem.y.copy()
+    start = np.random.default_rng(9).uniform(-1.0, 2.0, problem.signs.size)
+    before = start.copy(), problem.upper.copy(), problem.signs.copy()
     solution = answer(method, problem, start)
     assert mm.certify(problem, solution).holds(method.holds)
-    for array, copy in zip((start, problem.upper, problem.y), before, strict=True):
+    for array, copy in zip((start, problem.upper, problem.signs), before, strict=True):
         np.testing.assert_array_equal(array, copy)
 
 
@@ -329,7 +329,7 @@ def test_callback_sees_and_stops(method):
     if method.steps:
         assert (np.diff(last.trace.objective) <= 1e-10).all()
     assert seen[-1].objective == pytest.approx(-mm.certify(problem, last).dual, rel=1e-6)
-    wrong = int((problem.y * (scores(problem, last) + last.b[0]) <= 0).sum())
+    wrong = int((problem.signs * (scores(problem, last) + last.b[0]) <= 0).sum())
     assert seen[-1].errors == wrong
     stopped = answer(method, problem, progress=Progress([lambda step: True]))
     assert stopped.status is Status.STOPPED
@@ -343,7 +343,7 @@ def test_snapshot_is_a_copy(method):
     for solution in kept:
         assert solution.alpha.min() >= 0
         assert (solution.alpha <= problem.upper).all()
-        assert abs(problem.y @ solution.alpha) < method.holds
+        assert abs(problem.signs @ solution.alpha) < method.holds
     if method.steps:
         assert not np.array_equal(kept[0].alpha, kept[-1].alpha)
 
@@ -361,15 +361,13 @@ def test_data_of_every_kind_give_one_answer(method):
     ):
         solution = answer(method, other)
         assert mm.certify(other, solution).holds(method.holds)
-        np.testing.assert_allclose(K @ (solution.alpha * problem.y), expected, atol=2e-5)
+        np.testing.assert_allclose(K @ (solution.alpha * problem.signs), expected, atol=2e-5)
 
 
 def test_rows_named_by_the_index_take_part(method):
     problem = posed(method, "weighted hinge")
     rows = np.arange(0, 120, 2)
-    part = replace(
-        problem, index=rows, y=problem.y[rows], upper=problem.upper[rows], ridge=problem.ridge[rows]
-    )
+    part = problem.restrict(rows)
     assert mm.certify(part, answer(method, part)).holds(method.holds)
 
 
@@ -380,10 +378,10 @@ def test_degenerate_grids(seed):
     X = rng.integers(-2, 3, (40, 2)).astype(float)
     y = np.where(rng.random(40) < 0.5, 1.0, -1.0)
     for problem in (
-        MarginProblem.hinge(Linear(), X, y, 1.0),
-        MarginProblem.hinge(Polynomial(2, coef0=1.0), X, y, rng.choice([0.1, 1.0, 10.0], 40)),
-        MarginProblem.nu(RBF(gamma=0.5), X, y, 0.5),
-        replace(MarginProblem.hinge(RBF(gamma=1e-4), X, y, 100.0), balanced=False),
+        DualProblem.hinge(Linear(), X, y, 1.0),
+        DualProblem.hinge(Polynomial(2, coef0=1.0), X, y, rng.choice([0.1, 1.0, 10.0], 40)),
+        DualProblem.nu(RBF(gamma=0.5), X, y, 0.5),
+        DualProblem.hinge(RBF(gamma=1e-4), X, y, 100.0, bias=False),
     ):
         solution = answer(METHODS[0], problem, tol=1e-10)
         assert solution.status is Status.CONVERGED
@@ -397,8 +395,8 @@ def test_active_set_beyond_one_chunk():
     X, y = X[order], y[order]
     assert 2 * active_set.VIOLATORS < 700
     for problem in (
-        MarginProblem.hinge(RBF(gamma=0.3), X, y, 3.0),
-        MarginProblem.nu(RBF(gamma=0.3), X, y, 0.6),
+        DualProblem.hinge(RBF(gamma=0.3), X, y, 3.0),
+        DualProblem.nu(RBF(gamma=0.3), X, y, 0.6),
     ):
         solution = answer(METHODS[0], problem)
         assert mm.certify(problem, solution).holds(1e-9)
@@ -413,7 +411,7 @@ def test_active_set_needs_no_positive_margin_to_end():
     """Samples so close that their kernel values hardly tell the classes apart."""
     X = np.linspace(0.0, 0.03, 14)[:, np.newaxis]
     y = np.where(np.arange(14) % 3, 1.0, -1.0)
-    problem = MarginProblem.hard(RBF(gamma=0.5), X, y)
+    problem = DualProblem.hard(RBF(gamma=0.5), X, y)
     solution = answer(METHODS[0], problem, limits=Limits(iterations=5000))
     assert solution.status in (Status.INSEPARABLE, Status.PATIENCE)
     if solution.status is Status.INSEPARABLE:
@@ -424,10 +422,10 @@ def test_active_set_needs_no_positive_margin_to_end():
 def test_active_set_ends_on_an_indefinite_kernel():
     X, y = blobs(60, 3, 11)
     kernel = Sigmoid(gamma=2.0, coef0=-1.0)
-    soft = answer(METHODS[0], MarginProblem.hinge(kernel, X, y, 1.0))
+    soft = answer(METHODS[0], DualProblem.hinge(kernel, X, y, 1.0))
     assert soft.status in (Status.CONVERGED, Status.PATIENCE)
     assert abs(y @ soft.alpha) < 1e-10
-    hard = answer(METHODS[0], MarginProblem.hard(kernel, X, y))
+    hard = answer(METHODS[0], DualProblem.hard(kernel, X, y))
     assert hard.status is not Status.CONVERGED
 
 

@@ -17,7 +17,7 @@ from sklearn.svm import SVC, LinearSVC
 from maxmargin import qp
 from maxmargin.certificates import certify
 from maxmargin.certificates.joint import circulation
-from maxmargin.problems import JointMarginProblem
+from maxmargin.problems import JointProblem
 from maxmargin.progress import Limits, Progress, Recorder
 from maxmargin.runtime.row_access import rows_of
 from maxmargin.solution import Solution, Status
@@ -43,7 +43,7 @@ def blobs(n, d, c, seed, spread=1.0):
 
 def posed(X, labels, C=1.0, bias="free", n_classes=None):
     n_classes = int(labels.max()) + 1 if n_classes is None else n_classes
-    return JointMarginProblem(X, labels, n_classes, np.broadcast_to(C, len(labels)) * 1.0, bias)
+    return JointProblem(X, labels, n_classes, np.broadcast_to(C, len(labels)) * 1.0, bias)
 
 
 def solved(problem, tol=1e-6, start=None, callbacks=(), **options):

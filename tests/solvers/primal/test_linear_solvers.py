@@ -23,7 +23,7 @@ from maxmargin.certificates import primal as plane_certificate
 from maxmargin.engines.cpu import features as features_module
 from maxmargin.engines.cpu.features import Features
 from maxmargin.kernels import Linear
-from maxmargin.problems import LinearMarginProblem, MarginProblem
+from maxmargin.problems import DualProblem, PrimalProblem
 from maxmargin.progress import Limits, Progress
 from maxmargin.runtime import threads
 from maxmargin.runtime.threads import at_most
@@ -150,7 +150,7 @@ WEIGHTS = ["equal", "unequal", "some zero"]
 
 
 def posed(X, y, C=1.0, loss="hinge", bias="free"):
-    return LinearMarginProblem.of(X, y, C, loss, bias)
+    return PrimalProblem.of(X, y, C, loss, bias)
 
 
 def answer(method, problem, start=None, *, tol=1e-6, limits=LIMITS, progress=None):
@@ -771,7 +771,7 @@ def test_balancing_keeps_the_box_and_takes_only(seed):
     y = np.where(rng.random(30) < 0.3, 1.0, -1.0)
     y[:2] = 1.0, -1.0
     upper = rng.uniform(0.0, 2.0, 30)
-    problem = LinearMarginProblem(np.zeros((30, 1)), y, upper, np.zeros(1))
+    problem = PrimalProblem(np.zeros((30, 1)), y, upper, np.zeros(1))
     alpha = np.clip(rng.uniform(-1.0, 3.0, 30), 0.0, upper)
     before = alpha.copy()
     after = balanced(problem, alpha)
@@ -786,7 +786,7 @@ def test_balancing_keeps_the_box_and_takes_only(seed):
 
 
 def test_balancing_one_class_leaves_nothing():
-    problem = LinearMarginProblem(np.zeros((3, 1)), np.ones(3), np.ones(1), np.zeros(1))
+    problem = PrimalProblem(np.zeros((3, 1)), np.ones(3), np.ones(1), np.zeros(1))
     np.testing.assert_array_equal(balanced(problem, np.ones(3)), np.zeros(3))
 
 
@@ -1018,7 +1018,7 @@ def test_a_gap_below_0_is_no_proof():
 def test_certificates_of_the_hard_margin():
     X, y = mm.datasets.load_six_points(return_X_y=True)
     y = y.astype(float)
-    hard = LinearMarginProblem(X, y, np.full(1, np.inf), np.zeros(1))
+    hard = PrimalProblem(X, y, np.full(1, np.inf), np.zeros(1))
     alpha = np.array([8, 0, 9, 0, 17, 0]) / 225
     w, b = np.array([-1 / 3, 1 / 5]), 2 / 15
     exact = certified(hard, w, b, alpha)
@@ -1048,7 +1048,7 @@ def test_the_certificate_of_the_kernel_machine_is_the_same():
         problem = posed(X, y, C, loss)
         found = answer(METHODS[0], problem, tol=1e-10)
         alpha = found.alpha
-        pose = MarginProblem.hinge if loss == "hinge" else MarginProblem.squared_hinge
+        pose = DualProblem.hinge if loss == "hinge" else DualProblem.squared_hinge
         plane, kernel = (
             certified(problem, (alpha * y) @ X, found.b[0], alpha),
             mm.certify(

@@ -19,19 +19,17 @@ from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
 from scipy.linalg.lapack import dpstrf
 
 from ...arrays import Floats, Integers, blocks_of
-from ...certificates.dual import primal_value
 from ...kernels import Precomputed
-from ...problems import MarginProblem
+from ...problems import DualProblem
 from ...progress import Limits, Progress
 from ...runtime.row_access import compiled
 from ...solution import Solution, Status
-
-Mask = NDArray[np.bool_]
+from .feasibility import Constraints, Mask
+from .optimality import kkt_interval, middle, primal_value, violations
 
 # Variables up to which all of them are looked at in every step; beyond, F and the worst violators.
 WHOLE = 256
@@ -102,7 +100,7 @@ class ActiveSet:
     >>> from maxmargin.engines.cpu.gram import Gram
     >>> from maxmargin.kernels import Linear
     >>> X, y = load_six_points(return_X_y=True)
-    >>> problem = MarginProblem.hard(Linear(), X, y.astype(float))
+    >>> problem = DualProblem.hard(Linear(), X, y.astype(float))
     >>> solution = ActiveSet(Gram(Linear(), X)).solve(problem, None, Progress())
     >>> print((225 * solution.alpha).round(10))
     [ 8. 0. 9. 0. 17. 0.]
@@ -113,7 +111,7 @@ class ActiveSet:
     limits: Limits = field(default_factory=Limits)
     work: float = np.inf
 
-    def solve(self, problem: MarginProblem, alpha: Floats | None, progress: Progress) -> Solution:
+    def solve(self, problem: DualProblem, alpha: Floats | None, progress: Progress) -> Solution:
         """Return α and b, starting from ``alpha`` or from nothing."""
         return self._solve(_Point(problem, self.gram, alpha), progress)
 
@@ -143,12 +141,12 @@ class ActiveSet:
         Their squared half distance uᵀQu is 0 of inseparable classes; of others α = u/uᵀQu. The
         steps reported meanwhile are those of u.
         """
-        problem = point.problem
-        closest = hulls(problem)
-        if closest is None:
+        problem, found = point.problem, hulls(point.problem)
+        if found is None:
             return point, Status.DIVERGED
+        closest, constraints = found
         to_rounding = replace(self, tol=16.0 * EPSILON * max(point.sigma, 1.0))
-        nearest = to_rounding._solve(_Point(closest, self.gram, None, is_part=True), progress)
+        nearest = to_rounding._solve(_Point(closest, self.gram, None, constraints), progress)
         assert nearest.alpha is not None
         u = convex(point.A, nearest.alpha)
         square = float(u @ dual_gradient(closest, point.gram, u))
@@ -189,7 +187,7 @@ class Float64Gram:
     An engine on float32 rows answers in float32, whose rounding α of 1e-10 would notice.
     """
 
-    problem: MarginProblem
+    problem: DualProblem
     gram: GramMatrix
 
     @cached_property
@@ -220,118 +218,55 @@ class Float64Gram:
         )
 
 
-def equalities(problem: MarginProblem) -> tuple[Floats, Floats]:
-    """Return A and a; the rows of A share no variable, so that they stay independent on any F."""
-    y, half = problem.y, 0.5 * problem.total
-    if problem.balanced and problem.total:
-        return np.array([y > 0, y < 0], dtype=float), np.array([half, half])
-    if problem.balanced:
-        return y[np.newaxis], np.zeros(1)
-    if problem.total:
-        return np.ones((1, y.size)), np.array([problem.total])
-    return np.empty((0, y.size)), np.empty(0)
-
-
-def dual_gradient(problem: MarginProblem, gram: Float64Gram, alpha: Floats) -> Floats:
+def dual_gradient(problem: DualProblem, gram: Float64Gram, alpha: Floats) -> Floats:
     """Return (Q + D)α − p."""
     support = np.flatnonzero(alpha)
-    gradient = problem.ridge * alpha - problem.linear
+    gradient = problem.ridge * alpha + problem.p
     if support.size:
-        gradient += problem.y * gram.dot(support, (alpha * problem.y)[support])
+        gradient += problem.signs * gram.dot(support, (alpha * problem.signs)[support])
     return gradient
 
 
-def multipliers(A: Floats, alpha: Floats, upper: Floats, gradient: Floats, free: Mask) -> Floats:
-    """Return λ of Aα = a, for which the gradient + Aᵀλ of the free variables is 0 on average.
+def multipliers(constraints: Constraints, alpha: Floats, gradient: Floats, free: Mask) -> Floats:
+    """Return μ of Aα = a, for which the gradient + Aᵀμ of the free variables is 0 on average.
 
-    Where a row of A has no free variable, the KKT conditions leave an interval for its λ: the
+    Where a row of A has no free variable, the KKT conditions leave an interval for its μ: the
     midpoint is taken, or the end there is.
     """
-    found = np.zeros(len(A))
-    for k, row in enumerate(A):
+    found = np.zeros(len(constraints.A))
+    for k, row in enumerate(constraints.A):
         inner = free & (row != 0)
         if inner.any():
             found[k] = -np.mean((row * gradient)[inner])
-            continue
-        low, high = kkt_interval(row, alpha, upper, gradient)[2:]
-        ends = [end for end in (low, high) if np.isfinite(end)]
-        found[k] = np.mean(ends) if ends else 0.0
+        else:
+            found[k] = middle(constraints, row, alpha, gradient)
     return found
 
 
-def kkt_interval(
-    row: Floats, alpha: Floats, upper: Floats, gradient: Floats
-) -> tuple[int, int, float, float]:
-    """Return the pair of variables that bound λ of one row of A, and the bounds low ≤ λ ≤ high.
-
-    −row·gradient is the λ at which a variable is stationary: a lower bound of λ where row·α may
-    still grow, an upper one where it may shrink. low > high is a violated KKT condition.
-    """
-    values = -row * gradient
-    grows = np.where(row > 0, alpha < upper, (row < 0) & (alpha > 0))
-    shrinks = np.where(row > 0, alpha > 0, (row < 0) & (alpha < upper))
-    low, high = np.where(grows, values, -np.inf), np.where(shrinks, values, np.inf)
-    i, j = int(low.argmax()), int(high.argmin())
-    return i, j, float(low[i]), float(high[j])
+def bias(problem: DualProblem, found: Floats) -> float:
+    """Return b, the mean of the multipliers of the groups' sums; 0 where there are none."""
+    return float(np.mean(found)) if problem.groups else 0.0
 
 
-def violations(alpha: Floats, upper: Floats, slope: Floats) -> Floats:
-    """Return by how much each KKT condition is violated, ``slope`` being the gradient + Aᵀλ."""
-    return np.maximum(np.where(alpha < upper, -slope, 0.0), np.where(alpha > 0, slope, 0.0))
-
-
-def bias(problem: MarginProblem, found: Floats) -> float:
-    """Return b of the multipliers λ of `equalities`."""
-    if not problem.balanced:
-        return 0.0
-    # Of the ν-machine they are b − ρ and −b − ρ.
-    return float(0.5 * (found[0] - found[1]) if problem.total else found[0])
-
-
-def feasible(problem: MarginProblem, alpha: Floats | None) -> Floats:
-    """Return a copy of α clipped to 0 ≤ α ≤ u and moved to Aα = a, at bounds wherever it was."""
-    start = np.zeros(problem.y.size) if alpha is None else alpha
-    start = np.clip(np.array(start, dtype=np.float64), 0.0, problem.upper)
-    for row, target in zip(*equalities(problem), strict=True):
-        excess = float(row @ start - target)
-        heavy = row * np.sign(excess) > 0
-        if heavy.any():  # also of row = y: the heavier class is lowered
-            _shift(start, problem.upper, np.flatnonzero(heavy), start[heavy], -abs(excess))
-        elif excess < 0:
-            short = np.flatnonzero(row)
-            _shift(start, problem.upper, short, (problem.upper - start)[short], -excess)
-    return snapped(start, problem.upper)
-
-
-def snapped(alpha: Floats, upper: Floats) -> Floats:
-    """Return α with what is within the rounding of Σα of a bound put onto it."""
-    unit = (64.0 + 4.0 * alpha.size) * EPSILON
-    alpha = np.where(alpha <= unit * alpha.max(initial=0.0), 0.0, alpha)
-    return np.where(alpha >= (1.0 - unit) * upper, upper, alpha)
-
-
-def _shift(alpha: Floats, upper: Floats, rows: Integers, room: Floats, amount: float) -> None:
-    """Change Σα over ``rows`` by ``amount``, one variable after the other, the free ones first."""
-    order = np.lexsort((-room, (alpha[rows] <= 0) | (alpha[rows] >= upper[rows])))
-    rows, room = rows[order], room[order]
-    used = np.clip(abs(amount) - (np.cumsum(room) - room), 0.0, room)
-    full = used >= room
-    bound = upper[rows] if amount > 0 else np.zeros(rows.size)
-    alpha[rows] = np.where(full, bound, alpha[rows] + np.sign(amount) * used)
-
-
-def hulls(problem: MarginProblem) -> MarginProblem | None:
+def hulls(problem: DualProblem) -> tuple[DualProblem, Constraints] | None:
     """Return the problem of the nearest points in the hulls of the samples without slack.
 
         min ½uᵀQu   subject to   u ≥ 0,  Σu = 1,  yᵀu = 0
 
-    is the ν-machine's with ν = 1, and bounded where the hard margin's dual is not. None where some
-    class has no such samples.
+    is the ν-machine's with ν = 1, and bounded where the hard margin's dual is not. Without a bias
+    only Σu = 1 is left, whatever the signs. None where some class has no such samples, and for
+    machines other than classifiers of margin 1.
     """
-    hard = np.isinf(problem.upper) & (problem.ridge == 0.0)
-    if len(set(problem.y[hard])) < (2 if problem.balanced else 1):
+    hard, signs = np.isinf(problem.upper) & (problem.ridge == 0.0), problem.signs
+    if not problem.has_unit_margin or len(set(signs[hard])) < (2 if problem.groups else 1):
         return None
-    return replace(problem, upper=np.where(hard, 1.0, 0.0), linear=0.0, total=1.0)
+    nearest = replace(problem, upper=np.where(hard, 1.0, 0.0), p=np.zeros(signs.size))
+    if not problem.groups:
+        A, a = np.ones((1, signs.size)), np.ones(1)
+        return nearest, Constraints(A, a, nearest.lower, nearest.upper)
+    classes = (np.flatnonzero(signs > 0), np.flatnonzero(signs < 0))
+    nearest = replace(nearest, groups=classes, sums=(0.5, -0.5))
+    return nearest, Constraints.of(nearest)
 
 
 def convex(A: Floats, u: Floats) -> Floats:
@@ -345,27 +280,27 @@ def convex(A: Floats, u: Floats) -> Floats:
 class _Point:
     """α of all samples with its gradient, and the free set with its factor.
 
-    ``is_part`` says that the problem is not the one asked for, but on the way to it.
+    ``constraints`` other than those of the problem are those of one on the way to it.
     """
 
     def __init__(
         self,
-        problem: MarginProblem,
+        problem: DualProblem,
         gram: GramMatrix,
         alpha: Floats | None,
-        *,
-        is_part: bool = False,
+        constraints: Constraints | None = None,
     ) -> None:
-        self.problem, self.is_part = problem, is_part
+        self.problem, self.is_part = problem, constraints is not None
+        self.constraints = constraints or Constraints.of(problem)
         self.gram = Float64Gram(problem, gram)
-        self.A, self.a = equalities(problem)
+        self.A, self.a = self.constraints.A, self.constraints.a
         self.sizes = np.sqrt(np.maximum(gram.diagonal(), 0.0))
         self.sigma = float(self.sizes.max()) ** 2 or 1.0
         # y g(x) is about 1 at the margin, but of the ν-machine about what its kernel is.
-        self.unit = 1.0 if problem.linear else min(1.0, problem.total * self.sigma)
-        self.alpha = feasible(problem, alpha)
+        self.unit = 1.0 if problem.p.any() else min(1.0, float(np.abs(self.a).sum()) * self.sigma)
+        self.alpha = self.constraints.snapped(self.constraints.nearest(alpha))
         self.gradient = dual_gradient(problem, self.gram, self.alpha)
-        self.free = np.flatnonzero((self.alpha > 0) & (self.alpha < problem.upper))
+        self.free = np.flatnonzero(self.constraints.inside(self.alpha))
         self.factor: _Factor | None = None
         self.proof: Floats | None = None
         self.lowest = self.least = np.inf
@@ -377,7 +312,7 @@ class _Point:
     def objective(self) -> float:
         """½αᵀ(Q + D)α − p 1ᵀα, for the gradient is (Q + D)α − p."""
         alpha = self.alpha
-        return 0.5 * float(alpha @ self.gradient - self.problem.linear * alpha.sum())
+        return 0.5 * float(alpha @ self.gradient + self.problem.p @ alpha)
 
     def rounding(self) -> float:
         """Bound what rounding makes of the terms α_j K(x_i, x_j) of the gradient."""
@@ -421,9 +356,9 @@ class _Point:
         """Find the violation of every KKT condition, and which samples are on the wrong side."""
         problem, free = self.problem, np.zeros(self.alpha.size, dtype=bool)
         free[self.free] = True
-        found = multipliers(self.A, self.alpha, problem.upper, self.gradient, free)
+        found = multipliers(self.constraints, self.alpha, self.gradient, free)
         self.slope = self.gradient + found @ self.A
-        self.worst = violations(self.alpha, problem.upper, self.slope)
+        self.worst = violations(self.constraints, self.alpha, self.slope)
         self._wrong = margins_of(problem, self.alpha, self.gradient, found)[1] <= 0.0
 
     def look(self, chunk: _Chunk) -> tuple[int, float, float]:
@@ -438,7 +373,8 @@ class _Point:
             return errors, np.nan, np.nan
         if chunk.rows.size < self.alpha.size:
             return errors, np.nan, -chunk.objective
-        primal = primal_value(chunk.problem, float(chunk.alpha @ plain), margins)
+        scores, b = chunk.problem.signs * plain, bias(chunk.problem, chunk.found)
+        primal = primal_value(chunk.problem, float(chunk.alpha @ plain), scores, b)
         return errors, primal, -chunk.objective
 
     def absorb(self, chunk: _Chunk) -> None:
@@ -449,7 +385,7 @@ class _Point:
         self.alpha[rows] = chunk.alpha
         change, moved = change[moved], rows[moved]
         if moved.size:
-            self.gradient += problem.y * self.gram.dot(moved, problem.y[moved] * change)
+            self.gradient += problem.signs * self.gram.dot(moved, problem.signs[moved] * change)
             self.gradient[moved] += problem.ridge[moved] * change
             self._fresh = False
         self.free = rows[chunk.free]
@@ -476,9 +412,9 @@ class _Point:
     def solution(self, status: Status, progress: Progress) -> Solution:
         """Return the final state."""
         problem, trace = self.problem, progress.trace()
-        alpha = snapped(self.alpha, problem.upper)
-        inner = (alpha > 0) & (alpha < problem.upper)
-        found = multipliers(self.A, alpha, problem.upper, self.gradient, inner)
+        alpha = self.constraints.snapped(self.alpha)
+        inner = self.constraints.inside(alpha)
+        found = multipliers(self.constraints, alpha, self.gradient, inner)
         return Solution(
             w=np.empty((0, 0)),
             b=np.array([bias(problem, found)]),
@@ -487,17 +423,17 @@ class _Point:
             seconds=progress.seconds,
             alpha=alpha,
             multipliers=self.proof,
-            scores=problem.y * margins_of(problem, self.alpha, self.gradient, found)[0],
+            scores=problem.signs * margins_of(problem, self.alpha, self.gradient, found)[0],
             trace=trace,
         )
 
 
 def margins_of(
-    problem: MarginProblem, alpha: Floats, gradient: Floats, found: Floats
+    problem: DualProblem, alpha: Floats, gradient: Floats, found: Floats
 ) -> tuple[Floats, Floats]:
     """Return y(g(x) − b) and y g(x), from the gradient y(g(x) − b) + Dα − p."""
-    plain = gradient + problem.linear - problem.ridge * alpha
-    return plain, plain + problem.y * bias(problem, found)
+    plain = gradient - problem.p - problem.ridge * alpha
+    return plain, plain + problem.signs * bias(problem, found)
 
 
 class _Chunk:
@@ -511,12 +447,15 @@ class _Chunk:
 
     def __init__(self, point: _Point, rows: Integers, tol: float) -> None:
         problem = point.problem
-        y, upper, ridge = problem.y[rows], problem.upper[rows], problem.ridge[rows]
-        self.problem = replace(problem, y=y, index=problem.index[rows], upper=upper, ridge=ridge)
+        self.problem = problem.restrict(rows)
+        y, upper, ridge = self.problem.signs, self.problem.upper, self.problem.ridge
         self.rows = rows
         self.H = point.gram.block(rows) * y * y[:, np.newaxis]
         self.H[np.diag_indices(rows.size)] += ridge
-        self.A = np.ascontiguousarray(point.A[:, rows])
+        whole = point.constraints
+        A, lower = np.ascontiguousarray(whole.A[:, rows]), whole.lower[rows]
+        self.constraints = Constraints(A, whole.a, lower, upper)
+        self.A, self.lower = A, lower
         self.alpha, self.gradient = point.alpha[rows], point.gradient[rows]
         self.upper = upper
         self.objective = self.lowest = point.objective
@@ -555,9 +494,9 @@ class _Chunk:
         """Find λ and what it leaves violated."""
         free = np.zeros(self.rows.size, dtype=bool)
         free[self.free] = True
-        self.found = multipliers(self.A, self.alpha, self.upper, self.gradient, free)
+        self.found = multipliers(self.constraints, self.alpha, self.gradient, free)
         self.slope = self.gradient + self.found @ self.A
-        self.violations = violations(self.alpha, self.upper, self.slope)
+        self.violations = violations(self.constraints, self.alpha, self.slope)
 
     def _settled(self, tol: float) -> bool:
         """Whether the free variables are stationary."""
@@ -589,7 +528,7 @@ class _Chunk:
             if row[j] and not row[self.free].any():
                 # λ of this row is open: one end of the violated interval fixes it, free but in
                 # its place, and the other end is the violator.
-                pivot, j = kkt_interval(row, self.alpha, self.upper, self.gradient)[:2]
+                pivot, j = kkt_interval(self.constraints, row, self.alpha, self.gradient)[:2]
                 self._enter(pivot)
                 self._look()
         return j
@@ -642,7 +581,7 @@ class _Chunk:
                 return status or Status.DIVERGED
         self._move(rows, direction, reach)
         if k == self.free.size:
-            self.alpha[j] = 0.0 if direction[k] < 0 else self.upper[j]
+            self.alpha[j] = self.lower[j] if direction[k] < 0 else self.upper[j]
             self.entering = None
         else:
             self._leave(k, direction[k])
@@ -654,7 +593,7 @@ class _Chunk:
         u: Floats = np.zeros(self.rows.size)
         u[rows] = np.maximum(direction, 0.0)
         bounded = np.isfinite(self.upper) | (self.problem.ridge > 0.0)
-        if not u.any() or bounded[u > 0].any():
+        if not u.any() or bounded[u > 0].any() or not self.problem.has_unit_margin:
             return None
         u = convex(self.A, u)
         curvature = float(u @ self.H @ u)
@@ -669,7 +608,7 @@ class _Chunk:
         change, turned = length * direction, np.zeros(self.rows.size)
         add_rows(self.H, rows, change, turned)
         self.objective += float(change @ (self.slope[rows] + 0.5 * turned[rows]))
-        self.alpha[rows] = np.clip(self.alpha[rows] + change, 0.0, self.upper[rows])
+        self.alpha[rows] = np.clip(self.alpha[rows] + change, self.lower[rows], self.upper[rows])
         self.gradient += turned
         self._look()
         self.stalled = 0 if self.objective < self.lowest else self.stalled + 1
@@ -678,7 +617,7 @@ class _Chunk:
     def _leave(self, k: int, direction: float) -> None:
         """Put the k-th free variable to rest at the bound it has met."""
         j = self.free[k]
-        self.alpha[j] = 0.0 if direction < 0 else self.upper[j]
+        self.alpha[j] = self.lower[j] if direction < 0 else self.upper[j]
         self.factor.drop(k)
         self.free = np.delete(self.free, k)
         self._look()
@@ -688,7 +627,8 @@ class _Chunk:
         if not rows.size:
             return np.inf, 0
         size = np.abs(direction)
-        room = np.where(direction > 0, self.upper[rows] - self.alpha[rows], self.alpha[rows])
+        alpha = self.alpha[rows]
+        room = np.where(direction > 0, self.upper[rows] - alpha, alpha - self.lower[rows])
         ratios = np.full(rows.size, np.inf)
         with np.errstate(over="ignore"):
             np.divide(room, size, out=ratios, where=size > 0)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Protocol
 
@@ -24,15 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers
-from ...certificates.dual import margin_unit, primal_value
 from ...engines.cpu.coordinate_ascent import SingleBlock
 from ...engines.cpu.smo import Block
-from ...problems import MarginProblem
+from ...problems import DualProblem
 from ...progress import Limits, Progress
 from ...runtime.row_access import compiled
 from ...runtime.simd import aligned, square
 from ...runtime.threads import in_parallel, single_threaded_blas
 from ...solution import Solution, Status
+from .feasibility import Constraints
+from .optimality import objective_scale, primal_value, violation_unit
 
 # Variables of the working set, and how many of them are new in a round.
 WORKING_SET = 2048
@@ -134,7 +135,7 @@ class Decomposition:
 
     def solve(
         self,
-        problem: MarginProblem,
+        problem: DualProblem,
         alpha: Floats | None,
         progress: Progress,
         scores: Floats | None = None,
@@ -145,11 +146,11 @@ class Decomposition:
         ``scores`` of that α, if they are known to within ``bounds``, spare the first products
         with K.
         """
-        start = feasible(problem, alpha)
+        start = Constraints.of(problem).nearest(alpha)
         if alpha is None or bounds is None or not np.array_equal(start, alpha):
             scores = None
         with single_threaded_blas():
-            descent = _Descent(self, problem, problem.y * start, progress)
+            descent = _Descent(self, problem, problem.signs * start, progress)
             descent.begin(scores, bounds)
             return descent.solution(descent.run())
 
@@ -161,18 +162,19 @@ class _Descent:
     """
 
     def __init__(
-        self, options: Decomposition, problem: MarginProblem, beta: Floats, progress: Progress
+        self, options: Decomposition, problem: DualProblem, beta: Floats, progress: Progress
     ) -> None:
         self.options, self.problem, self.progress = options, problem, progress
         self.gram = options.gram
         self.curvature = self.gram.diagonal() + problem.ridge
-        bound = problem.y * problem.upper
-        self.lower, self.upper = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
+        bounds = problem.signs * problem.lower, problem.signs * problem.upper
+        self.lower, self.upper = np.minimum(*bounds), np.maximum(*bounds)
         # Nothing keeps α of a hard margin from growing where no plane separates.
         self.is_open = bool((np.isinf(problem.upper) & (problem.ridge == 0.0)).any())
-        self.groups = sums_kept(problem)
+        self.groups = problem.groups
         self.beta = beta
-        self.f: Floats = problem.linear * problem.y
+        self.targets = -problem.p * problem.signs
+        self.f: Floats = self.targets
         self.error: Floats = np.zeros(beta.size)
         self.value = 0.0
         self.working_set = _WorkingSet(options.working_set, problem, self.groups)
@@ -188,7 +190,7 @@ class _Descent:
         """Compute f, from the scores that were handed in where they prove right on some rows."""
         rows = np.linspace(0, self.f.size - 1, min(self.f.size, SOUNDINGS)).astype(int)
         if scores is not None and bounds is not None:
-            claimed = self.problem.linear * self.problem.y - self.problem.ridge * self.beta - scores
+            claimed = self.targets - self.problem.ridge * self.beta - scores
             f, error = self.gradient(self.options.exact or self.gram, rows)
             if (np.abs(f - claimed[rows]) <= bounds[rows] + error + ROUNDING * np.abs(f)).all():
                 self.f, self.error = claimed, bounds.copy()
@@ -199,7 +201,7 @@ class _Descent:
 
     def evaluate(self) -> None:
         """Compute the objective from f."""
-        self.value = -0.5 * float(self.beta @ (self.f + self.problem.linear * self.problem.y))
+        self.value = -0.5 * float(self.beta @ (self.f + self.targets))
 
     def run(self) -> Status:
         """Go on until the conditions hold, or something ends it."""
@@ -251,12 +253,13 @@ class _Descent:
         return self.tightened * GOAL * self.tol() * (1.0 if self.groups else 0.5)
 
     def tol(self) -> float:
-        """Return tol in the units of f: those of ρ for the ν-machine."""
-        if not self.problem.total:
-            return self.options.tol
-        (top, low), (other_top, other_low) = self.levels
-        rho = 0.25 * (other_top + other_low - top - low)
-        return self.options.tol * margin_unit(self.problem, rho, float(self.curvature.max()))
+        """Return tol in the units of f."""
+        return self.options.tol * self.unit()
+
+    def unit(self) -> float:
+        """Return what violations are relative to."""
+        middles = np.array([0.5 * (top + low) for top, low in self.levels])
+        return violation_unit(self.problem, middles, float(self.curvature.max()))
 
     def round(self) -> Status | None:
         """Solve the problem of some variables, the others held fixed, and tell all others."""
@@ -294,17 +297,11 @@ class _Descent:
         part.parent, part.rows = self, rows if self.rows is None else self.rows[rows]
         wrong = self.wrong()
         part.errors_held = self.errors_held + int(wrong.sum()) - int(wrong[rows].sum())
-        part.problem = replace(
-            self.problem,
-            y=self.problem.y[rows],
-            index=self.problem.index[rows],
-            upper=self.problem.upper[rows],
-            ridge=self.problem.ridge[rows],
-        )
+        part.problem = self.problem.restrict(rows)
         part.gram = self.gram.restrict(rows)
-        for name in ("curvature", "lower", "upper", "beta", "f", "error"):
+        for name in ("curvature", "lower", "upper", "beta", "f", "error", "targets"):
             setattr(part, name, getattr(self, name)[rows])
-        part.groups = sums_kept(part.problem)
+        part.groups = part.problem.groups
         part.working_set = _WorkingSet(self.options.working_set, part.problem, part.groups)
         part.best, part.least, part.idle = np.inf, np.inf, 0
         stop = max(PART * self.violation, 0.5 * self.goal())
@@ -335,7 +332,7 @@ class _Descent:
     def gradient(self, gram: GramMatrix, rows: Any = slice(None)) -> tuple[Floats, Floats]:
         """Return f computed anew, or some of it, and a bound of its rounding errors."""
         support = np.flatnonzero(self.beta)
-        f = (self.problem.linear * self.problem.y - self.problem.ridge * self.beta)[rows]
+        f = (self.targets - self.problem.ridge * self.beta)[rows]
         error = np.zeros(f.size)
         if not support.size:
             return f, error
@@ -403,18 +400,16 @@ class _Descent:
 
         Whatever rounding makes of f, this is a sum of terms ≥ 0.
         """
-        y, b = self.problem.y, self.bias()
-        scores = self.problem.linear * y - self.f - self.problem.ridge * self.beta
-        primal = primal_value(self.problem, float(self.beta @ scores), y * (scores + b))
-        return primal - 0.5 * float(self.beta @ (self.f + self.problem.linear * y))
+        b = self.bias()
+        scores = self.targets - self.f - self.problem.ridge * self.beta
+        primal = primal_value(self.problem, float(self.beta @ scores), scores, b)
+        return primal - 0.5 * float(self.beta @ (self.f + self.targets))
 
     def relative_gap(self) -> float:
         """Return (P − D)/P at the present b."""
         gap = self.gap()
-        size = abs(gap - self.value)
-        if self.problem.total:  # −νρ + …, which may be anything, 0 included
-            size = max(size, self.problem.total * self.tol() / self.options.tol)
-        return gap / max(size, np.finfo(float).tiny) if np.isfinite(gap) else np.inf
+        size = objective_scale(self.problem, gap - self.value, self.unit())
+        return gap / size if np.isfinite(gap) else np.inf
 
     def refresh(self) -> None:
         """Compute f anew, in float64."""
@@ -442,9 +437,9 @@ class _Descent:
 
     def wrong(self) -> NDArray[np.bool_]:
         """Return which of the samples looked at are on the wrong side."""
-        y = self.problem.y
+        y = self.problem.signs
         excess = y * (self.f + self.problem.ridge * self.beta - self.bias())
-        return np.asarray(excess >= self.problem.linear)
+        return np.asarray(excess >= -self.problem.p)
 
     def bias(self) -> float:
         """Return b: the mean of f over the free, as far as that serves all others to tol."""
@@ -466,7 +461,7 @@ class _Descent:
 
     def alpha(self) -> Floats:
         """Return α of all samples, of those not looked at too."""
-        alpha = np.maximum(self.beta * self.problem.y, 0.0)
+        alpha = np.maximum(self.beta * self.problem.signs, self.problem.lower)
         if self.parent is None:
             return alpha
         everything = self.parent.alpha()
@@ -477,7 +472,7 @@ class _Descent:
         """Return what there is now."""
         scores = bounds = None
         if self.parent is None and np.isfinite(self.error).all():
-            scores = self.problem.linear * self.problem.y - self.f - self.problem.ridge * self.beta
+            scores = self.targets - self.f - self.problem.ridge * self.beta
             # Each round rounds f once more.
             bounds = self.error + (self.working_set.n_rounds + 4) * ROUNDING * np.abs(self.f)
         return Solution(
@@ -497,17 +492,17 @@ class _Descent:
 class _WorkingSet:
     """Up to ``size`` variables, and K of them: who stays keeps its place, and its values."""
 
-    def __init__(self, size: int, problem: MarginProblem, groups: list[Integers]) -> None:
-        sizes = [group.size for group in groups] or [problem.y.size]
+    def __init__(self, size: int, problem: DualProblem, groups: tuple[Integers, ...]) -> None:
+        sizes = [group.size for group in groups] or [problem.n_variables]
         # A place for each group, in whole vectors.
         self.capacity = [min(n, max(2, size // len(sizes))) for n in sizes]
         self.edges = np.cumsum([0, *(-(-n // VECTOR) * VECTOR for n in self.capacity)])
         self.member = np.full(self.edges[-1], -1)
         self.since = np.zeros(self.member.size, dtype=np.int64)
-        self.inside = np.zeros(problem.y.size, dtype=bool)
-        self.groups = groups or [np.arange(problem.y.size)]
+        self.inside = np.zeros(problem.n_variables, dtype=bool)
+        self.groups = groups or (np.arange(problem.n_variables),)
         self.alone = not groups
-        self.is_all = len(self.groups) == 1 and size >= problem.y.size
+        self.is_all = len(self.groups) == 1 and size >= problem.n_variables
         self.n_rounds = 0
         self.K: Any = None
 
@@ -601,44 +596,6 @@ class _WorkingSet:
 
             in_parallel(work, range(0, present.size, STRIP))
             self.K[fresh, fresh] = descent.curvature[rows]
-
-
-def sums_kept(problem: MarginProblem) -> list[Integers]:
-    """Return the groups of variables whose Σβ is fixed: all, each class (ν), or none (no bias)."""
-    if not problem.balanced:
-        return []
-    if problem.total:
-        return [np.flatnonzero(problem.y > 0), np.flatnonzero(problem.y < 0)]
-    return [np.arange(problem.y.size)]
-
-
-def feasible(problem: MarginProblem, alpha: Floats | None) -> Floats:
-    """Return α in its box with the sums it must have, near ``alpha``."""
-    if alpha is None:
-        return _filled(problem) if problem.total else np.zeros(problem.y.size)
-    alpha = np.clip(alpha, 0.0, problem.upper)
-    if not problem.balanced:
-        return alpha
-    classes = [np.flatnonzero(problem.y == sign) for sign in (1.0, -1.0)]
-    sums = [float(alpha[rows].sum()) for rows in classes]
-    goal = 0.5 * problem.total or min(sums)
-    for rows, total in zip(classes, sums, strict=True):
-        if total > goal * (1.0 + 1e-12):
-            alpha[rows] *= goal / total  # stays in the box
-        elif total < goal * (1.0 - 1e-12):
-            room = problem.upper[rows] - alpha[rows]
-            alpha[rows] += room * min(1.0, (goal - total) / room.sum())
-    return alpha
-
-
-def _filled(problem: MarginProblem) -> Floats:
-    """Return α of the ν-machine with s/2 in each class, sample after sample at its bound."""
-    alpha = np.zeros(problem.y.size)
-    for sign in (1.0, -1.0):
-        rows = np.flatnonzero(problem.y == sign)
-        before = np.concatenate([[0.0], np.cumsum(problem.upper[rows])[:-1]])
-        alpha[rows] = np.clip(0.5 * problem.total - before, 0.0, problem.upper[rows])
-    return alpha
 
 
 @compiled

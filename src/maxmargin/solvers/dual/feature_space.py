@@ -1,6 +1,6 @@
 """The dual of a linear kernel, solved through the primal in d + 1 unknowns.
 
-Given: a `MarginProblem` with K(x, z) = x·z and more samples than features. Wanted: α and b.
+Given: a `DualProblem` with K(x, z) = x·z and more samples than features. Wanted: α and b.
 
 The linear machine is solved by `newton`, or by `interior_point` where C or the scales of the
 features are too much for that, to a gap far below the one asked for. That gap is one of P(w, b) at
@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Floats
-from ...problems import LinearMarginProblem, MarginProblem
+from ...problems import DualProblem, PrimalProblem
 from ...progress import Limits, Progress
 from ...solution import Solution, Status
 from ..best_seen import BestSeen
 from ..primal.interior_point import InteriorPoint
 from ..primal.ledger import Plane, balanced
 from ..primal.newton import Factored, SemismoothNewton
-from .active_set import Mask
+from .feasibility import Mask
 from .optimality import AIM, Optimality, best_bias, exactly_balanced, moved_to_balance
 
 # The relative gap that the linear machine is solved to, and to which α is corrected.
@@ -64,11 +64,11 @@ class FeatureSpace:
     tol: float = 1e-3
     limits: Limits = field(default_factory=Limits)
 
-    def solve(self, problem: MarginProblem, alpha: Floats | None, progress: Progress) -> Solution:
+    def solve(self, problem: DualProblem, alpha: Floats | None, progress: Progress) -> Solution:
         """Return α and b, starting from ``alpha`` or from nothing."""
         upper, ridge = _one_if_equal(problem.upper), _one_if_equal(problem.ridge)
-        linear = LinearMarginProblem(
-            self.features.X, problem.y, upper, ridge, "free" if problem.balanced else "none"
+        linear = PrimalProblem(
+            self.features.X, problem.signs, upper, ridge, "free" if problem.groups else "none"
         )
         shown = _Shown(problem, linear, self.features, progress)
         start = None
@@ -105,10 +105,10 @@ class FeatureSpace:
             return Status.PATIENCE
         return self.limits.reached(len(progress.history), progress) or Status.PATIENCE
 
-    def _settle(self, problem: MarginProblem, shown: _Shown, found: Solution) -> bool:
+    def _settle(self, problem: DualProblem, shown: _Shown, found: Solution) -> bool:
         """Make α belong to the plane found; return whether it is then optimal to tol."""
         assert found.alpha is not None
-        margins = problem.y * self.features.scores(found.w[0], float(found.b[0]))
+        margins = problem.signs * self.features.scores(found.w[0], float(found.b[0]))
         # Only samples about the margin of the plane found may be free.
         near = margins < 1.0 + 0.5 * self.tol
         if not problem.ridge.any():
@@ -127,9 +127,9 @@ class FeatureSpace:
         shown.settle(best)
         return share <= AIM
 
-    def _corrected(self, problem: MarginProblem, point: Optimality, near: Mask) -> Floats:
+    def _corrected(self, problem: DualProblem, point: Optimality, near: Mask) -> Floats:
         """Return α after a proximal Newton step on what is free or, if near, violates."""
-        y, alpha, upper = problem.y, point.alpha, problem.upper
+        y, alpha, upper = problem.signs, point.alpha, problem.upper
         lacking = 1.0 - y * (point.scores + point.b) - problem.ridge * alpha
         free = (alpha > 0.0) & (alpha < upper)
         if point.violation <= self.tol:
@@ -145,9 +145,9 @@ class FeatureSpace:
         H[np.diag_indices(self.features.n_columns)] += 1.0
         signed = c * e * y[rows]
         # α of the caller's own may leave yᵀα ≠ 0: the step makes up for it.
-        excess = float(y @ alpha) if problem.balanced else 0.0
+        excess = float(y @ alpha) if problem.groups else 0.0
         right = np.append(here.combine(signed), signed.sum() + excess)
-        if not problem.balanced:
+        if not problem.groups:
             H[-1], H[:, -1], H[-1, -1], right[-1] = 0.0, 0.0, 1.0, 0.0
         step = Factored(H).solve(right)
         change = c * (e - y[rows] * here.scores(step[:-1], float(step[-1])))
@@ -164,14 +164,14 @@ class _Shown(BestSeen):
 
     def __init__(
         self,
-        problem: MarginProblem,
-        linear: LinearMarginProblem,
+        problem: DualProblem,
+        linear: PrimalProblem,
         features: Any,
         progress: Progress,
     ) -> None:
         super().__init__(progress)
         self.problem, self.linear, self.features = problem, linear, features
-        nothing = np.zeros(problem.y.size)
+        nothing = np.zeros(problem.n_variables)
         b = best_bias(problem, nothing)
         self.point = Optimality.of(problem, nothing, nothing, b=b)
         self.settled: Optimality | None = None
@@ -180,11 +180,11 @@ class _Shown(BestSeen):
     def judge(self, alpha: Floats, *, exactly: bool = True) -> Optimality:
         """Return what α is worth once yᵀα = 0, to rounding or exactly."""
         problem = self.problem
-        if problem.balanced:
-            free_moved = moved_to_balance(alpha, problem.y, problem.upper)
+        if problem.groups:
+            free_moved = moved_to_balance(alpha, problem.signs, problem.upper)
             alpha = balanced(self.linear, alpha) if free_moved is None else free_moved
-            alpha = exactly_balanced(alpha, problem.y, problem.upper) if exactly else alpha
-        self.w = self.features.combine(alpha * problem.y)
+            alpha = exactly_balanced(alpha, problem.signs, problem.upper) if exactly else alpha
+        self.w = self.features.combine(alpha * problem.signs)
         return Optimality.of(problem, alpha, self.features.scores(self.w))
 
     def keep(self, point: Optimality) -> None:
@@ -224,7 +224,7 @@ class _Shown(BestSeen):
         """Show what α became in the end, as a last step."""
         self.keep(point)
         self.settled, shown = point, self.point
-        wrong = int(np.count_nonzero(self.problem.y * (shown.scores + shown.b) <= 0.0))
+        wrong = int(np.count_nonzero(self.problem.signs * (shown.scores + shown.b) <= 0.0))
         self._show(shown.primal, wrong, max(shown.gap, 0.0))
 
     def solution(self, status: Status) -> Solution:
@@ -241,7 +241,7 @@ def _one_if_equal(values: Floats) -> Floats:
     return values[:1] if (values == values[0]).all() else values
 
 
-def _at_bounds(problem: MarginProblem, alpha: Floats, margins: Floats, band: float) -> Floats:
+def _at_bounds(problem: DualProblem, alpha: Floats, margins: Floats, band: float) -> Floats:
     """Return α at the bound that its margin asks for, where that is off 1 by more than the band."""
     if problem.ridge.any():
         lacking = np.maximum(1.0 - margins, 0.0)

@@ -23,13 +23,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import Floats
-from ...certificates.dual import margin_unit
-from ...problems import MarginProblem
+from ...problems import DualProblem
 from ...progress import Limits, Progress
 from ...solution import Solution, Status
 from ..primal.newton import Factored
-from .active_set import Float64Gram, GramMatrix, equalities, feasible
-from .optimality import AIM, Optimality
+from .active_set import Float64Gram, GramMatrix
+from .feasibility import Constraints
+from .optimality import AIM, Optimality, violation_unit
 
 # How far towards the boundary a step goes, and the power of what the predictor achieved.
 NEARLY, POWER = 0.99, 3
@@ -62,11 +62,11 @@ class DualInteriorPoint:
     tol: float = 1e-3
     limits: Limits = field(default_factory=Limits)
 
-    def solve(self, problem: MarginProblem, alpha: Floats | None, progress: Progress) -> Solution:
+    def solve(self, problem: DualProblem, alpha: Floats | None, progress: Progress) -> Solution:
         """Return α and b; a start is of no use to this method but as the answer to improve on."""
-        K = Float64Gram(problem, self.gram).block(np.arange(problem.y.size))
+        K = Float64Gram(problem, self.gram).block(np.arange(problem.n_variables))
         iterate, idle = _Iterate(problem, K), _Idle()
-        best, steps = iterate.judged(feasible(problem, alpha)), 0
+        best, steps = iterate.judged(iterate.feasible(alpha)), 0
         status: Status | None = None
         while status is None:
             with np.errstate(all="ignore"):  # beyond the range of numbers nothing improves
@@ -76,8 +76,9 @@ class DualInteriorPoint:
             best = min(best, point, key=lambda each: each.share(self.tol))
             share = best.share(self.tol)
             idle.look(share, *(iterate.distances() if share > AIM else ()))
+            errors = int((problem.signs * (best.scores + best.b) <= 0).sum())
             if progress.iteration(
-                -best.dual, int((problem.y * (best.scores + best.b) <= 0).sum()), best.violation,
+                -best.dual, errors, best.violation,
                 partial(best.solution, Status.STOPPED), primal=best.primal, dual=best.dual,
             ):  # fmt: skip
                 status = Status.STOPPED
@@ -119,18 +120,21 @@ class _Change(NamedTuple):
 class _Iterate:
     """α strictly within its bounds, λ, and s, v > 0; v is 0 where u = ∞."""
 
-    def __init__(self, problem: MarginProblem, K: Floats) -> None:
-        y, n = problem.y, problem.y.size
+    def __init__(self, problem: DualProblem, K: Floats) -> None:
+        y, n = problem.signs, problem.n_variables
         self.problem, self.K = problem, K
         self.H = K * y * y[:, np.newaxis]
         self.H[np.diag_indices(n)] += problem.ridge
-        self.A, self.a = equalities(problem)
+        self.constraints = Constraints.of(problem)
+        self.A, self.a = self.constraints.A, self.constraints.a
         self.largest = float(K.diagonal().max())
         self.bounded = np.isfinite(problem.upper)
         self.alpha = self._start()
         self.lam = np.zeros(len(self.A))
         # As large as the gradient is: all conditions are then equally far from holding.
-        unit = max(float(np.abs(self._slope()).max()), problem.linear, np.finfo(float).tiny)
+        unit = max(
+            float(np.abs(self._slope()).max()), float(np.abs(problem.p).max()), np.finfo(float).tiny
+        )
         self.s = np.full(n, unit)
         self.v = np.where(self.bounded, unit, 0.0)
 
@@ -151,7 +155,7 @@ class _Iterate:
 
     def _slope(self) -> Floats:
         """Hα − p + Aᵀλ."""
-        return self.H @ self.alpha - self.problem.linear + self.lam @ self.A
+        return self.H @ self.alpha + self.problem.p + self.lam @ self.A
 
     def distances(self) -> tuple[float, float]:
         """Return what is left of complementarity, and of the linear conditions."""
@@ -161,18 +165,20 @@ class _Iterate:
 
     def judged(self, alpha: Floats) -> Optimality:
         """Return what α is worth as an answer."""
-        scores = self.K @ (alpha * self.problem.y)
+        scores = self.K @ (alpha * self.problem.signs)
         return Optimality.of(self.problem, alpha, scores, self.largest)
+
+    def feasible(self, alpha: Floats | None) -> Floats:
+        """Return α as an answer has to be."""
+        return self.constraints.snapped(self.constraints.nearest(alpha))
 
     def settled(self, band: float) -> Floats:
         """Return α at the bound that its slope asks for, where that is beyond the band."""
         slope, problem = self._slope(), self.problem
-        # λ of the ν-machine are b − ρ and −b − ρ.
-        rho = -float(np.mean(self.lam)) if problem.total else 1.0
-        unit = margin_unit(problem, rho, self.largest) if problem.total else 1.0
-        alpha = np.where((slope > band * unit) & (self.s > self.v), 0.0, self.alpha)
+        unit = violation_unit(problem, self.lam, self.largest)
+        alpha = np.where((slope > band * unit) & (self.s > self.v), problem.lower, self.alpha)
         at_top = (slope < -band * unit) & (self.v > self.s)
-        return feasible(problem, np.where(at_top, problem.upper, alpha))
+        return self.feasible(np.where(at_top, problem.upper, alpha))
 
     def step(self) -> bool:
         """Predict, correct, and go as far as all stay positive; return whether that is anywhere."""

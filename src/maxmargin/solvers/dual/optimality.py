@@ -1,6 +1,8 @@
 """How far α and its scores are from the optimum of a kernel machine, as its solvers see it.
 
 The certificate has formulas of its own; here the question is whether to go on, and with which b.
+Scores are Σ_l α_l s_l K(x_l, x_m), without the bias; μ are the multipliers of the groups' sums, of
+which b is the mean. With two groups they are b − ρ and b + ρ (ν-regression: ρ = −ε).
 """
 
 from __future__ import annotations
@@ -10,16 +12,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arrays import Floats
-from ...certificates.dual import margin_unit, primal_value
-from ...problems import LinearMarginProblem, MarginProblem
+from ...arrays import Floats, Integers
+from ...problems import DualProblem, PrimalProblem
 from ...solution import Solution, Status
 from ..primal.ledger import best_biases
-from .active_set import bias, equalities, kkt_interval, violations
+from .feasibility import Constraints, Mask
 
 # Shares of tol, and of the relative gap of 2·tol, that solvers aim at: the certificate adds up in
 # another order.
 AIM = 0.5
+# α max K(x, x) at which a machine with p = 0 has no margin worth the name, relative to mean u.
+NO_MARGIN = 1e-6
+TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,11 @@ class Optimality:
     alpha : ndarray of shape (n,)
     b : float
     scores : ndarray of shape (n,)
-        Σ_l α_l y_l K(x_l, x_m).
+        Σ_l α_l s_l K(x_l, x_m).
     violation : float
         The worst violation of a KKT condition, in the units of the certificate.
     primal, dual, gap : float
-        P, D and (P − D)/P, for the ν-machine relative to νρ where P is less.
+        P, D and (P − D)/P, for machines with p = 0 relative to Σ|t|ρ where P is less.
     bounds : ndarray of shape (n,), optional
         By how much rounding may have made each of the scores wrong.
     """
@@ -52,41 +56,40 @@ class Optimality:
     @classmethod
     def of(
         cls,
-        problem: MarginProblem,
+        problem: DualProblem,
         alpha: Floats,
         scores: Floats,
         largest: float = 1.0,
         b: float | None = None,
         bounds: Floats | None = None,
     ) -> Optimality:
-        """Judge α; without ``b`` it is the one of the least violation. ``largest`` is max K(x, x).
+        """Judge α; without ``b`` it is the one of the least violation.
 
-        For the ν-machine ``largest`` sets the unit of violations where there is no margin.
+        ``largest`` is max K(x, x), which sets the unit of violations where p = 0 and there is no
+        margin.
         """
-        y = problem.y
-        gradient = y * scores + problem.ridge * alpha - problem.linear
-        A, _ = equalities(problem)
-        found = np.array([_middle(row, alpha, problem.upper, gradient) for row in A])
-        rho = -float(np.mean(found)) if problem.total else 1.0  # λ are b − ρ and −b − ρ
+        gradient = problem.signs * scores + problem.ridge * alpha + problem.p
+        constraints = Constraints.of(problem)
+        A = constraints.A
         if b is None:
-            b = bias(problem, found)
-            slope = gradient + found @ A
+            mu = np.array([middle(constraints, row, alpha, gradient) for row in A])
+            b = float(np.mean(mu)) if mu.size else 0.0
         else:
-            slope = gradient + y * b
-            if problem.total:
+            mu = np.full(len(A), b)
+            if len(A) == 2:
                 # ρ is free: the one in the middle of what the conditions leave it.
-                rho = -_middle(np.ones(y.size), alpha, problem.upper, slope)
-                slope -= rho
-        violation = float(violations(alpha, problem.upper, slope).max(initial=0.0))
-        square = float((alpha * y) @ scores)
-        primal = primal_value(problem, square, y * (scores + b))
-        dual = problem.linear * float(alpha.sum()) - 0.5 * square
-        dual -= 0.5 * float(problem.ridge @ alpha**2)
-        size, unit = abs(primal), 1.0
-        if problem.total:
-            unit = margin_unit(problem, rho, largest)
-            size = max(size, problem.total * unit)
-        gap = (primal - dual) / max(size, np.finfo(float).tiny) if np.isfinite(primal) else np.inf
+                along = A[1] - A[0]
+                rho = middle(constraints, along, alpha, gradient + mu @ A)
+                mu = mu + rho * np.array([-1.0, 1.0])
+        slope = gradient + mu @ A
+        violation = float(violations(constraints, alpha, slope).max(initial=0.0))
+        square = float((alpha * problem.signs) @ scores)
+        primal = primal_value(problem, square, scores, b)
+        dual = -float(problem.p @ alpha) - 0.5 * square - 0.5 * float(problem.ridge @ alpha**2)
+        unit = violation_unit(problem, mu, largest)
+        gap = np.inf
+        if np.isfinite(primal):
+            gap = (primal - dual) / objective_scale(problem, primal, unit)
         return cls(alpha, b, scores, violation / unit, primal, dual, float(gap), bounds)
 
     def share(self, tol: float) -> float:
@@ -101,28 +104,155 @@ class Optimality:
         )  # fmt: skip
 
 
-def _middle(row: Floats, alpha: Floats, upper: Floats, gradient: Floats) -> float:
-    """Return the middle of the interval that the KKT conditions leave to λ, or its one end."""
-    ends = [end for end in kkt_interval(row, alpha, upper, gradient)[2:] if np.isfinite(end)]
+# KKT conditions ----------------------------------------------------------------------------------
+
+
+def kkt_interval(
+    constraints: Constraints, row: Floats, alpha: Floats, gradient: Floats
+) -> tuple[int, int, float, float]:
+    """Return the pair of variables that bound μ of one row of A, and the bounds low ≤ μ ≤ high.
+
+    −row·gradient is the μ at which a variable is stationary: a lower bound of μ where row·α may
+    still grow, an upper one where it may shrink. low > high is a violated KKT condition.
+    """
+    rises, falls = alpha < constraints.upper, alpha > constraints.lower
+    values = -row * gradient
+    grows = np.where(row > 0, rises, (row < 0) & falls)
+    shrinks = np.where(row > 0, falls, (row < 0) & rises)
+    low, high = np.where(grows, values, -np.inf), np.where(shrinks, values, np.inf)
+    i, j = int(low.argmax()), int(high.argmin())
+    return i, j, float(low[i]), float(high[j])
+
+
+def middle(constraints: Constraints, row: Floats, alpha: Floats, gradient: Floats) -> float:
+    """Return the middle of the interval that the KKT conditions leave to μ, or its one end."""
+    interval = kkt_interval(constraints, row, alpha, gradient)[2:]
+    ends = [end for end in interval if np.isfinite(end)]
     return float(np.mean(ends)) if ends else 0.0
 
 
-def best_bias(problem: MarginProblem, scores: Floats) -> float:
+def violations(constraints: Constraints, alpha: Floats, slope: Floats) -> Floats:
+    """Return by how much each KKT condition is violated, ``slope`` being the gradient + Aᵀμ."""
+    return np.maximum(
+        np.where(alpha < constraints.upper, -slope, 0.0),
+        np.where(alpha > constraints.lower, slope, 0.0),
+    )
+
+
+def violation_unit(problem: DualProblem, mu: Floats, largest: float) -> float:
+    """Return what violations are relative to, ``largest`` being max K(x, x).
+
+    The scale of the targets; where p = 0 it is ρ = −Σ t_G μ_G / Σ|t_G|. But there need be no margin
+    at all, and then it is that of the machine of C = 10⁶/max K.
+    """
+    if problem.target_scale or not problem.total:
+        return problem.target_scale or 1.0
+    rho = -float(np.dot(problem.sums, mu)) / problem.total
+    least = NO_MARGIN * float(problem.upper.mean()) * largest
+    return max(rho, least, TINY)
+
+
+def objective_scale(problem: DualProblem, primal: float, unit: float) -> float:
+    """Return what the gap is relative to: P; where p = 0 at least Σ|t|ρ, for P may be 0 then."""
+    least = 0.0 if problem.target_scale else problem.total * unit
+    return max(abs(primal), least, TINY)
+
+
+# The primal --------------------------------------------------------------------------------------
+
+
+def primal_value(problem: DualProblem, square: float, scores: Floats, b: float) -> float:
+    """Return P(w, b) from ‖w‖² and the scores w·φ(x): with two groups that of the best ρ.
+
+    For the hard margin it is that of the plane scaled up until every y g(x) ≥ 1; ∞ if none does it.
+    """
+    margins = problem.signs * (scores + b)
+    if len(problem.groups) == 2:
+        pull = signs_of_rho(problem)
+        rho = best_rho(problem, pull * (margins + problem.p))
+        loss = float(losses(problem, pull * rho - problem.p - margins).sum())
+        return 0.5 * square + _fixed_cost(problem, b, rho) + loss
+    if is_hard(problem).all():
+        smallest = float(margins.min())
+        return 0.5 * square / min(smallest, 1.0) ** 2 if smallest > 0 else np.inf
+    loss = float(losses(problem, -problem.p - margins).sum())
+    return 0.5 * square + _fixed_cost(problem, b, 0.0) + loss
+
+
+def _fixed_cost(problem: DualProblem, b: float, rho: float) -> float:
+    """Return Σ t_G μ_G with μ = b, or b − ρ and b + ρ."""
+    along = (-rho, rho) if len(problem.sums) == 2 else (0.0,)
+    return sum(t * (b + by) for t, by in zip(problem.sums, along, strict=False))
+
+
+def losses(problem: DualProblem, z: Floats) -> Floats:
+    """Return h(z) = max {az − ½Da² : l ≤ a ≤ u} of every variable; ∞ where that is unbounded."""
+    lower, upper, ridge = problem.lower, problem.upper, problem.ridge
+    bound = np.where(z > 0.0, upper, lower)
+    if not ridge.any():
+        return np.multiply(bound, z, out=np.zeros(z.size), where=z != 0.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        a = np.where(ridge > 0.0, np.clip(z / ridge, lower, upper), bound)
+        return np.where(a == 0.0, 0.0, a * (z - 0.5 * ridge * a))
+
+
+def is_hard(problem: DualProblem) -> Mask:
+    """Return which variables have nothing that keeps them from growing."""
+    return np.asarray(np.isinf(problem.upper) & (problem.ridge == 0.0))
+
+
+def signs_of_rho(problem: DualProblem) -> Floats:
+    """Return how ρ of two groups enters z = −p − s(w·φ(x) + μ): as +ρ or as −ρ."""
+    pull = problem.signs.copy()
+    pull[problem.groups[1]] *= -1.0
+    return pull
+
+
+def best_rho(problem: DualProblem, levels: Floats) -> float:
+    """Return the ρ of least P: a weighted quantile of the ρ at which each loss begins or ends.
+
+    ``levels`` are these ρ. As a function of ρ the sum of the losses has the slope l before and u
+    after, or −u before and −l after, where ρ enters as −ρ.
+    """
+    first, second = problem.sums
+    falling = signs_of_rho(problem) < 0.0
+    needed = first - second - float(problem.lower[~falling].sum())
+    needed += float(problem.upper[falling].sum())
+    order = np.argsort(levels, kind="stable")
+    sums = np.cumsum((problem.upper - problem.lower)[order])
+    reached = int(np.searchsorted(sums, needed * (1.0 - 1e-12)))
+    return float(levels[order[min(reached, order.size - 1)]])
+
+
+def best_bias(problem: DualProblem, scores: Floats) -> float:
     """Return the b of least P for these scores."""
-    if not problem.balanced:
+    if not problem.groups:
         return 0.0
     if not problem.total:
-        plane = LinearMarginProblem(None, problem.y, problem.upper, problem.ridge)
-        return float(np.mean(best_biases(plane, scores)))
-    # P falls apart into a function of ρ − b for the positive class and one of ρ + b.
-    levels = []
-    for sign in (1.0, -1.0):
-        rows = np.flatnonzero(problem.y == sign)
-        order = rows[np.argsort(sign * scores[rows], kind="stable")]
-        sums = np.cumsum(problem.upper[order])
-        reached = int(np.searchsorted(sums, 0.5 * problem.total * (1.0 - 1e-12)))
-        levels.append(float(sign * scores[order[min(reached, order.size - 1)]]))
-    return 0.5 * (levels[1] - levels[0])
+        # Targets other than the labels are a shift of the scores.
+        plane = PrimalProblem(None, problem.signs, problem.upper, problem.ridge)
+        shifted = scores + problem.signs * (1.0 + problem.p)
+        return float(np.mean(best_biases(plane, shifted)))
+    # P is a sum of one function per μ.
+    parts = zip(problem.groups, problem.sums, strict=True)
+    return float(np.mean([_best_level(problem, scores, *part) for part in parts]))
+
+
+def _best_level(problem: DualProblem, scores: Floats, group: Integers, total: float) -> float:
+    """Return the μ of least P of one group without a ridge: a weighted quantile.
+
+    Σ_{i∈G} h_i(z_i) + tμ has the slope t − Σ_{s=+1} u + Σ_{s=−1} l left of all μ at which z_i = 0,
+    and it grows by u − l at each of them.
+    """
+    signs, upper, lower = problem.signs[group], problem.upper[group], problem.lower[group]
+    breaks = -signs * problem.p[group] - scores[group]
+    needed = float(upper[signs > 0].sum()) - float(lower[signs < 0].sum()) - total
+    order = np.argsort(breaks, kind="stable")
+    reached = np.searchsorted(np.cumsum((upper - lower)[order]), needed * (1.0 - 1e-12))
+    return float(breaks[order[min(int(reached), order.size - 1)]])
+
+
+# Rounding ----------------------------------------------------------------------------------------
 
 
 def moved_to_balance(alpha: Floats, y: Floats, upper: Floats) -> Floats | None:

@@ -22,8 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from ...arrays import Floats
-from ...certificates.dual import primal_value
-from ...problems import MarginProblem
+from ...problems import DualProblem
 from ...progress import Limits, Progress
 from ...runtime.memory import free_memory
 from ...solution import Solution, Status
@@ -32,11 +31,10 @@ from .active_set import (
     Float64Gram,
     GramMatrix,
     dual_gradient,
-    equalities,
     multipliers,
-    snapped,
-    violations,
 )
+from .feasibility import Constraints
+from .optimality import primal_value, violations
 from .qp_libraries import Answer, Program, TimeUpError
 
 # Matrices of n × n numbers held at a time: K, P, the library's copy and its factors.
@@ -131,24 +129,20 @@ class QPSolution:
     solver: str
 
 
-def margin_qp(problem: MarginProblem, K: Floats, *, dense: bool = True) -> QP:
+def margin_qp(problem: DualProblem, K: Floats, *, dense: bool = True) -> QP:
     """Return the dual of a support vector machine as the textbook's matrices.
 
     ``K`` is the Gram matrix of the samples; G is dense or CSR.
     """
-    y, n = problem.y, problem.y.size
+    y, n = problem.signs, problem.n_variables
     P = K * y * y[:, np.newaxis]
     P[np.diag_indices(n)] += problem.ridge
     bounded = np.flatnonzero(np.isfinite(problem.upper))
     identity = sparse.identity(n, format="csr")
-    rows, right = [identity[bounded], -identity], [problem.upper[bounded], np.zeros(n)]
-    if problem.total:
-        rows.append(sparse.csr_matrix(-np.ones((1, n))))
-        right.append(np.array([-problem.total]))
-    G = sparse.vstack(rows, format="csr")
-    A = y[np.newaxis].copy() if problem.balanced else np.empty((0, n))
-    q = np.full(n, 0.0 - problem.linear)
-    return QP(P, q, G.toarray() if dense else G, np.concatenate(right), A, np.zeros(len(A)))
+    rows, right = [identity[bounded], -identity], [problem.upper[bounded], -problem.lower]
+    G, constraints = sparse.vstack(rows, format="csr"), Constraints.of(problem)
+    G = G.toarray() if dense else G
+    return QP(P, problem.p.copy(), G, np.concatenate(right), constraints.A, constraints.a)
 
 
 def solve(
@@ -230,7 +224,7 @@ class QuadraticProgram:
     >>> from maxmargin.kernels import Polynomial
     >>> X, y = load_xor(return_X_y=True)
     >>> kernel = Polynomial(2, coef0=1.0)
-    >>> problem = MarginProblem.hard(kernel, X, y.astype(float))
+    >>> problem = DualProblem.hard(kernel, X, y.astype(float))
     >>> solution = QuadraticProgram(Gram(kernel, X)).solve(problem, None, Progress())
     >>> print(solution.alpha.round(6))
     [0.125 0.125 0.125 0.125]
@@ -241,9 +235,9 @@ class QuadraticProgram:
     limits: Limits = field(default_factory=Limits)
     solver: Library = "auto"
 
-    def solve(self, problem: MarginProblem, alpha: Floats | None, progress: Progress) -> Solution:
+    def solve(self, problem: DualProblem, alpha: Floats | None, progress: Progress) -> Solution:
         """Return α and b."""
-        n = problem.y.size
+        n = problem.n_variables
         _refuse_large(n)
         gram = Float64Gram(problem, self.gram)
         qp = margin_qp(problem, gram.block(np.arange(n)), dense=False)
@@ -265,21 +259,22 @@ class QuadraticProgram:
             if exact.status is Status.INSEPARABLE:
                 nothing = np.zeros(n), np.zeros(1)
                 return _publish(problem, gram, *nothing, exact.status, exact.multipliers, progress)
-        b = np.array([unit * answer.equality[0] if problem.balanced else 0.0])
+        b = np.array([unit * answer.equality.mean() if problem.groups else 0.0])
         alpha = np.zeros(n)
         status = STATUS[answer.status]
         if answer.status is not QPStatus.UNBOUNDED:
-            alpha = snapped(size * _at_bounds(answer, problem.upper / size), problem.upper)
+            alpha = Constraints.of(problem).snapped(size * _at_bounds(answer, problem.upper / size))
         elif not hard:
             status = Status.PATIENCE  # D is small beside K, but it is there
         return _publish(problem, gram, alpha, b, status, None, progress)
 
 
-def _is_feasible(problem: MarginProblem) -> bool:
-    """Whether some α has the sum that it must have: of each class, where there is a bias."""
-    groups = [problem.y > 0, problem.y < 0] if problem.balanced else [problem.y != 0]
-    needed = problem.total / len(groups)
-    return all(float(problem.upper[rows].sum()) >= needed * (1 - 1e-12) for rows in groups)
+def _is_feasible(problem: DualProblem) -> bool:
+    """Whether some α within its bounds has the sum of each group."""
+    constraints = Constraints.of(problem)
+    alpha = constraints.nearest(None)
+    off = np.abs(constraints.A @ alpha - constraints.a)
+    return bool((off <= 1e-12 * np.abs(constraints.a)).all())
 
 
 def _left(limits: Limits, progress: Progress) -> float | None:
@@ -297,12 +292,12 @@ STATUS = {
 }
 
 
-def _units(problem: MarginProblem, qp: QP) -> tuple[float, float]:
+def _units(problem: DualProblem, qp: QP) -> tuple[float, float]:
     """Return what α and y g(x) are about: a library's absolute tolerances want both to be 1."""
     kernel = float(np.abs(qp.P.diagonal()).max()) or 1.0
     finite = problem.upper[np.isfinite(problem.upper) & (problem.upper > 0)]
     size = float(np.median(finite)) if finite.size else 1.0 / kernel
-    return size, 1.0 if problem.linear else problem.total * kernel
+    return size, 1.0 if problem.p.any() else problem.total * kernel
 
 
 def _scaled(qp: QP, size: float, unit: float) -> QP:
@@ -328,7 +323,7 @@ def _at_bounds(answer: QPSolution, upper: Floats) -> Floats:
 
 
 def _publish(
-    problem: MarginProblem,
+    problem: DualProblem,
     gram: Float64Gram,
     alpha: Floats,
     b: Floats,
@@ -337,23 +332,22 @@ def _publish(
     progress: Progress,
 ) -> Solution:
     """Return α and b, after the one call of the callbacks."""
-    A, _ = equalities(problem)
+    constraints = Constraints.of(problem)
     gradient = dual_gradient(problem, gram, alpha)
-    inner = (alpha > 0) & (alpha < problem.upper)
-    found = multipliers(A, alpha, problem.upper, gradient, inner)
-    plain = gradient + problem.linear - problem.ridge * alpha  # y(g(x) − b)
-    margins = plain + problem.y * b[0]
-    violation = float(violations(alpha, problem.upper, gradient + found @ A).max())
-    objective = 0.5 * float(alpha @ gradient - problem.linear * alpha.sum())
+    found = multipliers(constraints, alpha, gradient, constraints.inside(alpha))
+    plain = gradient - problem.p - problem.ridge * alpha  # y(g(x) − b)
+    margins = plain + problem.signs * b[0]
+    violation = float(violations(constraints, alpha, gradient + found @ constraints.A).max())
+    objective = 0.5 * float(alpha @ gradient + problem.p @ alpha)
     show = partial(Solution, np.empty((0, 0)), b.copy(), Status.STOPPED, alpha=alpha.copy())
-    primal = primal_value(problem, float(alpha @ plain), margins)
+    primal = primal_value(problem, float(alpha @ plain), problem.signs * plain, float(b[0]))
     errors = int((margins <= 0).sum())
     if progress.iteration(objective, errors, violation, show, primal=primal, dual=-objective):
         status = Status.STOPPED
     trace = progress.trace()
     return Solution(
         np.empty((0, 0)), b, status, len(trace), seconds=progress.seconds, alpha=alpha,
-        multipliers=proof, scores=problem.y * plain, trace=trace,
+        multipliers=proof, scores=problem.signs * plain, trace=trace,
     )  # fmt: skip
 
 

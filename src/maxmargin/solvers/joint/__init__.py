@@ -1,6 +1,6 @@
 """The linear machine of c classes with the largest margin (Crammer, Singer, JMLR 2, 2001).
 
-Given: X, y, C of a `JointMarginProblem`. Wanted: w_k and b_k of every class, and α.
+Given: X, y, C of a `JointProblem`. Wanted: w_k and b_k of every class, and α.
 
 With the shares p_i = e_y − α_i/C_i, which are ≥ 0 and add up to 1, and the values
 s_i^k = (k ≠ y_i) + w_k·x_i + b_k, the loss of a sample is C_i(max_k s_i^k − s_i^y), and

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...arrays import Floats, Integers
 from ...certificates.joint import circulating, rival_flows
-from ...problems import JointMarginProblem
+from ...problems import JointProblem
 from ...progress import Limits, Progress
 from ...solution import Solution, Status
 from .rows import Rows
@@ -73,7 +73,7 @@ class Machine:
     """The samples that count, their shares, and w and b: an answer in the making."""
 
     def __init__(
-        self, problem: JointMarginProblem, start: Floats | None, *, is_sample: bool = False
+        self, problem: JointProblem, start: Floats | None, *, is_sample: bool = False
     ) -> None:
         self.problem, self.is_sample = problem, is_sample
         counted = np.flatnonzero(problem.cost > 0.0)

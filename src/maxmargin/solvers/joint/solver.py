@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...arrays import Floats
-from ...problems import JointMarginProblem
+from ...problems import JointProblem
 from ...progress import Limits, Progress
 from ...runtime.threads import single_threaded_blas
 from ...solution import Solution, Status
@@ -41,7 +41,7 @@ class CrammerSinger:
     --------
     >>> import numpy as np
     >>> X, labels = np.array([[0.0], [2.0], [4.0]]), np.array([0, 1, 2])
-    >>> problem = JointMarginProblem(X, labels, 3, np.full(3, 10.0))
+    >>> problem = JointProblem(X, labels, 3, np.full(3, 10.0))
     >>> solution = CrammerSinger(tol=1e-9).solve(problem, None, Progress())
     >>> print((X @ solution.w.T + solution.b).argmax(axis=1), solution.w.ravel().round(4) + 0.0)
     [0 1 2] [-1. 0. 1.]
@@ -51,9 +51,7 @@ class CrammerSinger:
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
 
-    def solve(
-        self, problem: JointMarginProblem, start: Floats | None, progress: Progress
-    ) -> Solution:
+    def solve(self, problem: JointProblem, start: Floats | None, progress: Progress) -> Solution:
         """Return w, b and α, starting from α of shape (n, c) or from nothing."""
         run = Run(self.tol, self.limits, progress)
         rng = np.random.RandomState(self.seed)
@@ -102,7 +100,7 @@ def _fit(
 
 
 def _from_samples(
-    problem: JointMarginProblem, run: Run, rng: np.random.RandomState
+    problem: JointProblem, run: Run, rng: np.random.RandomState
 ) -> tuple[Floats, Floats] | None:
     """Return w and b near the answer, from ever larger samples of many rows; None of few rows."""
     n, sizes = int(np.count_nonzero(problem.cost)), []
@@ -122,9 +120,7 @@ def _from_samples(
     return plane
 
 
-def _sample(
-    problem: JointMarginProblem, size: int, rng: np.random.RandomState
-) -> JointMarginProblem:
+def _sample(problem: JointProblem, size: int, rng: np.random.RandomState) -> JointProblem:
     """Return the problem of about so many rows, with a share of every class and its cost."""
     chosen, factors = [], []
     part = size / np.count_nonzero(problem.cost)

@@ -1,6 +1,6 @@
 """Dual coordinate descent: the linear machine for sparse X and more features than samples.
 
-Given: X, y, u, D of a `LinearMarginProblem`. Wanted: w = Σ α_i y_i x_i and b.
+Given: X, y, u, D of a `PrimalProblem`. Wanted: w = Σ α_i y_i x_i and b.
 
 One α_i at a time goes to the minimum of ½‖w‖² + ½Σ D_i α_i² − Σ α_i,
 
@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Floats, Integers
-from ...problems import LinearMarginProblem
+from ...problems import PrimalProblem
 from ...progress import Limits, Progress
 from ...runtime.row_access import compiled, row_add, row_dot, row_prefetch
 from ...solution import Solution, Status
@@ -75,9 +75,7 @@ class CoordinateDescent:
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
 
-    def solve(
-        self, problem: LinearMarginProblem, start: Plane | None, progress: Progress
-    ) -> Solution:
+    def solve(self, problem: PrimalProblem, start: Plane | None, progress: Progress) -> Solution:
         """Return the plane, and α that proves it."""
         ledger = Ledger(problem, self.features)
         descent = _Descent(problem, self.features, start, np.random.RandomState(self.seed))
@@ -109,7 +107,7 @@ class CoordinateDescent:
                 judged, gap_then, work_then = n_iter, ledger.gap, descent.work
 
     def _polished(
-        self, problem: LinearMarginProblem, ledger: Ledger, n_iter: int, progress: Progress
+        self, problem: PrimalProblem, ledger: Ledger, n_iter: int, progress: Progress
     ) -> Solution:
         """Let Newton's method go on with the free α."""
         limits = self.limits
@@ -142,7 +140,7 @@ class _Descent:
 
     def __init__(
         self,
-        problem: LinearMarginProblem,
+        problem: PrimalProblem,
         features: Any,
         start: Plane | None,
         rng: np.random.RandomState,

@@ -1,6 +1,6 @@
 """A primal–dual interior point method: the linear machine in a few dozen steps, whatever C.
 
-Given: X, y, u, D of a `LinearMarginProblem`. Wanted: a = (w, b) and α.
+Given: X, y, u, D of a `PrimalProblem`. Wanted: a = (w, b) and α.
 
     min ½‖w‖² + Σ u_i ξ_i + Σ z_i²/2D_i   subject to   y_i g(x_i) + ξ_i + z_i ≥ 1,  ξ ≥ 0
 
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays import Floats
-from ...problems import LinearMarginProblem
+from ...problems import PrimalProblem
 from ...progress import Limits, Progress
 from ...runtime.memory import free_memory
 from ...solution import Solution, Status
@@ -59,9 +59,7 @@ class InteriorPoint:
     tol: float = 1e-4
     limits: Limits = field(default_factory=Limits)
 
-    def solve(
-        self, problem: LinearMarginProblem, start: Plane | None, progress: Progress
-    ) -> Solution:
+    def solve(self, problem: PrimalProblem, start: Plane | None, progress: Progress) -> Solution:
         """Return the plane, and α that proves it; a start is of no use to this method."""
         d = self.features.n_columns
         if 32 * d * d > free_memory():
@@ -117,7 +115,7 @@ class _Change(NamedTuple):
 class _Iterate:
     """a, the scores, α, s and ξ, all of them strictly positive but the first two."""
 
-    def __init__(self, problem: LinearMarginProblem, features: Any) -> None:
+    def __init__(self, problem: PrimalProblem, features: Any) -> None:
         # Samples that do not count have an α of 0, with no interior: they get no weight.
         upper, ridge = problem.upper, problem.ridge
         counts = np.broadcast_to((upper > 0.0) & np.isfinite(ridge), problem.y.shape)

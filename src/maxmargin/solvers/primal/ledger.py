@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...arrays import Floats, Integers
-from ...problems import LinearMarginProblem
+from ...problems import PrimalProblem
 from ...progress import Progress
 from ...solution import Solution, Status
 
@@ -35,7 +35,7 @@ class Plane:
         return np.append(self.w, self.b)
 
 
-def start_of(problem: LinearMarginProblem, start: Plane) -> Plane:
+def start_of(problem: PrimalProblem, start: Plane) -> Plane:
     """Return a start as this problem can use it: without a bias if it has none, α in its box."""
     alpha = start.alpha
     if alpha is not None:
@@ -43,12 +43,10 @@ def start_of(problem: LinearMarginProblem, start: Plane) -> Plane:
     return Plane(start.w, start.b if problem.bias != "none" else 0.0, alpha)
 
 
-def restricted(
-    problem: LinearMarginProblem, rows: Integers, X: Any, times: float = 1.0
-) -> LinearMarginProblem:
+def restricted(problem: PrimalProblem, rows: Integers, X: Any, times: float = 1.0) -> PrimalProblem:
     """Return the problem of some rows, each of which counts several ``times``."""
     upper, ridge = (of_some(values, rows) for values in (problem.upper, problem.ridge))
-    return LinearMarginProblem(X, problem.y[rows], upper * times, ridge / times, problem.bias)
+    return PrimalProblem(X, problem.y[rows], upper * times, ridge / times, problem.bias)
 
 
 def of_some(values: Floats, rows: Any) -> Floats:
@@ -56,7 +54,7 @@ def of_some(values: Floats, rows: Any) -> Floats:
     return values if values.size == 1 else values[rows]
 
 
-def squared(problem: LinearMarginProblem) -> Floats | None:
+def squared(problem: PrimalProblem) -> Floats | None:
     """Return 1/D of a squared hinge, None for the hinge."""
     return 1.0 / problem.ridge if np.isinf(problem.upper).all() else None
 
@@ -68,7 +66,7 @@ class Ledger:
     They begin with w = 0 and α = 0: nothing worse is ever the answer.
     """
 
-    def __init__(self, problem: LinearMarginProblem, features: Any) -> None:
+    def __init__(self, problem: PrimalProblem, features: Any) -> None:
         self.problem, self.features = problem, features
         # Nothing that is handed out is to be worse than w = 0 and α = 0.
         self.plane = Plane(np.zeros(features.n_columns), bias_without_plane(problem))
@@ -130,7 +128,7 @@ class Ledger:
             self.plane, self.primal = centred, min(primal, self.primal)
 
 
-def primal_value(problem: LinearMarginProblem, plane: Plane, scores: Floats) -> float:
+def primal_value(problem: PrimalProblem, plane: Plane, scores: Floats) -> float:
     """Return ½‖w‖² [+ ½b²] + Σ h_i(1 − y_i g(x_i))."""
     z = np.multiply(problem.y, scores)
     np.subtract(1.0, z, out=z)
@@ -144,7 +142,7 @@ def primal_value(problem: LinearMarginProblem, plane: Plane, scores: Floats) -> 
     return value + _weighted_sum(problem.upper, z)
 
 
-def bias_without_plane(problem: LinearMarginProblem) -> float:
+def bias_without_plane(problem: PrimalProblem) -> float:
     """Return the best b where w = 0: of every score the same, −1 ≤ b ≤ 1.
 
     Slopes are those of Σ c₊ h(1 − b) + c₋ h(1 + b) [+ ½b²], c± the costs of the classes; of a hinge
@@ -169,7 +167,7 @@ def _weighted_sum(weights: Floats, values: Floats) -> float:
 
 
 def dual_value(
-    problem: LinearMarginProblem, features: Any, alpha: Floats, w: Floats | None = None
+    problem: PrimalProblem, features: Any, alpha: Floats, w: Floats | None = None
 ) -> tuple[float, Floats]:
     """Return D(α), and α: with yᵀα = 0 where the bias is free.
 
@@ -192,7 +190,7 @@ def dual_value(
     return value, alpha
 
 
-def balanced(problem: LinearMarginProblem, alpha: Floats) -> Floats:
+def balanced(problem: PrimalProblem, alpha: Floats) -> Floats:
     """Take from the heavier class until yᵀα = 0: from α between its bounds if they are enough."""
     excess = float(problem.y @ alpha)
     if excess == 0.0:
@@ -206,9 +204,7 @@ def balanced(problem: LinearMarginProblem, alpha: Floats) -> Floats:
     return np.zeros_like(alpha)
 
 
-def best_biases(
-    problem: LinearMarginProblem, scores: Floats, b: float = 0.0
-) -> tuple[float, float]:
+def best_biases(problem: PrimalProblem, scores: Floats, b: float = 0.0) -> tuple[float, float]:
     """Return the least and the largest t for which b + t is the best bias of these scores.
 
     Where the slope −Σ α_i(t) y_i [+ b + t] of the objective changes sign: for the hinge it rises by

@@ -1,6 +1,6 @@
 """Semismooth Newton on the augmented Lagrangian: the linear machine by second-order steps.
 
-Given: X, y, u, D of a `LinearMarginProblem`. Wanted: a = (w, b) and α.
+Given: X, y, u, D of a `PrimalProblem`. Wanted: a = (w, b) and α.
 
 The proximal point method on the dual, α = argmax D(α) − Σ (δ/2u_i)(α_i − α⁰_i)², asks in the
 primal for the minimum of a smooth convex function,
@@ -34,7 +34,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
 from ...arrays import Floats, Integers
-from ...problems import LinearMarginProblem
+from ...problems import PrimalProblem
 from ...progress import Limits, Progress
 from ...runtime.memory import free_memory
 from ...runtime.row_access import compiled
@@ -94,7 +94,7 @@ class State:
     delta: float
 
     @classmethod
-    def at(cls, problem: LinearMarginProblem, features: Any, plane: Plane | None) -> State:
+    def at(cls, problem: PrimalProblem, features: Any, plane: Plane | None) -> State:
         """Begin with a plane, or with none."""
         delta = WIDEST if plane is None else NEARBY
         plane = start_of(problem, plane or Plane.zero(features.n_columns))
@@ -128,9 +128,7 @@ class SemismoothNewton:
     tol: float = 1e-4
     limits: Limits = field(default_factory=Limits)
 
-    def solve(
-        self, problem: LinearMarginProblem, start: Plane | None, progress: Progress
-    ) -> Solution:
+    def solve(self, problem: PrimalProblem, start: Plane | None, progress: Progress) -> Solution:
         """Return the plane, and α that proves it."""
         run = _Run(self.limits, progress)
         if start is None:
@@ -146,7 +144,7 @@ class _Run:
         self.n_iter = 0
         self.status: Status | None = None
 
-    def from_samples(self, problem: LinearMarginProblem, features: Any) -> Plane | None:
+    def from_samples(self, problem: PrimalProblem, features: Any) -> Plane | None:
         """Return a plane near the answer, from ever larger samples of the rows."""
         n, d = features.n_rows, features.n_columns
         sizes = []
@@ -166,7 +164,7 @@ class _Run:
         return plane
 
     def on_all(
-        self, problem: LinearMarginProblem, features: Any, start: Plane | None, tol: float
+        self, problem: PrimalProblem, features: Any, start: Plane | None, tol: float
     ) -> Solution:
         """Alternate steps on the rows near the kink with passes over all rows."""
         ledger = Ledger(problem, features)
@@ -230,7 +228,7 @@ class _Steps:
 
     def __init__(
         self,
-        problem: LinearMarginProblem,
+        problem: PrimalProblem,
         features: Any,
         state: State,
         share: float = 1.0,
@@ -254,7 +252,7 @@ class _Steps:
 
     @classmethod
     def on_some_rows(
-        cls, problem: LinearMarginProblem, features: Any, state: State, share: float
+        cls, problem: PrimalProblem, features: Any, state: State, share: float
     ) -> _Steps:
         """Let the rows near the kink take part, a share of them all."""
         z = np.multiply(problem.y, state.scores)
@@ -505,7 +503,7 @@ class _Steps:
 
 
 def _held(
-    problem: LinearMarginProblem,
+    problem: PrimalProblem,
     features: Any,
     state: State,
     near: NDArray[np.bool_],
@@ -580,7 +578,7 @@ def share_of(distances: Floats, share: float) -> float:
     return float(np.quantile(distances[:: max(1, distances.size // 10_000)], share))
 
 
-def smoothed(problem: LinearMarginProblem, scores: Floats, delta: float) -> Floats:
+def smoothed(problem: PrimalProblem, scores: Floats, delta: float) -> Floats:
     """Return α of the loss rounded off over a width of δ."""
     alpha, change = np.zeros(scores.size), np.empty(scores.size)
     arrays = (scores, problem.y, np.zeros(1), problem.upper, problem.ridge)
