@@ -146,7 +146,7 @@ class Decomposition:
         ``scores`` of that α, if they are known to within ``bounds``, spare the first products
         with K.
         """
-        start = Constraints.of(problem).nearest(alpha)
+        start = Constraints.of(problem).nearest(alpha, tol=1e-12)
         if alpha is None or bounds is None or not np.array_equal(start, alpha):
             scores = None
         with single_threaded_blas():

@@ -13,8 +13,6 @@ from ...problems import DualProblem
 Mask = NDArray[np.bool_]
 
 EPSILON = float(np.finfo(np.float64).eps)
-# Aα − a, relative to Σ|A_i α_i|, that is left as it is: what sums in another order leave.
-NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -38,17 +36,18 @@ class Constraints:
             row[group] = problem.signs[group]
         return cls(A, np.array(problem.sums), problem.lower, problem.upper)
 
-    def nearest(self, alpha: Floats | None) -> Floats:
+    def nearest(self, alpha: Floats | None, tol: float = 0.0) -> Floats:
         """Return a copy of α, or of 0, that is clipped to its bounds and moved to Aα = a.
 
         As few variables as possible are moved, the free ones first: those at a bound stay there
-        where they can. What has to be lowered is lowered before anything is raised.
+        where they can. What has to be lowered is lowered before anything is raised. Sums that are
+        right to ``tol``, relative to their terms, are left as they are.
         """
         start = np.zeros(self.lower.size) if alpha is None else np.array(alpha, dtype=np.float64)
         start = np.clip(start, self.lower, self.upper)
         for row, target in zip(self.A, self.a, strict=True):
             excess = float(row @ start - target)
-            if abs(excess) <= NEGLIGIBLE * max(float(np.abs(row) @ np.abs(start)), abs(target)):
+            if abs(excess) <= tol * max(float(np.abs(row) @ np.abs(start)), abs(target)):
                 continue
             pull = row * np.sign(excess)
             left = self._lower(start, np.flatnonzero(pull > 0), abs(excess))
