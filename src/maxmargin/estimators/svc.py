@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import validation
 from ..arrays import Floats
-from ..certificates.dual import best_rho, kkt_level, least_rho, primal_value
+from ..certificates.dual import best_rho, kkt_rho, least_rho, primal_value
 from ..certificates.scores import kernel_scores
 from ..kernels import Kernel
 from ..multiclass import Task
@@ -330,8 +330,8 @@ class NuSVC(KernelMachine):
         # The ρ of the KKT conditions, which are those of the certificate; of an unfinished α that
         # of the least P.
         converged = solution.status is Status.CONVERGED
-        kkt = kkt_level(problem, solution.alpha, margins)
-        rho = float(kkt) if converged else best_rho(problem, margins)
+        kkt = kkt_rho(problem, solution.alpha, margins)
+        rho = kkt if converged else best_rho(problem, margins)
         # Of a machine in the making: without a margin there is nothing to divide by.
         return (solution.alpha / rho, b / rho) if rho > _rounding(problem) else (solution.alpha, b)
 
@@ -379,7 +379,7 @@ def _has_margin(problem: DualProblem, solution: Solution) -> bool:
         if primal < -CLAIMED / EPS * rounding:
             break
     largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
-    rho = float(kkt_level(problem, solution.alpha, margins))
+    rho = kkt_rho(problem, solution.alpha, margins)
     return primal < -rounding and rho > least_rho(problem, largest)
 
 
