@@ -323,9 +323,10 @@ def _values(
     primal = primal_value(problem, square, values, b)
     terms, widest = _gap_terms(problem, alpha, margins)
     # Sums by pairs of numbers round log₂ n times.
-    size = float(np.abs(problem.p) @ sizes) + abs(primal) + abs(square) + abs(b * signed)
+    cancelled = abs(b * signed) + abs(b) * problem.total
+    size = float(np.abs(problem.p) @ sizes) + abs(primal) + abs(square) + cancelled
     gap = float(widest.sum()) + repair + 64.0 * UNIT * size
-    unknown = float((widest - terms).sum()) + 1.5 * blur
+    unknown = float((widest - terms).sum()) + 1.5 * blur + 64.0 * UNIT * cancelled
     least = abs(primal) - unknown
     if not problem.total:
         loss = float(losses(problem, -problem.p - values - errors).sum())
