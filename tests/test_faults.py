@@ -628,7 +628,7 @@ def test_29_a_read_only_install_without_a_home():
         program = (
             f"import maxmargin as mm; assert mm.__file__.startswith({str(folder)!r});"
             "print(mm.Perceptron().fit([[0.0], [1.0]], [0, 1]).separates_);"
-            "from maxmargin.solvers.separating.online import signed_pass;"
+            "from maxmargin.solvers.separating.compiled_passes import signed_pass;"
             "print(signed_pass._cache.__class__.__name__)"
         )
         done = subprocess.run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,40 +11,45 @@ from scipy import sparse
 
 Floats = NDArray[np.floating[Any]]
 Integers = NDArray[np.intp]
+Labels = NDArray[Any]
+# X as a caller passes it (array-like, CSR matrix, frame or RowBlocks), and as the checks return it
+# (float32 or float64, dense or CSR, or RowBlocks). scipy.sparse has no types.
+MatrixLike: TypeAlias = Any
+Matrix: TypeAlias = Any
 
-# Numbers in one block of rows: small enough to stay in a core's cache, large enough for BLAS.
+# Numbers in one block of rows: small enough for the cache of a core, large enough for BLAS.
 BLOCK = 1 << 18
 
 
 def blocks_of(n_rows: int, row_length: int) -> Iterator[slice]:
-    """Yield the slices of consecutive rows that hold about ``BLOCK`` numbers each."""
+    """Yield slices of consecutive rows that hold about ``BLOCK`` numbers each."""
     step = max(16, BLOCK // max(row_length, 1))
     for first in range(0, n_rows, step):
         yield slice(first, min(first + step, n_rows))
 
 
-def row_length(X: Any) -> int:
-    """Return the stored numbers a row: columns of a dense X, mean non-zeros of a sparse one."""
+def row_length(X: Matrix) -> int:
+    """Return the numbers stored per row: columns of a dense X, mean non-zeros of a sparse one."""
     return int(X.nnz // max(X.shape[0], 1)) + 1 if sparse.issparse(X) else X.shape[1]
 
 
 def linear_scores(
-    X: Any, w: Floats, index: Integers | None = None, *, absolute: bool = False
+    X: Matrix, w: Floats, index: Integers | None = None, *, absolute: bool = False
 ) -> Floats:
-    """Return X wᵀ in float64, block by block, for the rows of X named by ``index``.
+    """Return X wᵀ in float64, block by block, for some rows of X.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n_samples, n_features)
     w : ndarray of shape (n_vectors, n_features)
     index : ndarray of int, optional
-        Rows of X, in the order wanted; all of them by default.
+        Rows of X, in any order; all of them by default.
     absolute : bool, default=False
         Return |X| |w|ᵀ instead.
 
     Returns
     -------
-    ndarray of shape (n_rows, n_vectors)
+    scores : ndarray of shape (n_rows, n_vectors)
     """
     n_rows = X.shape[0] if index is None else index.size
     scores = np.empty((n_rows, w.shape[0]))
@@ -54,10 +59,10 @@ def linear_scores(
     return scores
 
 
-def row_block(X: Any, block: slice, index: Integers | None = None) -> Any:
+def row_block(X: Matrix, block: slice, index: Integers | None = None) -> Matrix:
     """Return some rows of X in float64."""
     if index is None and sparse.issparse(X):
-        # What X[block] does, without its checks of every index.
+        # The same as X[block], without its checks of every index.
         bounds = X.indptr[block.start : block.stop + 1]
         stored = slice(bounds[0], bounds[-1])
         parts = X.data[stored], X.indices[stored], bounds - bounds[0]

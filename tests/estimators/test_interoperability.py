@@ -7,6 +7,7 @@ import pickle
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,7 +24,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import _get_feature_names
 
 import maxmargin as mm
-from maxmargin.solvers.separating import online
+from maxmargin.data.normalised_samples import SignedSamples
+from maxmargin.solvers.separating import compiled_passes
 from tests.helpers.algorithms import ALGORITHMS, blobs, cloud, falling, over, quiet, weights_of
 
 pytestmark = quiet
@@ -241,7 +243,9 @@ def test_warm_start_refuses_other_data():
 @pytest.mark.parametrize("make", [mm.Perceptron, mm.HoKashyap, mm.KernelPerceptron])
 def test_warm_start_with_another_reduction_is_refused_or_right(make, monkeypatch):
     # As plain Python, which refuses an index out of bounds where compiled code writes there.
-    monkeypatch.setattr(online, "signed_pass", online.signed_pass.py_func)
+    passes = compiled_passes.PASSES[SignedSamples]
+    plain = replace(passes, correct=passes.correct.py_func)
+    monkeypatch.setitem(compiled_passes.PASSES, SignedSamples, plain)
     rows, y = blobs(40, 4, 4, seed=4)
     model = make(warm_start=True, multi_class="ovr").fit(rows, y).set_params(multi_class="ovo")
     try:

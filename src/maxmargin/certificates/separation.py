@@ -188,12 +188,13 @@ def _separation_measures(problem: SeparationProblem, solution: Solution) -> dict
     margins, errors = rounded_margins(Z, a)
     per_sample = Z.worst_of_each(margins)
     smallest = float(margins.min())
+    norms = Z.plane_norms(solution.w)
     u = solution.multipliers
     return {
         "n_samples": Z.n_samples,
         "n_errors": int((per_sample <= 0).sum()),
         "margin": smallest,
-        "geometric_margin": float((margins / _plane_norms(Z, solution.w)).min()),
+        "geometric_margin": float((margins / np.where(norms > 0, norms, np.inf)).min()),
         "rounding": smallest - float((margins - errors).min()),
         "radius": float(np.sqrt(Z.squared_rows.max())),
         "augmented_margin": _ratio(smallest, Z.norm(a)),
@@ -252,16 +253,6 @@ def best_bias(Z: Samples, a: Floats) -> Floats:
         ends.append(exact_dot(Z.take(end)[0], a))
     a[-1] = float((ends[1] - ends[0]) / 2)
     return a
-
-
-def _plane_norms(Z: Samples, w: Floats) -> Floats | float:
-    """‖w‖ that turns each row's functional margin into a distance; ∞ where there is no plane."""
-    if Z.n_vectors == 1:
-        norm = float(np.linalg.norm(w))
-        return norm if norm > 0 else np.inf
-    pairwise = np.array([np.linalg.norm(w - row, axis=1) for row in w])
-    norms = pairwise[Z.labels[:, np.newaxis], Z.rivals].ravel()  # type: ignore[attr-defined]
-    return np.where(norms > 0, norms, np.inf)
 
 
 def _ratio(value: float, norm: float) -> float:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, Matrix
 from ..data.normalised_samples import Samples
+from ..data.row_sums import RowSums
 from ..kernels import Kernel
 
 
@@ -23,7 +24,7 @@ class SeparationProblem:
     margins : ndarray of shape (n_rows of Z,), optional
         m, all 1 by default.
     weights : ndarray of shape (n_samples,), optional
-        What each sample counts in a criterion, all 1 by default; strictly positive.
+        The weight of each sample in a criterion, all 1 by default; strictly positive.
     """
 
     Z: Samples
@@ -41,13 +42,21 @@ class SeparationProblem:
         """The weight of each row of Z."""
         return self.Z.to_rows(self.weights)
 
+    def restrict(self, a: Floats) -> Floats:
+        """Return a with 0 for the features that are not used: here, all of them are."""
+        return np.ravel(a)
+
+    def computed_by(self, sums: RowSums) -> Self:
+        """Return the problem with the sums over rows of an engine's features, for its solver."""
+        return replace(self, Z=self.Z.computed_by(sums))
+
 
 @dataclass(frozen=True)
 class LeastSquaresProblem(SeparationProblem):
     """Minimise Σ_i v_i (z_i·a − m_i)² + ε‖a‖²; of several minimisers the one of least norm.
 
-    ``weights`` holds the v_i and ``ridge`` the ε ≥ 0. The features named in ``excluded`` keep
-    weight 0: constant ones, which are the bias's business.
+    ``weights`` holds the v_i and ``ridge`` the ε ≥ 0. The features in ``excluded`` have weight 0:
+    those that are constant, which the bias represents.
     """
 
     ridge: float = 0.0
@@ -70,17 +79,17 @@ class KernelSeparationProblem:
     X : array or CSR matrix of shape (n_samples, n_features)
         For a precomputed kernel the square Gram matrix.
     y : ndarray of shape (n,)
-        Labels −1 and +1 of the rows named by ``index``.
+        Labels −1 and +1, aligned with ``index``.
     index : ndarray of int of shape (n,)
-        Rows of X that take part.
+        The rows of X to use.
     weights : ndarray of shape (n,)
-        Visits in a row that each sample stands for.
+        The number of consecutive visits that each sample represents.
     bias_step : float
-        What b moves by when α moves by 1: ηR² in Novikoff's convention, 0 without a bias.
+        The change of b when some α_m grows by 1: ηR² in Novikoff's convention, 0 without a bias.
     """
 
     kernel: Kernel
-    X: Any
+    X: Matrix
     y: Floats
     index: Integers
     weights: Floats

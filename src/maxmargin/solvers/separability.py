@@ -200,10 +200,10 @@ def _nearest(problem: SeparationProblem) -> Solution:
     A margin of 1e-9 and less, which the linear program does not see, is well within their reach.
     """
     from .dual.nearest_points import NearestPoints
-    from .separating.frames import Frame
+    from .separating.coordinates import Coordinates
     from .separating.linear_program import refine_multipliers
 
-    Z, scale = problem.Z, Frame.of(problem.Z).scale
+    Z, scale = problem.Z, Coordinates.of(problem.Z).scale
     X = Z.X @ sparse.diags_array(1.0 / scale) if sparse.issparse(Z.X) else Z.X / scale
     scaled = SignedSamples(X, Z.labels, index=Z.index, bias_step=Z.bias_step)
     limits = NearestPoints(max_iter=50 * Z.shape[1] + 100, seconds=NEAREST_SECONDS)

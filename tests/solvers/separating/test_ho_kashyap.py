@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import maxmargin as mm
+from maxmargin.solvers.separating import pseudoinverse
 from tests.helpers.algorithms import blobs, cloud, materialised, weights_of
 from tests.helpers.separating import CLASSES
 
@@ -114,7 +115,8 @@ def test_ho_kashyap_warm_start_goes_on():
 def test_ho_kashyap_by_lsmr_is_ho_kashyap(monkeypatch):
     X, y = blobs(40, 3, gap=4.0, seed=32)
     expected = mm.HoKashyap().fit(X, y)
-    monkeypatch.setattr("maxmargin.solvers.separating.pseudoinverse.LARGEST_FACTOR", 0)
+    never = pseudoinverse.Tuning(max_factorised_numbers=0)
+    monkeypatch.setattr(pseudoinverse, "TUNING", never)
     model = mm.HoKashyap().fit(sparse.csr_array(X), y)
     assert model.n_iter_ == expected.n_iter_
     np.testing.assert_allclose(weights_of(model), weights_of(expected), rtol=1e-6, atol=1e-9)

@@ -8,8 +8,9 @@ from scipy import sparse
 from sklearn.linear_model import Perceptron as SklearnPerceptron
 
 import maxmargin as mm
+from maxmargin.data.normalised_samples import KeslerSamples, SignedSamples
 from maxmargin.runtime.row_access import rows_of
-from maxmargin.solvers.separating import kernel_perceptron, online, pocket
+from maxmargin.solvers.separating import compiled_passes, kernel_perceptron, online
 from tests.helpers.algorithms import cloud, falling, integers, materialised, quiet, weights_of
 from tests.helpers.separating import CLASSES, ROUNDING
 
@@ -161,6 +162,10 @@ def test_shuffled_passes_visit_every_row_once_in_a_new_order():
 # Compiled code -----------------------------------------------------------------------------------
 
 
+def passes(n_classes):
+    return compiled_passes.PASSES[SignedSamples if n_classes == 2 else KeslerSamples]
+
+
 def arguments(storage, n_classes, law, tau):
     X, y = cloud(30, 4, n_classes, seed=7)
     rng = np.random.default_rng(7)
@@ -168,11 +173,9 @@ def arguments(storage, n_classes, law, tau):
     gain = rng.choice([0.5, 1.0, 3.0], size=30)
     rates = np.full(200, 0.3)
     rows, index = rows_of(stored(X, storage)), np.arange(30)
-    if n_classes == 2:
-        a = np.zeros(5)
-        return rows, index, 2.0 * y - 1, 1.5, a, order, np.ones(30), gain, rates, tau, 0.0, law
-    a = np.zeros((n_classes, 5))
-    return rows, index, y, 1.5, a, order, np.ones((30, n_classes - 1)), gain, rates, tau, 0.0, law
+    labels, n_vectors = (2.0 * y - 1, 1) if n_classes == 2 else (y, n_classes)
+    a, margins = np.zeros((n_vectors, 5)), np.ones((30, n_classes - 1))
+    return rows, index, labels, 1.5, a, order, margins, gain, rates, tau, 0.0, law
 
 
 @STORAGE
@@ -183,7 +186,7 @@ def arguments(storage, n_classes, law, tau):
     ids=["fixed", "relaxation", "widrow-hoff"],
 )
 def test_compiled_pass_equals_its_python(storage, n_classes, law, tau):
-    kernel = online.signed_pass if n_classes == 2 else online.kesler_pass
+    kernel = passes(n_classes).correct
     compiled, plain = (arguments(storage, n_classes, law, tau) for _ in range(2))
     seen, expected = kernel(*compiled), kernel.py_func(*plain)
     np.testing.assert_allclose(seen, expected, rtol=1e-9)
@@ -195,9 +198,9 @@ def test_compiled_pass_equals_its_python(storage, n_classes, law, tau):
 def test_pass_stops_when_the_rates_are_used_up(n_classes):
     args = list(arguments("float64", n_classes, online.FIXED_INCREMENT, 0.0))
     args[8] = args[8][: max(2, n_classes - 1)]
-    visited, _, updates, *_ = (online.signed_pass if n_classes == 2 else online.kesler_pass)(*args)
-    assert 0 < updates <= args[8].size
-    assert visited < 30
+    seen = passes(n_classes).correct(*args)
+    assert 0 < seen.updates <= args[8].size
+    assert seen.visited < 30
 
 
 @STORAGE
@@ -209,7 +212,7 @@ def test_compiled_count_equals_its_python_and_numpy(storage, n_classes, limit):
     a = rng.normal(size=(1 if n_classes == 2 else n_classes, 5))
     weights = rng.integers(1, 4, size=60).astype(float)
     labels = 2.0 * y - 1 if n_classes == 2 else y
-    kernel = pocket.signed_wrong if n_classes == 2 else pocket.kesler_wrong
+    kernel = passes(n_classes).count_wrong
     args = (rows_of(stored(X, storage)), np.arange(60), labels, a, weights, limit)
     counted = kernel(*args)
     assert counted == kernel.py_func(*args)

@@ -73,7 +73,7 @@ def test_primal_and_dual_make_the_same_mistakes_in_the_same_order(make, as_spars
 def test_dual_perceptron_over_many_blocks(monkeypatch):
     X, y = cloud(100, 4, seed=14)
     whole = mm.KernelPerceptron(max_iter=5).fit(X, y)
-    monkeypatch.setattr(kernel_perceptron, "BLOCK", 7)
+    monkeypatch.setattr(kernel_perceptron, "TUNING", kernel_perceptron.Tuning(block_samples=7))
     monkeypatch.setattr("maxmargin.engines.cpu.gram.SHARE", 0.0)  # the Gram matrix is not kept
     parts = mm.KernelPerceptron(max_iter=5).fit(X, y)
     np.testing.assert_allclose(parts.dual_coef_, whole.dual_coef_)

@@ -61,15 +61,15 @@ def test_pockets_patience_counts_passes_since_the_last_change():
 def test_pocket_counts_some_corrections_of_many_samples(monkeypatch):
     X, y = cloud(200, 3, seed=20)
     every = mm.Pocket(max_iter=20).fit(X, y)
-    monkeypatch.setattr(pocket, "COUNTED", 50)
+    monkeypatch.setattr(pocket, "TUNING", pocket.Tuning(counted_samples=50))
     offered = []
-    offer = pocket.Pocketed.offer
+    offer = pocket.Pocket.offer
 
     def counted(self, problem, a):
         offered.append(a.copy())
         offer(self, problem, a)
 
-    monkeypatch.setattr(pocket.Pocketed, "offer", counted)
+    monkeypatch.setattr(pocket.Pocket, "offer", counted)
     some = mm.Pocket(max_iter=20).fit(X, y)
     assert len(offered) <= some.n_updates_ / 16 + some.n_iter_ + 1
     assert some.score(X, y) <= every.score(X, y)

@@ -37,7 +37,8 @@ def test_pseudoinverse_is_numpys(n, d, rank, n_classes):
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_weights_ridge_and_margins(n_classes, ridge, factor, as_sparse, monkeypatch):
     if factor == "lsmr":
-        monkeypatch.setattr(pseudoinverse, "LARGEST_FACTOR", 0)
+        never = pseudoinverse.Tuning(max_factorised_numbers=0)
+        monkeypatch.setattr(pseudoinverse, "TUNING", never)
     X, y = cloud(50, 4, n_classes, seed=26)
     rng = np.random.default_rng(26)
     v, m = rng.uniform(0.2, 3, size=50), rng.uniform(0.5, 2, size=50)

@@ -1,1 +1,1 @@
-"""One separating algorithm a file. Importing a solver imports the compiler: do so when fitting."""
+"""The separating algorithms. Importing one imports the compiler: import it when fitting."""

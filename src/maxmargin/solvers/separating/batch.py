@@ -1,4 +1,4 @@
-"""Batch corrections: a ← a + Zᵀu(a), all rows at once; shared by perceptron, relaxation and LMS."""
+"""Batch corrections a ← a + Zᵀu(a), which perceptron, relaxation and LMS share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,17 @@ from .online import snapshot
 
 @dataclass(frozen=True)
 class Correction:
-    """What a batch rule makes of the margins Za: u, the criterion, and whether nothing is left."""
+    """The answer of a batch rule to the margins Za.
+
+    Attributes
+    ----------
+    u : ndarray of shape (n_rows of Z,)
+        The coefficients of the correction Zᵀu.
+    objective : float
+        The criterion at a.
+    finished : bool, default=False
+        Whether no row needs a correction.
+    """
 
     u: Floats
     objective: float
@@ -33,11 +43,11 @@ def run_batch(
     progress: Progress,
     shortest: float = 0.0,
 ) -> Solution:
-    """Iterate a ← a + Zᵀu, where (u, …) = correct(Za, t).
+    """Iterate a ← a + Zᵀu with the u of correct(Za, t).
 
-    Ends when the rule is finished, when a step is shorter than ``shortest``, at ``max_iter``
-    steps, when a callback says stop, or when a would overflow: then a goes back to where the
-    criterion was least.
+    Ends when the rule is finished, when a step is shorter than ``shortest``, after ``max_iter``
+    steps, when a callback asks for it, or when a would overflow: then the a of the least criterion
+    is restored.
     """
     Z = problem.Z
     show = partial(snapshot, Z, a)

@@ -1,7 +1,7 @@
 """Ho–Kashyap: minimise ‖Za − m‖² over a and m > 0 (Ho, Kashyap, 1965; Duda, Hart, Stork, 5.9).
 
-The only rule of the family that ends with a proof either way: Za = m > 0, or an error e ≤ 0,
-e ≠ 0 with Zᵀe = 0, which makes u = −e the multipliers of Gordan's alternative.
+It ends with a proof in either case: Za = m > 0, or an error e ≤ 0, e ≠ 0 with Zᵀe = 0, which makes
+u = −e the multipliers of Gordan's alternative.
 """
 
 from __future__ import annotations
@@ -23,11 +23,22 @@ from .pseudoinverse import Compressed, fits, iterate
 
 
 @dataclass(frozen=True)
-class HoKashyap:
-    """Repeat e = Za − m, m ← m + 2β max(e, 0), a ← Z⁺m with 0 < β < 1; m never shrinks.
+class Tuning:
+    """Constants of the search for a refutation."""
 
-    Ends when |e| ≤ tol·m (then Za ≥ (1 − tol) m > 0), with a refutation that passes the test of
-    the certificate, or at ``max_iter`` steps. Weights v minimise Σ v (z·a − m)², and u = −Ve.
+    # ‖Zᵀu‖∞ relative to max‖z‖ up to which u = −e is checked as it is.
+    checked_relative_residual: float = 1e-9
+
+
+TUNING = Tuning()
+
+
+@dataclass(frozen=True)
+class HoKashyap:
+    """Repeat e = Za − m, m ← m + 2β max(e, 0), a ← Z⁺m with 0 < β < 1; m never decreases.
+
+    Ends when |e| ≤ tol·m (then Za ≥ (1 − tol) m > 0), with a refutation that the certificate
+    accepts, or after ``max_iter`` steps. With weights v it minimises Σ v (z·a − m)², and u = −Ve.
     """
 
     beta: float
@@ -35,7 +46,7 @@ class HoKashyap:
     max_iter: int
 
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
-        """Move ``a`` to the last step's plane."""
+        """Move ``a`` to the plane of the last step."""
         Z, weights = problem.Z, problem.row_weights
         project = _pseudoinverse_of(problem)
         m = problem.margins.astype(float).copy()
@@ -60,35 +71,36 @@ class HoKashyap:
                 status = Status.STOPPED
                 break
             m += 2.0 * self.beta * np.maximum(e, 0.0)
-            # From Zᵀ(Za − m) = 0 the new Z⁺m differs by Z⁺ of the new residual; taking the
-            # residual afresh each time keeps rounding from piling up.
+            # As Zᵀ(Za − m) = 0, the new Z⁺m differs by Z⁺ of the new residual. It is recomputed in
+            # each step so that rounding errors do not accumulate.
             a += project(m - margins)
-        numbers = {"n_updates": len(progress.history), "multipliers": multipliers, "margins": m}
-        return snapshot(Z, a, status, progress, **numbers)
+        n_updates = len(progress.history)
+        return snapshot(
+            Z, a, status, progress, n_updates=n_updates, multipliers=multipliers, margins=m
+        )
 
     @staticmethod
     def _refutation(problem: SeparationProblem, e: Floats, iteration: int) -> Floats | None:
-        """Return u ≥ 0, Σu = 1, Zᵀu = 0 if the error has come to prove inseparability."""
+        """Return u ≥ 0, Σu = 1, Zᵀu = 0 if the error proves inseparability."""
         weights = problem.row_weights
         u = weights * np.maximum(-e, 0.0)
         total = u.sum()
         if total == 0.0 or weights @ np.maximum(e, 0.0) > 0.5 * total:
             return None
         u /= total
-        close = np.abs(problem.Z.adjoint(u)).max() <= 1e-9 * np.sqrt(
-            problem.Z.squared_norms().max()
-        )
-        if close and refutes(problem.Z, u):
+        longest = np.sqrt(problem.Z.squared_norms().max())
+        residual = np.abs(problem.Z.adjoint(u)).max()
+        if residual <= TUNING.checked_relative_residual * longest and refutes(problem.Z, u):
             return u
-        # e approaches e ≤ 0 in the limit only. Its largest entries name the rows that matter, from
-        # which the multipliers follow exactly; asked at 1, 2, 4, 8, … steps, it costs nothing.
+        # e approaches e ≤ 0 in the limit only. The rows of its largest entries determine the
+        # multipliers exactly. Trying this after 1, 2, 4, 8, … steps adds little cost.
         if iteration & (iteration - 1):
             return None
         return nearest_proof(problem.Z, refine_multipliers(problem.Z, u))
 
 
 def _pseudoinverse_of(problem: SeparationProblem) -> Callable[[Floats], Floats]:
-    """Return r ↦ Z⁺r for the weighted Z, factorised once or by LSMR each time."""
+    """Return r ↦ Z⁺r for the weighted Z, by one factorisation or by LSMR per call."""
     if not fits(problem.Z):
         return lambda residual: iterate(problem, residual)[0]
     compressed = Compressed.of(problem)

@@ -1,10 +1,11 @@
 """The perceptron in dual form (Aizerman et al., 1964; Cristianini, Shawe-Taylor, section 2.1).
 
-α_m counts the mistakes on sample m; the plane is Σ α_m y_m φ(x_m), never formed.
+α_m is the number of mistakes on sample m; the plane Σ α_m y_m φ(x_m) is never formed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -16,14 +17,23 @@ from ...problems import KernelSeparationProblem
 from ...progress import Progress
 from ...runtime.row_access import compiled
 from ...solution import Solution, Status
-from .online import visiting_order, visits_needed
+from .compiled_passes import visits_needed
+from .online import visiting_order
 
-# Samples whose mutual kernel values are looked at together.
-BLOCK = 1024
+
+@dataclass(frozen=True)
+class Tuning:
+    """Constants of the kernel perceptron."""
+
+    # Samples per compiled pass, which needs the Gram matrix among them.
+    block_samples: int = 1024
+
+
+TUNING = Tuning()
 
 
 class GramMatrix(Protocol):
-    """What this solver needs of an engine."""
+    """The part of an engine that this solver uses."""
 
     def block(self, rows: Integers) -> Floats:
         """K[rows, rows]."""
@@ -36,10 +46,9 @@ class GramMatrix(Protocol):
 class DualPerceptron:
     """y_m (Σ_l α_l y_l K(x_l, x_m) + b) ≤ 0 ⇒ α_m += 1, b += y_m bias_step.
 
-    The decision values of all
-    samples are kept; a block of samples is passed in compiled code on its own Gram block, and the
-    others learn of its mistakes afterwards by one product K[:, mistakes] (αy).
-    A weight v stands for v visits in a row. Ends after a pass without a mistake.
+    The decision values of all samples are stored. A block of samples is visited in compiled code
+    with its own Gram block; afterwards one product K[:, mistakes] (αy) updates the decision values
+    of all samples. A weight v represents v consecutive visits. Ends after a pass without a mistake.
     """
 
     gram: GramMatrix
@@ -49,7 +58,7 @@ class DualPerceptron:
     def solve(
         self, problem: KernelSeparationProblem, alpha: Floats, b: float, progress: Progress
     ) -> Solution:
-        """Raise ``alpha`` in place, starting from the bias ``b``."""
+        """Increase ``alpha`` in place, starting from the bias ``b``."""
         y = problem.y
         bias = np.array([b])
         support = np.flatnonzero(alpha)
@@ -64,8 +73,8 @@ class DualPerceptron:
         for _ in range(self.max_iter):
             mistakes, objective, stop = 0, 0.0, False
             order = next(orders)
-            for first in range(0, y.size, BLOCK):
-                rows = order[first : first + BLOCK]
+            for first in range(0, y.size, TUNING.block_samples):
+                rows = order[first : first + TUNING.block_samples]
                 for last, count, loss in self._block(problem, alpha, bias, decision, rows, at_most):
                     mistakes += count
                     objective += loss
@@ -81,8 +90,19 @@ class DualPerceptron:
                 break
         return _snapshot(alpha, bias, status, progress, updates)
 
-    def _block(self, problem, alpha, bias, decision, rows, at_most):
-        """Pass over a block, then add what its mistakes change to everyone's decision value."""
+    def _block(
+        self,
+        problem: KernelSeparationProblem,
+        alpha: Floats,
+        bias: Floats,
+        decision: Floats,
+        rows: Integers,
+        at_most: int,
+    ) -> Iterator[tuple[int, int, float]]:
+        """Visit a block, then update the decision values of all samples.
+
+        Yields the sample last corrected, the mistakes and the criterion after ``at_most`` mistakes.
+        """
         K = self.gram.block(rows)
         local = decision[rows]
         y, gain = problem.y[rows], problem.weights[rows]
@@ -94,7 +114,7 @@ class DualPerceptron:
                 K, local, y, gain, raised, bias, problem.bias_step, position, at_most
             )
             alpha[rows] = raised
-            yield rows[last], count, loss
+            yield int(rows[last]), count, loss
         moved = np.flatnonzero(raised != before)
         if moved.size:
             decision += self.gram.dot(rows[moved], y[moved] * (raised - before)[moved])
@@ -107,12 +127,12 @@ def _snapshot(
     progress: Progress | None = None,
     updates: int = 0,
 ) -> Solution:
-    nothing = np.empty((0, 0))
+    no_planes = np.empty((0, 0))
     if progress is None:
-        return Solution(nothing, bias.copy(), status, alpha=alpha.copy())
+        return Solution(no_planes, bias.copy(), status, alpha=alpha.copy())
     trace = progress.trace()
     return Solution(
-        nothing, bias.copy(), status, len(trace), updates, progress.seconds, alpha.copy(),
+        no_planes, bias.copy(), status, len(trace), updates, progress.seconds, alpha.copy(),
         trace=trace,
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Least mean squares (Widrow, Hoff, 1960; Duda, Hart, Stork, section 5.8.4).
 
-J(a) = ½ Σ (m − z·a)²: every row pulls, also those on the right side, so that a plane comes out
-for any data, and on separable data not necessarily a separating one.
+J(a) = ½ Σ (m − z·a)² includes all rows, also those classified correctly: any data have a
+minimiser, which on separable data does not necessarily separate.
 """
 
 from __future__ import annotations
@@ -19,15 +19,25 @@ from ...solution import Solution
 from .batch import Correction, run_batch
 from .online import WIDROW_HOFF, OnlineRule, run_passes
 
-POWER_STEPS = 100
+
+@dataclass(frozen=True)
+class Tuning:
+    """Constants of the power method for the default rate of batch LMS."""
+
+    power_steps: int = 100
+    # The iteration ends when λ grows by less than this.
+    eigenvalue_relative_growth: float = 1e-4
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True)
 class OnlineLMS:
     """Visit the rows in turn: a ← a + ρ(k) v (m − z·a) z.
 
-    Without a schedule ρ(k) = n/((n + k) max v‖z‖²): no single step overshoots, Σρ = ∞, Σρ² < ∞.
-    Ends when every step of a pass is shorter than ``tol``.
+    The default schedule ρ(k) = n/((n + k) max v‖z‖²) has Σρ = ∞ and Σρ² < ∞, and no single step
+    overshoots. Ends when every step of a pass is shorter than ``tol``.
     """
 
     schedule: Schedule | None
@@ -37,7 +47,7 @@ class OnlineLMS:
     updates_before: int = 0
 
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
-        """Correct ``a`` in place and return the plane it ends at."""
+        """Correct ``a`` in place and return the final plane."""
         energy = problem.row_weights * problem.Z.squared_norms()
         n = energy.size
         largest = float(energy.max()) or 1.0
@@ -55,7 +65,7 @@ class OnlineLMS:
 class BatchLMS:
     """All rows at once: a ← a + ρ(t) Zᵀ V (m − Za), V the diagonal of weights.
 
-    Without a schedule ρ = 1/λ, λ the largest eigenvalue of ZᵀVZ by the power method.
+    The default rate is ρ = 1/λ, λ the largest eigenvalue of ZᵀVZ (power method).
     Ends when a step is shorter than ``tol``.
     """
 
@@ -64,7 +74,7 @@ class BatchLMS:
     max_iter: int
 
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
-        """Correct ``a`` in place and return the plane it ends at."""
+        """Correct ``a`` in place and return the final plane."""
         weights = problem.row_weights
         largest = _largest_eigenvalue(problem, weights) or 1.0
         schedule = self.schedule or Constant(1.0 / largest)
@@ -83,27 +93,28 @@ class BatchLMS:
 def _warn_if_unstable(schedule: Schedule, bound: float, formula: str) -> None:
     if isinstance(schedule, Constant) and schedule.rates(1, 1)[0] >= bound:
         warnings.warn(
-            f"learning_rate={schedule.rate:g} is not below {formula} = {bound:.4g} of these data: "
-            "LMS will not converge. Use a smaller rate, mm.Harmonic(...), or scaled features.",
+            f"learning_rate must be below {formula} = {bound:.4g} for LMS to converge on these "
+            f"data, got {schedule.rate:g}. Use a smaller rate, mm.Harmonic(...), or scaled "
+            "features.",
             RuntimeWarning,
             stacklevel=2,
         )
 
 
 def _largest_eigenvalue(problem: SeparationProblem, weights: Floats) -> float:
-    """Estimate λ_max(ZᵀVZ) by Rayleigh quotients of the power method, from a fixed start."""
+    """Estimate λ_max(ZᵀVZ) by Rayleigh quotients of the power method, from a seeded start."""
     Z = problem.Z
-    # A direction with a part in every eigenspace; b is measured in steps of √bias_step.
+    # A random vector has a component in every eigenspace; b is in units of √bias_step.
     w, b = Z.unpack(np.random.default_rng(0).standard_normal(Z.shape[1]))
     vector = Z.pack(w, b * np.sqrt(Z.bias_step))
     largest = 0.0
-    for _ in range(POWER_STEPS):
+    for _ in range(TUNING.power_steps):
         length = Z.norm(vector)
         if length == 0.0:
             break
         margins = Z.dot(vector / length)
         previous, largest = largest, float(weights @ margins**2)
-        if largest <= (1.0 + 1e-4) * previous:
+        if largest <= (1.0 + TUNING.eigenvalue_relative_growth) * previous:
             break
         vector = Z.adjoint(weights * margins)
     return largest

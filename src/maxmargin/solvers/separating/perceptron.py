@@ -20,10 +20,11 @@ from .online import FIXED_INCREMENT, OnlineRule, Pass, rounding_of, run_passes
 
 @dataclass(frozen=True)
 class OnlinePerceptron:
-    """Visit the rows in turn: z·a ≤ 0 ⇒ a ← a + ρ(t) z; a weight v is v visits in a row.
+    """Visit the rows in turn: z·a ≤ 0 ⇒ a ← a + ρ(t) z.
 
-    Ends after a pass without a mistake. With a constant rate and separable data it always does,
-    after at most (max‖z‖/γ)² mistakes from zero, γ the largest min z·a/‖a‖.
+    A weight v represents v consecutive visits. Ends after a pass without a mistake: on separable
+    data, with a constant rate and from zero, after at most (max‖z‖/γ)² mistakes, where γ is the
+    largest min z·a/‖a‖.
     """
 
     schedule: Schedule
@@ -32,7 +33,7 @@ class OnlinePerceptron:
     updates_before: int = 0
 
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
-        """Correct ``a`` in place and return the plane it ends at."""
+        """Correct ``a`` in place and return the final plane."""
         rule = OnlineRule(FIXED_INCREMENT, 0.0, problem.weights, self.schedule)
         return run_passes(
             problem, a, rule, max_iter=self.max_iter, rng=self.rng, finished=_no_mistake,
@@ -48,11 +49,11 @@ class BatchPerceptron:
     max_iter: int
 
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
-        """Correct ``a`` in place and return the plane it ends at."""
+        """Correct ``a`` in place and return the final plane."""
         weights = problem.row_weights
 
         def correct(margins: Floats, t: int) -> Correction:
-            # On the plane, as far as rounding can tell, is on the wrong side.
+            # Samples that may lie on the plane, given rounding errors, count as mistakes.
             wrong = margins <= rounding_of(problem.Z, a)
             rate = self.schedule.rates(t, 1)[0]
             objective = -float(weights[wrong] @ margins[wrong])

@@ -1,54 +1,64 @@
 """The pocket algorithm with ratchet (Gallant, 1990).
 
-Perceptron corrections, while the pocket keeps the a that had most samples right so far.
+Perceptron corrections; the pocket holds the a that classified most samples correctly so far.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ...arrays import Floats, Integers
-from ...data.normalised_samples import KeslerSamples, Samples
+from ...data.normalised_samples import Samples
 from ...problems import SeparationProblem
 from ...progress import Progress
-from ...runtime.row_access import compiled, row_dot, rows_of
+from ...runtime.row_access import rows_of
 from ...schedules import Schedule
 from ...solution import Solution, Status
+from .compiled_passes import passes_of
 from .online import FIXED_INCREMENT, OnlineRule, corrections, snapshot, visiting_order
 
-# Samples up to which every correction is counted; of more, counts take no longer than of these.
-COUNTED = 5000
+
+@dataclass(frozen=True)
+class Tuning:
+    """Constants of the pocket algorithm."""
+
+    # Samples up to which mistakes are counted after every correction. For n times as many, they
+    # are counted after every n²-th one, so that counting takes about as long as for this many.
+    counted_samples: int = 5000
+
+
+TUNING = Tuning()
 
 
 @dataclass
-class Pocketed:
-    """The best a so far, the weight of the samples it gets wrong, and the passes since."""
+class Pocket:
+    """The best a so far, the weight of the samples it misclassifies, and the passes since then."""
 
     a: Floats
     wrong: float
     age: int = 0
 
     def offer(self, problem: SeparationProblem, a: Floats) -> None:
-        """Take a in for strictly fewer mistakes."""
+        """Replace the plane if a makes strictly fewer mistakes."""
         wrong = count_wrong(problem.Z, a, problem.weights, self.wrong)
         if wrong < self.wrong:
             self.a[:] = a
-            self.wrong, self.age = wrong, -1  # a pass goes on
+            self.wrong, self.age = wrong, -1  # 0 when the current pass ends
 
 
 @dataclass(frozen=True)
 class OnlinePocket:
-    """After a correction count; pocket a only for strictly fewer (weighted) mistakes.
+    """Keep the a of a perceptron that makes strictly fewer (weighted) mistakes than all before.
 
-    The pocket begins with w = 0 and the bias of the class that weighs most, so that no answer is
-    worse. Every correction is counted, but of more than `COUNTED` samples every (n/COUNTED)²th, and
-    the last of a pass: a count takes as long as a pass. Ends when nothing is wrong, when the pocket
-    has not changed for ``patience`` passes, or at ``max_iter`` passes: the solution's status says
-    which. Best in the limit on data that no plane separates, with no bound known beforehand.
+    The pocket starts with w = 0 and the bias of the class of the largest weight, so that no answer
+    is worse. Mistakes are counted after every correction, or, as a count takes as long as a pass,
+    after fewer of them where there are many samples (`Tuning`), and at the end of a pass. Ends when
+    no sample is misclassified, when the pocket has not changed for ``patience`` passes, or after
+    ``max_iter`` passes: the solution's status says which. Optimal in the limit on data that no
+    plane separates, but without an a priori bound.
     """
 
     schedule: Schedule
@@ -60,7 +70,7 @@ class OnlinePocket:
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
         """Correct ``a`` in place and return the plane in the pocket."""
         Z = problem.Z
-        pocket = Pocketed(a.copy(), count_wrong(Z, a, problem.weights, np.inf))
+        pocket = Pocket(a.copy(), count_wrong(Z, a, problem.weights, np.inf))
         pocket.offer(problem, most_frequent(problem))
         pocket.age = 0
         progress.unit = "pass"
@@ -90,16 +100,17 @@ class OnlinePocket:
         self,
         problem: SeparationProblem,
         a: Floats,
-        pocket: Pocketed,
+        pocket: Pocket,
         order: Integers,
         t: int,
         progress: Progress,
     ) -> tuple[int, int, bool]:
         """Correct a on every mistake; return the updates, the mistakes, and whether to stop."""
         rule = OnlineRule(FIXED_INCREMENT, 0.0, problem.weights, self.schedule)
-        every, since, mistakes = max(1, round((problem.Z.n_samples / COUNTED) ** 2)), 0, 0
+        every = max(1, round((problem.Z.n_samples / TUNING.counted_samples) ** 2))
+        since, mistakes = 0, 0
         at_most = 1 if progress.watchers else every
-        for last, part in corrections(problem, a, rule, order, t, at_most):
+        for part in corrections(problem, a, rule, order, t, at_most):
             if part.updates == 0:
                 continue
             t, since = t + part.updates, since + part.updates
@@ -107,7 +118,7 @@ class OnlinePocket:
             if since >= every:
                 pocket.offer(problem, a)
                 since = 0
-            if progress.update(part.objective, last, partial(snapshot, problem.Z, a)):
+            if progress.update(part.objective, int(part.last), partial(snapshot, problem.Z, a)):
                 return t, mistakes, True
             if pocket.wrong == 0:
                 break
@@ -117,54 +128,16 @@ class OnlinePocket:
 
 
 def most_frequent(problem: SeparationProblem) -> Floats:
-    """Return w = 0 with biases by which the class of the most weight wins; 0 without a bias."""
-    Z, weights = problem.Z, problem.weights
-    w, b = Z.unpack(np.zeros(Z.shape[1]))
-    if Z.bias_step == 0.0:
-        return Z.pack(w, b)
-    if isinstance(Z, KeslerSamples):
-        totals = np.bincount(Z.labels, weights=weights, minlength=Z.n_vectors)
-        return Z.pack(w, totals / totals.sum())
-    # The share of the positive class less that of the other; where they are the same, either.
-    excess = float(weights @ Z.labels) / float(weights.sum())
-    return Z.pack(w, np.array([excess or 1.0 / Z.n_samples]))
+    """Return w = 0 with biases by which the class of the largest weight wins; 0 without a bias."""
+    Z = problem.Z
+    return Z.pack(np.zeros((Z.n_vectors, Z.X.shape[1])), Z.prior_biases(problem.weights))
 
 
 def count_wrong(Z: Samples, a: Floats, weights: Floats, limit: float) -> float:
-    """Weight of the samples that a gets wrong, counted until it reaches ``limit``.
+    """Return the weight of the samples that a misclassifies, counted until it reaches ``limit``.
 
-    A plane that is no better than the pocket shows it early: most counts end after a few rows.
+    Most planes that are no better than the pocket reach it after a few rows.
     """
     vectors = a.reshape(Z.n_vectors, -1)
-    count: Any = kesler_wrong if isinstance(Z, KeslerSamples) else signed_wrong
+    count = passes_of(Z).count_wrong
     return float(count(rows_of(Z.X), Z.index, Z.labels, vectors, weights, float(limit)))
-
-
-@compiled
-def signed_wrong(rows, index, y, a, weights, limit):
-    """Σ of the weights of z·a ≤ 0, cut off at ``limit``."""
-    w = a[0][:-1]
-    wrong = 0.0
-    for r in range(index.size):
-        if y[r] * (row_dot(rows, index[r], w) + a[0, -1]) <= 0.0:
-            wrong += weights[r]
-            if wrong >= limit:
-                break
-    return wrong
-
-
-@compiled
-def kesler_wrong(rows, index, labels, a, weights, limit):
-    """Σ of the weights of samples that do not score highest in their own class."""
-    wrong = 0.0
-    for r in range(index.size):
-        i = index[r]
-        own = labels[r]
-        best = row_dot(rows, i, a[own][:-1]) + a[own, -1]
-        for j in range(a.shape[0]):
-            if j != own and row_dot(rows, i, a[j][:-1]) + a[j, -1] >= best:
-                wrong += weights[r]
-                break
-        if wrong >= limit:
-            break
-    return wrong

@@ -2,16 +2,15 @@
 
 ZᵀZ is never formed: orthogonal transformations compress the n rows of Z, block by block and on all
 cores, into a triangle R of at most as many rows as columns with the same least-squares problem
-(Golub, Van Loan, *Matrix Computations*, section 5.3), whose singular values then decide the rank.
+(Golub, Van Loan, *Matrix Computations*, section 5.3), whose singular values determine the rank.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from threading import Event
-from typing import Any
 
 import numpy as np
 from scipy.linalg import svd
@@ -19,47 +18,62 @@ from scipy.linalg.lapack import dgeqrf
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from ...arrays import Floats, Integers
-from ...data.normalised_samples import KeslerSamples, Samples
+from ...data.normalised_samples import Samples
 from ...problems import LeastSquaresProblem, SeparationProblem
 from ...progress import Progress
 from ...runtime.threads import in_parallel, interruptible, n_threads
 from ...solution import Solution, Status
 from .online import snapshot
 
-# Numbers in the compressed problem up to which it is factorised; beyond, LSMR iterates.
-LARGEST_FACTOR = 1 << 20
-ROWS_AT_ONCE = 1024
+
+@dataclass(frozen=True)
+class Tuning:
+    """Sizes of the factorisation, and the tolerances of LSMR, used for larger problems."""
+
+    # Numbers in the compressed problem up to which it is factorised.
+    max_factorised_numbers: int = 1 << 20
+    # Rows compressed in one QR factorisation, at least.
+    min_block_rows: int = 1024
+    lsmr_relative_tolerance: float = 1e-12
+    lsmr_iterations_per_column: int = 10
+
+
+TUNING = Tuning()
+# The reason that LSMR returns when it has reached ``maxiter``.
+LSMR_ITERATION_LIMIT = 7
 
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """Solve min ‖V^½(Za − m)‖² + ε‖a‖² by factorisation, or by LSMR where that is too large."""
+    """Solve min ‖V^½(Za − m)‖² + ε‖a‖² by factorisation, or by LSMR if that is too large."""
 
     max_iter: int | None = None
 
     def solve(self, problem: LeastSquaresProblem, a: Floats, progress: Progress) -> Solution:
-        """Put the minimiser of least norm into ``a``."""
+        """Write the minimiser of least norm to ``a``."""
         if fits(problem.Z):
             a[:] = problem.restrict(Compressed.of(problem).minimiser(problem.ridge))
             n_iter, status = 1, Status.CONVERGED
         else:
-            a[:], n_iter, converged = iterate(problem, problem.margins, self.max_iter)
+            a[:], n_iter, converged = iterate(
+                problem, problem.margins, ridge=problem.ridge, max_iter=self.max_iter
+            )
             status = Status.CONVERGED if converged else Status.ITERATION_LIMIT
         error = problem.Z.dot(a) - problem.margins
         errors = int((problem.Z.worst_of_each(error + problem.margins) <= 0).sum())
         objective = float(problem.row_weights @ error**2) + problem.ridge * float(a @ a)
         progress.iteration(objective, errors, 0.0, partial(snapshot, problem.Z, a), exact=True)
         solution = snapshot(problem.Z, a, status, progress, n_updates=1)
-        return Solution(**{**vars(solution), "n_iter": n_iter})
+        return replace(solution, n_iter=n_iter)
 
 
 @dataclass(frozen=True)
 class Compressed:
-    """A small dense problem min ‖Ma − r‖² with the minimisers of the large one, through its SVD.
+    """A small dense problem min ‖Ma − r‖² with the same minimisers as the large one, and its SVD.
 
-    Columns are scaled to unit length first, so that features of very different scales do not look
-    like rank deficiency. Where the rank is deficient, ``null`` spans the directions (of unscaled
-    a) that change nothing: what is left after projecting them out has the least norm.
+    Columns are scaled to unit length first, so that features of very different scales are not taken
+    for rank deficiency. ``null`` spans the directions (of the unscaled a) that change nothing, if
+    the rank is deficient: the minimiser orthogonal to them has the least norm.
     """
 
     M: Floats
@@ -74,10 +88,9 @@ class Compressed:
     def of(cls, problem: SeparationProblem) -> Compressed:
         """Compress Z and m of a problem."""
         M, r = compress(problem)
-        if isinstance(problem, LeastSquaresProblem):
-            M = M * problem.restrict(np.ones(M.shape[1]))
+        M = M * problem.restrict(np.ones(M.shape[1]))
         norms = np.linalg.norm(M, axis=0)
-        # With fewer rows than columns the unscaled row space holds the minimiser of least norm.
+        # With fewer rows than columns the minimiser of least norm is in the unscaled row space.
         wide = M.shape[0] < M.shape[1]
         columns = np.ones_like(norms) if wide else np.where(norms > 0, norms, 1.0)
         U, s, Vt = _svd(M / columns)
@@ -107,40 +120,30 @@ def _svd(M: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def fits(Z: Samples) -> bool:
-    """Whether the compressed problem is small enough to be factorised."""
+    """Return whether the compressed problem is small enough to be factorised."""
     rows, columns = Z.shape
-    return min(rows, columns * Z.rows_per_sample) * columns <= LARGEST_FACTOR
+    n_numbers = min(rows, columns * Z.rows_per_sample) * columns
+    return n_numbers <= TUNING.max_factorised_numbers
 
 
 def compress(problem: SeparationProblem) -> tuple[Floats, Floats]:
     """Return the small dense (M, r) with ‖Ma − r‖² = ‖V^½(Za − m)‖² + constant."""
-    Z = problem.Z
-    if isinstance(Z, KeslerSamples):
-        return _compress_kesler(problem, Z)
-    # z·a − m = y (x'·a − y m): the signs go to the right-hand side.
-    targets = (Z.labels * problem.margins)[:, np.newaxis]
-    T = _triangle(Z, np.arange(Z.n_samples), targets, problem.weights)
-    return T[:, :-1], T[:, -1]
-
-
-def _compress_kesler(problem: SeparationProblem, Z: KeslerSamples) -> tuple[Floats, Floats]:
-    """Compress the samples of each class on their own: its rows against one rival share them."""
-    d, c = Z.X.shape[1] + 1, Z.n_vectors
-    margins = problem.margins.reshape(Z.n_samples, -1)
+    Z, d = problem.Z, problem.Z.X.shape[1] + 1
     parts, targets = [], []
-    for own in range(c):
-        members = np.flatnonzero(Z.labels == own)
-        T = _triangle(Z, members, margins[members], problem.weights[members])
-        for k, rival in enumerate(j for j in range(c) if j != own):
-            rows = np.zeros((T.shape[0], c, d))
-            rows[:, own], rows[:, rival] = T[:, :d], -T[:, :d]
+    for group in Z.groups(problem.margins):
+        # One triangle of (x, 1) serves all rows of Z of these samples.
+        T = _triangle(Z, group.samples, group.targets, problem.weights[group.samples])
+        for k, signs in enumerate(group.signs):
+            rows = np.zeros((T.shape[0], Z.n_vectors, d))
+            for vector in np.flatnonzero(signs):
+                rows[:, vector] = signs[vector] * T[:, :d]
             parts.append(rows.reshape(T.shape[0], -1))
             targets.append(T[:, d + k])
     return np.vstack(parts), np.concatenate(targets)
 
 
 def _triangle(Z: Samples, chosen: Integers, targets: Floats, weights: Floats) -> Floats:
-    """Triangularise V^½[X' targets] of the chosen samples; few rows are returned as they are."""
+    """Return the triangle of V^½[X' targets] of some samples, or the rows if they are few."""
     width = Z.X.shape[1] + 1 + targets.shape[1]
     if chosen.size <= width:
         return _weighted_block(Z, chosen, targets, weights, slice(0, chosen.size))
@@ -155,7 +158,7 @@ def _triangle_of_part(
     Z: Samples, chosen: Integers, targets: Floats, weights: Floats, part: slice, stop: Event
 ) -> Floats:
     width = Z.X.shape[1] + 1 + targets.shape[1]
-    step = max(ROWS_AT_ONCE, 2 * width)
+    step = max(TUNING.min_block_rows, 2 * width)
     T = np.zeros((width, width))
     for first in range(part.start, part.stop, step):
         if stop.is_set():
@@ -183,21 +186,25 @@ def _upper(A: Floats) -> Floats:
 
 
 def iterate(
-    problem: SeparationProblem, residual: Floats, max_iter: int | None = None
+    problem: SeparationProblem,
+    residual: Floats,
+    *,
+    ridge: float = 0.0,
+    max_iter: int | None = None,
 ) -> tuple[Floats, int, bool]:
     """Return Z⁺ residual, the iterations and whether they converged, by LSMR on the implicit Z."""
     Z = problem.Z
     root = np.sqrt(problem.row_weights)
-    keep = problem.restrict if isinstance(problem, LeastSquaresProblem) else np.ravel
-    operator: Any = LinearOperator(
+    operator = LinearOperator(
         Z.shape,
-        matvec=lambda a: root * Z.dot(keep(a)),
-        rmatvec=lambda u: keep(Z.adjoint(root * np.ravel(u))),
+        matvec=lambda a: root * Z.dot(problem.restrict(a)),
+        rmatvec=lambda u: problem.restrict(Z.adjoint(root * np.ravel(u))),
         dtype=np.float64,
     )
-    damp = float(np.sqrt(getattr(problem, "ridge", 0.0)))
-    limit = max_iter or 10 * min(Z.shape)
+    limit = max_iter or TUNING.lsmr_iterations_per_column * min(Z.shape)
+    tolerance = TUNING.lsmr_relative_tolerance
     a, reason, n_iter, *_ = lsmr(
-        operator, root * residual, damp=damp, atol=1e-12, btol=1e-12, conlim=0.0, maxiter=limit
-    )
-    return a, int(n_iter), reason != 7
+        operator, root * residual, damp=float(np.sqrt(ridge)), atol=tolerance, btol=tolerance,
+        conlim=0.0, maxiter=limit,
+    )  # fmt: skip
+    return a, int(n_iter), reason != LSMR_ITERATION_LIMIT

@@ -22,9 +22,10 @@ from .online import RELAXATION, OnlineRule, rounding_of, run_passes
 class OnlineRelaxation:
     """Visit the rows in turn: z·a ≤ m ⇒ a ← a + β (m − z·a)/‖z‖² z, 0 < β < 2.
 
-    β = 1 moves exactly onto z·a = m. A row within ``tol`` of its margin, z·a > (1 − tol) m, is
-    left alone: the sequence of the textbook (tol = 0) reaches m in the limit only. A weight v is v
-    visits in a row: the factor 1 − (1 − β)^v for β < 1; for β ≥ 1 the first visit does it all.
+    β = 1 moves exactly onto z·a = m. A row within ``tol`` of its margin, z·a > (1 − tol) m, is not
+    corrected: the sequence of the textbook (tol = 0) reaches m in the limit only. A weight v
+    represents v consecutive visits: the factor 1 − (1 − β)^v for β < 1; for β ≥ 1 only the first
+    visit corrects.
     """
 
     relaxation: float
@@ -34,7 +35,7 @@ class OnlineRelaxation:
     updates_before: int = 0
 
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
-        """Correct ``a`` in place and return the plane it ends at."""
+        """Correct ``a`` in place and return the final plane."""
         beta = _factor(self.relaxation, problem.weights)
         rule = OnlineRule(RELAXATION, 1.0 - self.tol, beta, Constant(1.0))
         return run_passes(
@@ -45,7 +46,7 @@ class OnlineRelaxation:
 
 
 def _factor(beta: float, visits: Floats) -> Floats:
-    """The relaxation factor of ``visits`` corrections in a row by β."""
+    """Return the relaxation factor of ``visits`` consecutive corrections by β."""
     if beta < 1.0:
         return 1.0 - (1.0 - beta) ** visits
     return beta * np.minimum(visits, 1.0)
@@ -55,10 +56,10 @@ def _factor(beta: float, visits: Floats) -> Floats:
 class BatchRelaxation:
     """Sum the steps of all violators: a ← a + β Σ v (m − z·a)/‖z‖² z.
 
-    The sum of many steps may overshoot, go round in circles, and on data that no plane separates
-    even grow without bound. Once the criterion has not fallen, steps go no farther than β times to
-    the least criterion along them, which never ascends. A row has its margin only where rounding
-    cannot have made it.
+    The sum of many steps may overshoot, cycle, and on data that no plane separates even grow
+    without bound. After the first step that does not decrease the criterion, steps are limited to β
+    times the minimiser along them, which never increases it. A row has reached its margin only if
+    it does so by more than a bound of the rounding errors.
     """
 
     relaxation: float
@@ -66,7 +67,7 @@ class BatchRelaxation:
     max_iter: int
 
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
-        """Correct ``a`` in place and return the plane it ends at."""
+        """Correct ``a`` in place and return the final plane."""
         Z, m = problem.Z, problem.margins
         lengths = Z.squared_norms()
         gain = problem.row_weights / np.where(lengths > 0, lengths, 1.0)
@@ -75,9 +76,9 @@ class BatchRelaxation:
         def correct(margins: Floats, t: int) -> Correction:
             nonlocal lowest, overshoots
             short = margins <= np.maximum((1.0 - self.tol) * m, rounding_of(Z, a))
-            # On a line every sample short of m counts, or those left alone would bar the way.
-            pulls = margins < m if overshoots else short
-            u = gain * np.where(pulls, np.maximum(m - margins, 0.0), 0.0)
+            # The minimum along a step is that of all samples below m, also within ``tol`` of it.
+            violates = margins < m if overshoots else short
+            u = gain * np.where(violates, np.maximum(m - margins, 0.0), 0.0)
             objective = 0.5 * float(u @ (m - margins))
             overshoots |= objective >= lowest
             lowest = min(lowest, objective)
@@ -90,7 +91,7 @@ class BatchRelaxation:
 
 
 def _line_minimum(error: Floats, slope: Floats, gain: Floats) -> float:
-    """Minimise Σ gain (error − θ slope)₊² over θ ≥ 0: Newton's method kept inside a bracket."""
+    """Minimise Σ gain (error − θ slope)₊² over θ ≥ 0 by Newton's method with a bracket."""
     theta, low, high = 0.0, 0.0, np.inf
     for _ in range(100):
         active = error > theta * slope

@@ -1,10 +1,9 @@
-"""Coordinates in which to ask for a plane: separability does not depend on them, rounding does."""
+"""Coordinates for the linear program: separability does not depend on them, rounding does."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -13,23 +12,37 @@ from ...arrays import Floats, Integers, blocks_of
 from ...certificates.compensated import compensated_dot, exact_dot, two_sums
 from ...data.normalised_samples import Samples
 
-# Relative singular value of the rows below which a direction is enlarged, the columns up to which
-# this is done, and how often a direction is made flatter.
-FLAT, WIDEST, PASSES = 1e-6, 400, 3
-# What twice the precision leaves of a direction that is 0 on all rows.
-NOTHING = 1e-28
+# Lower and upper bound of a weight, None for none.
+Bound = tuple[float | None, float | None]
+Bounds = list[Bound]
 
 
 @dataclass(frozen=True)
-class Frame:
+class Tuning:
+    """When directions are enlarged, and how."""
+
+    # Singular value of the rows, relative to the largest, below which a direction is flat.
+    flat_singular_value: float = 1e-6
+    max_columns: int = 400
+    # Orthogonalisations of a flat direction against the steep ones.
+    orthogonalisations: int = 3
+    # Values up to which a direction is 0 on all rows: the rounding of twice the precision.
+    zero_value: float = 1e-28
+
+
+TUNING = Tuning()
+
+
+@dataclass(frozen=True)
+class Coordinates:
     """Centred and scaled features, (x − centre)/scale; scales are powers of two."""
 
     centre: Floats
     scale: Floats
 
     @classmethod
-    def of(cls, Z: Samples) -> Frame:
-        """Return the frame in which every feature of Z goes from −1 to 1, about."""
+    def of(cls, Z: Samples) -> Coordinates:
+        """Return the coordinates in which every feature of Z has about the range −1 to 1."""
         low, high = _column_range(Z)
         shifts = Z.bias_step and not sparse.issparse(Z.X)
         centre = low + 0.5 * (high - low) if shifts else np.zeros_like(low)
@@ -37,29 +50,29 @@ class Frame:
         return cls(centre, np.ldexp(1.0, np.frexp(np.where(spread > 0, spread, 0.5))[1]))
 
     def rows(self, Z: Samples, rows: Integers) -> tuple[Floats, Floats]:
-        """Return rows of Z in this frame, (n_rows, n_vectors, width), and what divided them."""
+        """Return rows of Z, (n_rows, n_vectors, width), and the number that divided each."""
         z = Z.take(rows).reshape(rows.size, Z.n_vectors, -1)
         z[..., :-1] = (z[..., :-1] - self.centre * z[..., -1:]) / self.scale
         return z, np.ones(rows.size)
 
-    def bounds(self, Z: Samples) -> list[Any]:
-        """Return the range of each weight: |w_j| ≤ 1, and of a bias everything."""
-        free = (None, None) if Z.bias_step else (0.0, 0.0)
+    def bounds(self, Z: Samples) -> Bounds:
+        """Return the bounds of each weight: |w_j| ≤ 1, and none for a bias."""
+        free: Bound = (None, None) if Z.bias_step else (0.0, 0.0)
         width = Z.X.shape[1] + 1
-        bounds: list[Any] = ([(-1.0, 1.0)] * (width - 1) + [free]) * Z.n_vectors
-        # A linear machine does not change when all its classes move together: pin the last one.
+        bounds: Bounds = [*[(-1.0, 1.0)] * (width - 1), free] * Z.n_vectors
+        # Adding one vector to those of all classes changes nothing: fix the last one at 0.
         if Z.n_vectors > 1:
             bounds[-width:] = [(0.0, 0.0)] * width
         return bounds
 
     def weights(self, scaled: Floats, Z: Samples) -> Floats:
-        """Turn weights for this frame into a of Z."""
+        """Return the a of Z with these weights in the coordinates."""
         vectors = scaled.reshape(Z.n_vectors, -1)
         w = vectors[:, :-1] / self.scale
         return Z.pack(w, vectors[:, -1] - w @ self.centre)
 
     def margins(self, Z: Samples, scaled: Floats) -> Floats:
-        """Return Za for a of these weights, as accurate as this frame is."""
+        """Return Za for the a of these weights, computed in the coordinates."""
         if not self.centre.any():
             return Z.dot(self.weights(scaled, Z))
         margins = np.empty(Z.shape[0])
@@ -68,41 +81,43 @@ class Frame:
             margins[block] = z.reshape(len(z), -1) @ scaled
         return margins
 
-    def enlarged(self, Z: Samples, rows: Integers) -> EnlargedFrame | None:
-        """Return a frame that enlarges the directions in which the rows are flat, but not 0.
+    def enlarged(self, Z: Samples, rows: Integers) -> EnlargedCoordinates | None:
+        """Return coordinates that enlarge the directions in which the rows are flat, but not 0.
 
-        None where there is none, or where there are too many columns.
+        None if there is no such direction, or if there are too many columns.
         """
-        if Z.n_vectors > 1 or Z.shape[1] > WIDEST or not rows.size:
+        if Z.n_vectors > 1 or Z.shape[1] > TUNING.max_columns or not rows.size:
             return None
         z = self.rows(Z, rows)[0].reshape(rows.size, -1)
         _, values, turn = np.linalg.svd(z)
-        n_steep = int(np.count_nonzero(values > FLAT * values[0]))
+        n_steep = int(np.count_nonzero(values > TUNING.flat_singular_value * values[0]))
         if n_steep == turn.shape[0]:
             return None
         steep, raw = turn[:n_steep].T, Z.take(rows)
         found = [self._flattened(v, z @ steep, steep, raw) for v in turn[n_steep:]]
         flat = [direction for direction in found if direction is not None]
-        return EnlargedFrame(self.centre, self.scale, self, steep, tuple(flat)) if flat else None
+        if not flat:
+            return None
+        return EnlargedCoordinates(self.centre, self.scale, self, steep, tuple(flat))
 
     def _flattened(self, v: Floats, along: Floats, steep: Floats, raw: Floats) -> Direction | None:
-        """Return the direction v less what of it the steep ones explain, to twice the precision.
+        """Return v minus its least-squares fit by the steep directions, in twice the precision.
 
-        None where nothing is left: columns that depend on each other exactly.
+        None if the difference is 0: then columns depend on each other exactly.
         """
         direction = self.direction(v)
-        for _ in range(PASSES):
+        for _ in range(TUNING.orthogonalisations):
             values = direction.values(raw)
             size = float(np.abs(values).max())
             part = np.linalg.lstsq(along, values, rcond=None)[0]
-            if size <= NOTHING or np.abs(values - along @ part).max() > 0.5 * size:
+            if size <= TUNING.zero_value or np.abs(values - along @ part).max() > 0.5 * size:
                 break
             direction = direction.minus(self.direction(steep @ part))
         size = float(np.abs(direction.values(raw)).max())
-        return direction.times(1.0 / size) if size > NOTHING else None
+        return direction.times(1.0 / size) if size > TUNING.zero_value else None
 
     def direction(self, v: Floats) -> Direction:
-        """Return the combination v of columns of this frame as one of the columns of Z."""
+        """Return the combination v of these coordinates as a combination of columns of Z."""
         w = v[:-1] / self.scale
         b = Fraction(float(v[-1])) - exact_dot(self.centre, w)
         high, low = np.append(w, float(b)), np.zeros(v.size)
@@ -118,7 +133,7 @@ class Direction:
     low: Floats
 
     def values(self, raw: Floats) -> Floats:
-        """Return the combination of rows of Z."""
+        """Return the values of the combination on rows of Z."""
         both = np.hstack([raw, raw])
         return compensated_dot(both, np.concatenate([self.high, self.low]))[0]
 
@@ -128,16 +143,16 @@ class Direction:
         return Direction(*two_sums(high, low + (self.low - other.low)))
 
     def times(self, factor: float) -> Direction:
-        """Return the direction times about a factor: a power of two, which rounds nothing."""
+        """Return the direction times the power of two next to ``factor``, which is exact."""
         power = float(np.ldexp(1.0, int(np.frexp(factor)[1])))
         return Direction(self.high * power, self.low * power)
 
 
 @dataclass(frozen=True)
-class EnlargedFrame(Frame):
-    """Steep directions of a frame, and flat ones enlarged; rows are scaled to at most 1."""
+class EnlargedCoordinates(Coordinates):
+    """Steep directions of other coordinates, and flat ones enlarged; entries are at most 1."""
 
-    base: Frame
+    base: Coordinates
     steep: Floats
     flat: tuple[Direction, ...]
 
@@ -148,7 +163,7 @@ class EnlargedFrame(Frame):
         sizes = np.maximum(np.abs(z).max(axis=1), np.finfo(float).tiny)
         return (z / sizes[:, np.newaxis])[:, np.newaxis], sizes
 
-    def bounds(self, Z: Samples) -> list[Any]:
+    def bounds(self, Z: Samples) -> Bounds:
         return [(-1.0, 1.0)] * (self.steep.shape[1] + len(self.flat))
 
     def weights(self, scaled: Floats, Z: Samples) -> Floats:
@@ -165,7 +180,7 @@ class EnlargedFrame(Frame):
 
 
 def _column_range(Z: Samples) -> tuple[Floats, Floats]:
-    """Smallest and largest value of each feature over the samples of Z."""
+    """Return the smallest and the largest value of each feature over the samples of Z."""
     low = np.full(Z.X.shape[1], np.inf)
     high = np.full(Z.X.shape[1], -np.inf)
     for block in blocks_of(Z.n_samples, Z.X.shape[1]):
