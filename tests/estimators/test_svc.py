@@ -21,7 +21,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 import maxmargin as mm
 from maxmargin import persistence
-from maxmargin.engines.cpu import smo
+from maxmargin.engines.cpu import dual_state, working_set
 from maxmargin.kernels import RBF, Linear, Polynomial, Precomputed
 from maxmargin.problems import DualProblem
 from maxmargin.runtime import threads
@@ -884,7 +884,7 @@ def test_a_start_from_another_problem_is_only_a_start(change):
     else:
         # A sample far on its side, of no consequence so far, goes deep into the other class.
         margins = signs(y) * model.decision_function(X)
-        watched = np.linspace(0, len(y) - 1, decomposition.SOUNDINGS).astype(int)
+        watched = np.linspace(0, len(y) - 1, dual_state.TUNING.n_checked_claims).astype(int)
         margins[np.append(watched, model.support_)] = -np.inf
         moved = np.argmax(margins)
         others = np.flatnonzero(y != y[moved])
@@ -1075,11 +1075,11 @@ def test_23_slices_of_work_are_short(n, solver, monkeypatch):
     sizes = []
 
     def solve(self, stop, max_steps):
-        sizes.append(max_steps * self.f.size)
+        sizes.append(max_steps * self.members.size)
         return plain(self, stop, max_steps)
 
-    plain = smo.Block.solve
-    monkeypatch.setattr(smo.Block, "solve", solve)
+    plain = working_set.WorkingSet.solve
+    monkeypatch.setattr(working_set.WorkingSet, "solve", solve)
     mm.SVC(solver=solver).fit(*cloud(n))
     assert max(sizes) <= 3e8
 
@@ -1310,15 +1310,15 @@ def test_shrinking_does_not_change_the_answer(monkeypatch):
     focused = []
     plain = decomposition._Descent.focus
 
-    def focus(self, rows):
-        focused.append(rows.size)
-        return plain(self, rows)
+    def focus(self, part):
+        focused.append(sum(part.sizes))
+        return plain(self, part)
 
     monkeypatch.setattr(decomposition._Descent, "focus", focus)
     X, y = cloud(5000)
     shrunk = mm.SVC(C=10.0, gamma=0.5, tol=1e-5).fit(X, y)
     assert focused  # the test sees what it is about
-    assert max(focused) <= decomposition.FEW * 5000
+    assert max(focused) <= decomposition.Tuning().restricted_share * 5000
     focused.clear()
     whole = mm.SVC(C=10.0, gamma=0.5, tol=1e-5, shrinking=False).fit(X, y)
     assert not focused

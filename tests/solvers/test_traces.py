@@ -130,14 +130,14 @@ def test_dual_solvers(method, name):
 
 @pytest.mark.parametrize("options", [{}, {"shrinking": False}], ids=["shrinking", "whole"])
 @pytest.mark.parametrize("nu", [False, True], ids=["hinge", "nu"])
-def test_primal_is_known_where_all_samples_are_looked_at(nu, options, monkeypatch):
-    monkeypatch.setattr(decomposition, "MANY", 100)
-    monkeypatch.setattr(decomposition, "FEW", 0.8)
+def test_primal_is_known_where_all_samples_are_looked_at(nu, options):
+    tuning = decomposition.Tuning(restrict_from=100, restricted_share=0.8)
     X, y = dual.blobs(400, 3, 0, noise=0.2)
     problem = DualProblem.hinge(RBF(gamma=0.5), X, y, 10.0)
     if nu:
         problem = DualProblem.nu(RBF(gamma=0.5), X, y, 0.1)
-    solver = Decomposition(Gram(problem.kernel, X), None, 1e-6, Limits(), 32, **options)
+    gram = Gram(problem.kernel, X)
+    solver = Decomposition(gram, None, 1e-6, Limits(), 32, tuning=tuning, **options)
     solution, steps = watched(lambda progress: solver.solve(problem, None, progress))
     assert_traces(problem, solution, steps, tol=1e-5)
     trace = solution.trace

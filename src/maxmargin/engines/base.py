@@ -24,7 +24,7 @@ from ..arrays import Floats, Integers
 
 if TYPE_CHECKING:
     from ..kernels import Kernel
-    from ..problems import MarginProblem
+    from ..problems import DualProblem
 
 # "fast" values may be float32; "exact" ones are float64.
 Precision = Literal["fast", "exact"]
@@ -58,7 +58,7 @@ class Gram(Protocol):
 
     def dual_state(
         self,
-        problem: MarginProblem,
+        problem: DualProblem,
         alpha: Floats,
         exact: Gram | None = None,
         claim: Claim | None = None,
@@ -67,7 +67,7 @@ class Gram(Protocol):
 
         Parameters
         ----------
-        problem : MarginProblem
+        problem : DualProblem
             Its rows are those of this Gram matrix.
         alpha : ndarray of shape (n,)
         exact : Gram, optional
@@ -145,6 +145,13 @@ class DualState(Protocol):
 
     def totals(self, multipliers: list[float]) -> Totals:
         """Return sums over all variables, for one multiplier per group (0 without groups)."""
+
+    def best_shift(self, b: float) -> float:
+        """Return the ρ for which the multipliers λ = b − sgn(t)ρ of two groups fit best.
+
+        That is the least ρ at which the bounds u_i of all variables with
+        p_i + s_i((Kβ)_i + b) ≤ ρ add up to Σ|t|, t the sums of the groups.
+        """
 
     def objective(self) -> float:
         """Return ½βᵀ(K + D)β + pᵀα, computed from f."""

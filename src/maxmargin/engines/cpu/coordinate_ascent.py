@@ -12,18 +12,7 @@ import numpy as np
 
 from ...runtime.row_access import compiled
 from ...runtime.simd import count, fill, lane, load, rough_reciprocal, store, where_greater
-from .smo import FLAT, Block, _open
-
-
-class SingleBlock(Block):
-    """Variables of which each may move alone."""
-
-    def solve(self, stop: float, max_steps: int) -> int:
-        """Move variables until none violates by more than ``stop``; return the steps made."""
-        return single_steps(
-            self.K, self.curvature, self.beta, self.lower, self.upper, self.f,
-            self._raise, self._lower, stop, max_steps,
-        )  # fmt: skip
+from .smo import FLAT, _open
 
 
 @compiled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from ...runtime.row_access import compiled
 from ...runtime.simd import square
 from ...runtime.threads import in_parallel
 from .tiles import HEIGHT, WIDTH, values_of
+
+if TYPE_CHECKING:
+    from ...problems import DualProblem
+    from ..base import Claim
+    from .dual_state import CpuDualState
 
 # The share of the free memory that kept values may take.
 SHARE = 0.25
@@ -77,7 +82,7 @@ class Gram:
         given = isinstance(kernel, Precomputed) and index is None
         self._whole: Any = X if given and X.dtype == self.dtype else None
         # Whether vectors may be read beyond the end of a row of it, as of `lanes.square`.
-        self.padded = False
+        self._padded = False
 
     @property
     def n_samples(self) -> int:
@@ -136,8 +141,24 @@ class Gram:
 
             in_parallel(fill, corners, alone=not self.kernel.elementwise)
             np.fill_diagonal(K, self.diagonal())
-            self._whole, self.padded = K, True
+            self._whole, self._padded = K, True
         return self._whole
+
+    def padded(self) -> Floats | None:
+        """Return all of K if it is stored so that vectors may be read beyond the end of a row."""
+        return self._whole if self._padded else None
+
+    def dual_state(
+        self,
+        problem: DualProblem,
+        alpha: Floats,
+        exact: Gram | Selected | None = None,
+        claim: Claim | None = None,
+    ) -> CpuDualState:
+        """Return the state of a problem at a feasible α."""
+        from .dual_state import CpuDualState
+
+        return CpuDualState(problem, self, alpha, exact, claim)
 
     def block(self, rows: Integers, columns: Integers | None = None) -> Floats:
         """Return K[rows, columns], K[rows, rows] by default."""
@@ -301,6 +322,10 @@ class Selected:
         """Return a bound of the rounding errors of K[rows, columns] v."""
         return self.gram.bound(self.index[rows], self.index[columns], v)
 
+    def padded(self) -> Floats | None:
+        """Return None: nothing is stored."""
+        return None
+
     def restrict(self, rows: Integers) -> Selected:
         """Return some of these rows."""
         return Selected(self.gram, self.index[rows])
@@ -374,7 +399,7 @@ class Assembled(Gram):
         K = square(first.shape[0] + second.shape[0], first.dtype)
         assemble(first, between, second, K)
         super().__init__(Precomputed(), K)
-        self.padded = True
+        self._padded = True
         self._source = Selected(source, index)
 
     def bound(self, rows: Any, columns: Integers, v: Floats) -> Floats:

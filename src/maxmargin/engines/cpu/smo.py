@@ -19,11 +19,8 @@ The machine with ν keeps the sum of each class: pairs are then chosen within a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from ...arrays import Floats, Integers
 from ...runtime.row_access import compiled
 from ...runtime.simd import count, fill, lane, load, rough_reciprocal, store, where_greater
 
@@ -31,32 +28,6 @@ from ...runtime.simd import count, fill, lane, load, rough_reciprocal, store, wh
 FAR = 1e30
 # The least curvature: kernels of equal rows, and indefinite ones, have none.
 FLAT = 1e-12
-
-
-@dataclass
-class Block:
-    """Some variables with all there is to know about them, padded to whole vectors.
-
-    ``edges`` are where groups of variables begin and end: pairs are chosen within a group.
-    """
-
-    K: Floats
-    curvature: Floats
-    beta: Floats
-    lower: Floats
-    upper: Floats
-    f: Floats
-    edges: Integers
-
-    def __post_init__(self) -> None:
-        self._raise, self._lower = np.empty_like(self.f), np.empty_like(self.f)
-
-    def solve(self, stop: float, max_steps: int) -> int:
-        """Move pairs until no pair violates by more than ``stop``; return the steps made."""
-        return pair_steps(
-            self.K, self.curvature, self.beta, self.lower, self.upper, self.f,
-            self._raise, self._lower, self.edges, stop, max_steps,
-        )  # fmt: skip
 
 
 @compiled

@@ -1,0 +1,119 @@
+"""The working set of a decomposition: K + D of its members in one aligned block."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...arrays import Floats, Integers
+from ...runtime.row_access import compiled
+from ...runtime.simd import aligned, square
+from ...runtime.threads import in_parallel
+from .coordinate_ascent import single_steps
+from .smo import pair_steps
+
+if TYPE_CHECKING:
+    from .dual_state import CpuDualState
+
+# Columns of the block that one core writes at a time.
+STRIP_COLUMNS = 256
+# Numbers in a vector of float32: the places of a group begin at whole vectors.
+VECTOR = 16
+
+
+class WorkingSet:
+    """Some variables of a state at places of their own, and K + D among them.
+
+    A variable keeps its place, and its kernel values, until another one is put there. Places
+    without a variable have equal bounds, so that nothing moves there.
+    """
+
+    def __init__(self, state: CpuDualState, capacity: list[int]) -> None:
+        self.state, self.capacity = state, capacity
+        self.edges = np.cumsum([0, *(-(-n // VECTOR) * VECTOR for n in capacity)])
+        self.members: Integers = np.full(self.edges[-1], -1)
+        self.rows: Integers = np.arange(0)
+        self.beta: Floats = np.zeros(0)
+        self._K: Floats | None = None
+
+    def places(self, group: int) -> Integers:
+        """Return the places for variables of a group."""
+        return np.arange(self.edges[group], self.edges[group] + self.capacity[group])
+
+    def put(self, places: Integers, rows: Integers) -> None:
+        """Put variables at places, and fetch their kernel values."""
+        self.members[places] = rows
+        state = self.state
+        if rows.size == state.beta.size and np.array_equal(places, rows):
+            self._K = _whole(state)
+            return
+        if self._K is None:
+            self._K = aligned((self.members.size, self.members.size), state.gram.dtype)
+        if places.size:
+            self._fetch(self._K, np.sort(places))
+
+    def _fetch(self, K: Floats, fresh: Integers) -> None:
+        """Write the kernel values of the variables at some places to the block."""
+        present = np.flatnonzero(self.members >= 0)
+        rows = self.members[fresh]
+        values = np.ascontiguousarray(self.state.gram.block(rows, self.members[present]))
+
+        def work(start: int, stop: Event) -> None:
+            write_block(values, fresh, present[start : start + STRIP_COLUMNS], start, K)
+
+        in_parallel(work, range(0, present.size, STRIP_COLUMNS))
+        K[fresh, fresh] = self.state.curvature[rows]
+
+    def solve(self, stop: float, max_steps: int) -> int:
+        """Solve the problem of the members, the others held fixed; return the steps made."""
+        K, state = self._K, self.state
+        assert K is not None
+        present = self.members >= 0
+        rows = self.members[present]
+        size = self.members.size
+        beta, lower, upper = aligned((3, size), np.float64)
+        f, curvature, raisable, lowerable = aligned((4, size), K.dtype)
+        beta[present], lower[present] = state.beta[rows], state.lower[rows]
+        upper[present], f[present] = state.upper[rows], state.f[rows]
+        curvature[present] = state.curvature[rows]
+        parts = (K, curvature, beta, lower, upper, f, raisable, lowerable)
+        if state.groups:
+            steps = pair_steps(*parts, self.edges, stop, max_steps)
+        else:
+            steps = single_steps(*parts, stop, max_steps)
+        self.rows, self.beta = rows, beta[present]
+        return int(steps)
+
+
+def _whole(state: CpuDualState) -> Floats:
+    """Return K + D of all variables; the stored matrix itself where that may be."""
+    gram, n = state.gram, state.beta.size
+    if not state.ridge.any():
+        stored = gram.padded()
+        if stored is not None:
+            return stored
+    K: Floats = square(n, gram.dtype)
+    K[:] = gram.block(np.arange(n), np.arange(n))
+    np.fill_diagonal(K, state.curvature)
+    return K
+
+
+@compiled
+def write_block(values, fresh, present, start, K):
+    """Write values[r, start + c] to K[fresh_r, present_c] and to its mirror image, in squares."""
+    square = np.empty((64, 64), dtype=K.dtype)  # rows of values lie too far apart for the cache
+    for first in range(0, fresh.size, 64):
+        height = min(64, fresh.size - first)
+        for c in range(0, present.size, 64):
+            width = min(64, present.size - c)
+            for r in range(height):
+                row, numbers = K[fresh[first + r]], values[first + r][start + c : start + c + width]
+                for s in range(width):
+                    row[present[c + s]] = numbers[s]
+                    square[s, r] = numbers[s]
+            for s in range(width):
+                row, numbers = K[present[c + s]], square[s]
+                for r in range(height):
+                    row[fresh[first + r]] = numbers[r]
