@@ -6,9 +6,8 @@ runs on the threads of one machine, on a GPU and on a cluster, and an engine is 
 implements the protocols below and one line of `engines.registry`.
 
 An `Engine` holds X. It hands out a `Gram`, K of some rows, for solvers of the dual. A `Gram` hands
-out the `DualState` of one problem, which holds β, the gradient and the bounds, and a `DualState`
-hands out the `Block` of a working set. Vectors of length n come to the host when a fit ends
-(`DualState.result`), or when a callback asks for a snapshot.
+out the `DualState` of one problem, which holds β, the gradient and the bounds. Its vectors come to
+the host (`DualState.result`) when a fit ends, or when a callback asks for a snapshot.
 
 Solvers that keep vectors of length n themselves, for a few thousand samples, ask for a `HostGram`.
 """
@@ -42,20 +41,6 @@ class Engine(Protocol):
 class Gram(Protocol):
     """K = (K(x_i, x_j)) of some rows of X. What it stores is its own affair."""
 
-    @property
-    def n_samples(self) -> int:
-        """The number of rows of K."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type in which values are computed."""
-
-    def block(self, rows: Integers, columns: Integers | None = None) -> Floats:
-        """Return K[rows, columns], K[rows, rows] by default, for a few thousand rows."""
-
-    def restrict(self, rows: Integers) -> Gram:
-        """Return K[rows, rows]: a view that shares the values this one has stored."""
-
     def dual_state(
         self,
         problem: DualProblem,
@@ -84,6 +69,14 @@ class Claim(NamedTuple):
     bounds: Floats
 
 
+class Level(NamedTuple):
+    """Bounds of a group's multiplier: at an optimum ``top`` ≤ ``low``."""
+
+    top: float  # the largest f of the variables with β < upper, −∞ where there are none
+    low: float  # the least f of the variables with β > lower, ∞ where there are none
+    free: float  # the mean f of the variables strictly between their bounds, NaN where none is
+
+
 class Totals(NamedTuple):
     """Sums over the variables of a `DualState`, at one multiplier λ per group.
 
@@ -109,9 +102,6 @@ class Result(NamedTuple):
     bounds: Floats | None
 
 
-Level = tuple[float, float]
-
-
 class DualState(Protocol):
     """β = sα, its bounds, and the gradient f = −sp − (K + D)β of one dual problem.
 
@@ -120,6 +110,10 @@ class DualState(Protocol):
     above 0 and no f_j of the latter below 0. Variables are numbered from 0 to n − 1, groups as in
     the problem; without groups, all variables are group 0.
     """
+
+    @property
+    def value(self) -> float:
+        """The objective ½βᵀ(K + D)β + pᵀα of the whole problem."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -133,28 +127,18 @@ class DualState(Protocol):
     def dtype(self) -> np.dtype[Any]:
         """The type of the kernel values in use: float32 leaves rounding errors in f."""
 
-    @property
-    def may_restrict(self) -> bool:
-        """Whether K among some of the variables is cheap enough for `near` to pay."""
-
     def levels(self) -> list[Level]:
-        """Return, per group, the largest f that may grow and the least f that may shrink."""
-
-    def mean_free(self, group: int) -> float:
-        """Return the mean of f over the variables strictly between their bounds, else NaN."""
+        """Return the bounds of every group's multiplier."""
 
     def totals(self, multipliers: list[float]) -> Totals:
         """Return sums over all variables, for one multiplier per group (0 without groups)."""
 
     def best_shift(self, b: float) -> float:
-        """Return the ρ for which the multipliers λ = b − sgn(t)ρ of two groups fit best.
+        """Return the ρ of the least gap where the multipliers of two groups are b − ρ and b + ρ.
 
-        That is the least ρ at which the bounds u_i of all variables with
-        p_i + s_i((Kβ)_i + b) ≤ ρ add up to Σ|t|, t the sums of the groups.
+        Without D that is a weighted quantile: the slope of the gap grows by upper_i − lower_i at
+        ρ_i = b − f_i in the first group, at ρ_i = f_i − b in the second.
         """
-
-    def objective(self) -> float:
-        """Return ½βᵀ(K + D)β + pᵀα, computed from f."""
 
     def violators(
         self, group: int, level: Level, most: float, wanted: int, taken: Integers
@@ -168,60 +152,57 @@ class DualState(Protocol):
     def free(self, rows: Integers) -> NDArray[np.bool_]:
         """Return which of some variables lie strictly between their bounds."""
 
-    def near(self, levels: list[Level], reach: float, at_most: int) -> DualState | None:
-        """Return the state of the variables that matter for a while: the others are held fixed.
-
-        Those are the free ones, those that violate, and those that a change of f by ``reach``
-        would make violate. None where they are more than ``at_most``.
-        """
-
-    def block(self, capacity: list[int]) -> Block:
-        """Return an empty working set with room for so many variables of each group."""
-
-    def take(self, part: DualState | Block) -> float | None:
-        """Take over β from a part and update f; return by how much the objective fell.
-
-        None where nothing has moved.
-        """
-
-    def refresh(self) -> None:
-        """Compute f anew, from exact kernel values where the state has them."""
-
-    def correct(self, multipliers: list[float], little: float) -> int:
-        """Compute f anew, exactly, where rounding may hide a violation; return of how many.
-
-        In doubt are variables whose f is wrong by more than ``little``, for all that is known, and
-        that may violate by more than that.
-        """
-
-    def turn_exact(self) -> None:
-        """Use exact kernel values from here on."""
-
-    def result(self) -> Result:
-        """Return α of all variables of the problem, also of those that `near` left out."""
-
-
-class Block(Protocol):
-    """The working set: some variables at places of their own, and K + D among them."""
-
-    members: Integers  # the variable at each place, −1 where there is none
-
-    def places(self, group: int) -> Integers:
-        """Return the places for variables of a group."""
-
-    def put(self, places: Integers, rows: Integers) -> None:
-        """Put variables at places, in the stead of those that were there."""
-
-    def solve(self, stop: float, max_steps: int) -> int:
-        """Solve the problem of the members, the others held fixed; return the steps made.
+    def solve_block(self, members: list[Integers], stop: float, max_steps: int) -> Moves:
+        """Solve the problem of some variables of each group, the others held fixed; update f.
 
         It ends when no two members of a group, or no single one without groups, violate by more
-        than ``stop``. What it found, `DualState.take` takes over.
+        than ``stop``. −1 is a place without a member. A member that was at the same place in the
+        last call has its kernel values there already.
         """
+
+    def near(self, levels: list[Level], reach: float, at_most: int) -> Integers | None:
+        """Return the variables that matter for a while.
+
+        Those are the free ones, those that violate, and those that a change of f by ``reach``
+        would make violate. None where they are more than ``at_most``, or where `restrict` does
+        not pay.
+        """
+
+    def restrict(self, rows: Integers) -> DualState:
+        """Return the state of some variables, the others held fixed."""
+
+    def take(self, rows: Integers, part: DualState) -> bool:
+        """Take β of some variables from their own state and update f; False if none has moved."""
+
+    def refresh(self, multipliers: list[float] | None = None, little: float = 0.0) -> bool:
+        """Compute f anew, from exact kernel values where the state has them.
+
+        With multipliers, only where rounding may hide a violation, and False if nowhere: of
+        variables whose f is wrong by more than ``little``, for all that is known, and that may
+        violate by more than that.
+        """
+
+    def result(self) -> Result:
+        """Return α of these variables, and their scores."""
+
+
+class Moves(NamedTuple):
+    """What solving a block has done."""
+
+    steps: int
+    moved: bool  # whether any β has changed
 
 
 class HostGram(Gram, Protocol):
     """A `Gram` whose vectors are NumPy arrays, for solvers that keep vectors of length n."""
+
+    @property
+    def n_samples(self) -> int:
+        """The number of rows of K."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type in which values are computed."""
 
     @property
     def fits(self) -> bool:
@@ -232,6 +213,9 @@ class HostGram(Gram, Protocol):
 
     def whole(self) -> Floats:
         """Return all of K, and keep it."""
+
+    def block(self, rows: Integers, columns: Integers | None = None) -> Floats:
+        """Return K[rows, columns], K[rows, rows] by default."""
 
     def dot(
         self,
@@ -251,3 +235,6 @@ class HostGram(Gram, Protocol):
 
     def bound(self, rows: Integers | slice, columns: Integers, v: Floats) -> Floats:
         """Return a bound of the rounding errors of K[rows, columns] v."""
+
+    def restrict(self, rows: Integers) -> HostGram:
+        """Return K[rows, rows]: a view that shares the values this one has stored."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers
-from ..base import Block, Claim, DualState, Level, Result, Totals
+from ..base import Claim, DualState, Level, Moves, Result, Totals
 from .selection import extremes, gap_sums, violators
 from .working_set import WorkingSet
 
@@ -53,20 +53,20 @@ class CpuDualState:
         s, n = problem.signs, alpha.size
         self.gram, self.exact, self.signs, self.ridge = gram, exact, s, problem.ridge
         self.groups: tuple[Integers, ...] = tuple(np.sort(group) for group in problem.groups)
-        self.total = float(sum(abs(t) for t in problem.sums))
+        self.sums = problem.sums
         self.target: Floats = -s * problem.p
         # + 0.0 turns −0 into 0.
         self.lower: Floats = np.where(s > 0.0, problem.lower, -problem.upper) + 0.0
         self.upper: Floats = np.where(s > 0.0, problem.upper, -problem.lower) + 0.0
         self.curvature: Floats = gram.diagonal() + problem.ridge
         self.beta: Floats = s * alpha
-        self.parent: CpuDualState | None = None
-        self.rows: Integers = np.arange(n)
-        self.n_updates = 0
-        self._everything = self.rows
+        self.is_part, self.n_updates = False, 0
+        self.everything: Integers = np.arange(n)
+        self._working_set: WorkingSet | None = None
         self._inside = np.zeros(n, dtype=bool)
         if claim is None or not self._adopt(claim):
             self.f, self.error = self._gradient(gram)
+        self.value = self._objective()
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -84,30 +84,25 @@ class CpuDualState:
         return self.gram.dtype
 
     @property
-    def may_restrict(self) -> bool:
-        """Whether K among some of the variables is cheap."""
-        return self.gram.cheap
-
-    @property
     def _parts(self) -> tuple[Integers, ...]:
         """The groups; all variables where there are none."""
-        return self.groups or (self._everything,)
+        return self.groups or (self.everything,)
 
     def levels(self) -> list[Level]:
-        """Return, per group, the largest f that may grow and the least f that may shrink."""
-        return [extremes(*self._of(part)) for part in self._parts]
+        """Return the bounds of every group's multiplier."""
+        return [self._level(part) for part in self._parts]
+
+    def _level(self, part: Integers) -> Level:
+        f, beta, lower, upper = self._of(part)
+        top, low = extremes(f, beta, lower, upper)
+        free = f[(lower < beta) & (beta < upper)]
+        return Level(top, low, float(free.mean()) if free.size else np.nan)
 
     def _of(self, group: Integers) -> tuple[Floats, Floats, Floats, Floats]:
         """Return f, β and its bounds of the variables of a group."""
         if group.size == self.beta.size:
             return self.f, self.beta, self.lower, self.upper
         return self.f[group], self.beta[group], self.lower[group], self.upper[group]
-
-    def mean_free(self, group: int) -> float:
-        """Return the mean of f over the free variables of a group, NaN where there are none."""
-        f, beta, lower, upper = self._of(self._parts[group])
-        free = f[(lower < beta) & (beta < upper)]
-        return float(free.mean()) if free.size else np.nan
 
     def totals(self, multipliers: list[float]) -> Totals:
         """Return the sums of the duality gap, for one multiplier per group."""
@@ -123,14 +118,18 @@ class CpuDualState:
         return Totals(sum(gap), sum(square), min(smallest), sum(size), int(sum(errors)))
 
     def best_shift(self, b: float) -> float:
-        """Return the ρ for which the multipliers b ∓ ρ of two groups fit best."""
-        margins = self.signs * (b - self.f - self.ridge * self.beta)
-        order = np.argsort(margins, kind="stable")
-        sums = np.cumsum((self.upper - self.lower)[order])
-        reached = int(np.searchsorted(sums, self.total * (1.0 - 1e-12)))
-        return float(margins[order[min(reached, order.size - 1)]])
+        """Return the ρ of the least gap where the multipliers of two groups are b − ρ and b + ρ."""
+        first, second = self.groups
+        kinks = b - self.f - self.ridge * self.beta
+        kinks[second] *= -1.0
+        needed = self.sums[0] - self.sums[1] - float(self.lower[first].sum())
+        needed += float(self.upper[second].sum())
+        order = np.argsort(kinks, kind="stable")
+        slopes = np.cumsum((self.upper - self.lower)[order])
+        reached = int(np.searchsorted(slopes, needed * (1.0 - 1e-12)))
+        return float(kinks[order[min(reached, order.size - 1)]])
 
-    def objective(self) -> float:
+    def _objective(self) -> float:
         """Return ½βᵀ(K + D)β + pᵀα, computed from f."""
         return -0.5 * float(self.beta @ (self.f + self.target))
 
@@ -138,10 +137,12 @@ class CpuDualState:
         self, group: int, level: Level, most: float, wanted: int, taken: Integers
     ) -> Integers:
         """Return up to ``wanted`` variables of a group that violate most, none of ``taken``."""
-        part, (top, low) = self._parts[group], level
+        part = self._parts[group]
         self._inside[taken] = True
         inside = self._inside if part.size == self.beta.size else self._inside[part]
-        chosen: Integers = part[violators(*self._of(part), inside, top, low, most, wanted)]
+        chosen: Integers = part[
+            violators(*self._of(part), inside, level.top, level.low, most, wanted)
+        ]
         self._inside[taken] = False
         return chosen
 
@@ -150,76 +151,84 @@ class CpuDualState:
         beta = self.beta[rows]
         return (self.lower[rows] < beta) & (beta < self.upper[rows])
 
-    def near(self, levels: list[Level], reach: float, at_most: int) -> CpuDualState | None:
-        """Return the state of the variables that may come to violate soon, or None."""
+    def near(self, levels: list[Level], reach: float, at_most: int) -> Integers | None:
+        """Return the variables that may come to violate soon, or None."""
+        if not self.gram.cheap:  # all kernel values among them are computed anew
+            return None
         close = (self.lower < self.beta) & (self.beta < self.upper)
-        for part, (top, low) in zip(self._parts, levels, strict=True):
+        for part, level in zip(self._parts, levels, strict=True):
             f, beta, lower, upper = self._of(part)
-            close[part] |= (beta < upper) & (f > low - reach)
-            close[part] |= (beta > lower) & (f < top + reach)
+            close[part] |= (beta < upper) & (f > level.low - reach)
+            close[part] |= (beta > lower) & (f < level.top + reach)
         rows = np.flatnonzero(close)
-        return self._restricted(rows) if rows.size <= at_most else None
+        return rows if rows.size <= at_most else None
 
-    def _restricted(self, rows: Integers) -> CpuDualState:
+    def restrict(self, rows: Integers) -> CpuDualState:
+        """Return the state of some variables, the others held fixed."""
         part = object.__new__(CpuDualState)
         part.gram, part.exact = self.gram.restrict(rows), None
         for name in ("signs", "ridge", "target", "lower", "upper", "curvature", "beta", "f"):
             setattr(part, name, getattr(self, name)[rows])
         part.error = np.full(rows.size, np.inf)
-        part.parent, part.rows, part.total, part.n_updates = self, rows, self.total, 0
-        part._everything, part._inside = np.arange(rows.size), np.zeros(rows.size, dtype=bool)
+        part.is_part, part.sums, part.n_updates = True, self.sums, 0
+        part.value, part._working_set = self.value, None
+        part.everything, part._inside = np.arange(rows.size), np.zeros(rows.size, dtype=bool)
         part.groups = self.groups
         if len(self.groups) == 1:
-            part.groups = (part._everything,)
+            part.groups = (part.everything,)
         elif self.groups:
-            number = np.empty(self.beta.size, dtype=np.intp)
-            for k, group in enumerate(self.groups):
-                number[group] = k
-            part.groups = tuple(np.flatnonzero(number[rows] == k) for k in range(len(self.groups)))
+            part.groups = tuple(np.flatnonzero(np.isin(rows, group)) for group in self.groups)
         return part
 
-    def block(self, capacity: list[int]) -> WorkingSet:
-        """Return an empty working set with room for so many variables of each group."""
-        return WorkingSet(self, capacity)
+    def solve_block(self, members: list[Integers], stop: float, max_steps: int) -> Moves:
+        """Solve the problem of some variables, the others held fixed, and update f."""
+        if self._working_set is None:
+            self._working_set = WorkingSet(self, [each.size for each in members])
+        self._working_set.hold(members)
+        rows, beta, steps = self._working_set.solve(stop, max_steps)
+        return Moves(steps, self._move(rows, beta))
 
-    def take(self, part: DualState | Block) -> float | None:
-        """Take over β from a part and update f; return by how much the objective fell."""
-        assert isinstance(part, CpuDualState | WorkingSet)
-        change = part.beta - self.beta[part.rows]
+    def take(self, rows: Integers, part: DualState) -> bool:
+        """Take β of some variables from their own state and update f; False if none has moved."""
+        assert isinstance(part, CpuDualState)
+        return self._move(rows, part.beta)
+
+    def _move(self, rows: Integers, beta: Floats) -> bool:
+        change = beta - self.beta[rows]
         moved = np.flatnonzero(change)
-        rows, change = part.rows[moved], change[moved]
+        rows, change = rows[moved], change[moved]
         if not rows.size:
-            return None
+            return False
         self.n_updates += 1
         before = self.f[rows]
-        self.beta[rows] = part.beta[moved]
+        self.beta[rows] = beta[moved]
         self.f[rows] -= self.ridge[rows] * change
         error = self.error if self._follows_errors else None
         self.f -= self.gram.dot(rows, change, keep=self.free(rows), error=error)
         if error is None:
             self.error[:] = np.inf
         # Exact for a quadratic function: the mean slope times the way.
-        return 0.5 * float(change @ (before + self.f[rows]))
+        self.value -= 0.5 * float(change @ (before + self.f[rows]))
+        return True
 
     @property
     def _follows_errors(self) -> bool:
         """Whether errors are bounded as f is updated, or f is computed anew at the end."""
         few = self.beta.size <= TUNING.few_variables
-        return self.parent is None and not (few and self.gram.dtype == np.float32)
+        return not self.is_part and not (few and self.gram.dtype == np.float32)
 
-    def refresh(self) -> None:
-        """Compute f anew, from exact kernel values where there are any."""
-        self.f, self.error = self._gradient(self.exact or self.gram)
-
-    def correct(self, multipliers: list[float], little: float) -> int:
-        """Compute f anew, exactly, where rounding may hide a violation; return of how many."""
-        n, rows = self.beta.size, self._in_doubt(multipliers, little)
+    def refresh(self, multipliers: list[float] | None = None, little: float = 0.0) -> bool:
+        """Compute f anew, exactly; with multipliers only where rounding may hide a violation."""
+        n, gram = self.beta.size, self.exact or self.gram
+        rows = self.everything if multipliers is None else self._in_doubt(multipliers, little)
         if n <= TUNING.few_variables or rows.size > TUNING.refresh_share * n:
-            self.refresh()
-            return n
-        if rows.size:
-            self.f[rows], self.error[rows] = self._gradient(self.exact or self.gram, rows)
-        return rows.size
+            self.f, self.error = self._gradient(gram)
+        elif rows.size:
+            self.f[rows], self.error[rows] = self._gradient(gram, rows)
+        else:
+            return False
+        self.value = self._objective()
+        return True
 
     def _in_doubt(self, multipliers: list[float], little: float) -> Integers:
         """Return the variables that may violate by more than a little, for all that is known."""
@@ -233,28 +242,14 @@ class CpuDualState:
             )
         return np.flatnonzero(doubt)
 
-    def turn_exact(self) -> None:
-        """Use exact kernel values from here on."""
-        assert self.exact is not None
-        self.gram, self.exact = self.exact, None
-        self.refresh()
-
     def result(self) -> Result:
-        """Return α of all variables of the problem, with the scores where they are known."""
+        """Return α of these variables, with the scores where they are known."""
         alpha = self.signs * self.beta + 0.0
-        if self.parent is not None:
-            everything = self.parent.result().alpha
-            everything[self._numbers()] = alpha
-            return Result(everything, None, None)
-        if not np.isfinite(self.error).all():
+        if self.is_part or not np.isfinite(self.error).all():
             return Result(alpha, None, None)
         # Every update rounds f once more.
         bounds = self.error + (self.n_updates + 4) * ROUNDING * np.abs(self.f)
         return Result(alpha, self.target - self.f - self.ridge * self.beta, bounds)
-
-    def _numbers(self) -> Integers:
-        """Return which variables of the problem these are."""
-        return self.rows if self.parent is None else self.parent._numbers()[self.rows]
 
     def _adopt(self, claim: Claim) -> bool:
         """Compute f from scores that were handed in, if they prove right on some rows."""

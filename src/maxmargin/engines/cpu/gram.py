@@ -322,6 +322,18 @@ class Selected:
         """Return a bound of the rounding errors of K[rows, columns] v."""
         return self.gram.bound(self.index[rows], self.index[columns], v)
 
+    def dual_state(
+        self,
+        problem: DualProblem,
+        alpha: Floats,
+        exact: Gram | Selected | None = None,
+        claim: Claim | None = None,
+    ) -> CpuDualState:
+        """Return the state of a problem at a feasible α."""
+        from .dual_state import CpuDualState
+
+        return CpuDualState(problem, self, alpha, exact, claim)
+
     def padded(self) -> Floats | None:
         """Return None: nothing is stored."""
         return None

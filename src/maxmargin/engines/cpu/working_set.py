@@ -31,28 +31,25 @@ class WorkingSet:
     """
 
     def __init__(self, state: CpuDualState, capacity: list[int]) -> None:
-        self.state, self.capacity = state, capacity
+        self.state = state
         self.edges = np.cumsum([0, *(-(-n // VECTOR) * VECTOR for n in capacity)])
         self.members: Integers = np.full(self.edges[-1], -1)
-        self.rows: Integers = np.arange(0)
-        self.beta: Floats = np.zeros(0)
         self._K: Floats | None = None
 
-    def places(self, group: int) -> Integers:
-        """Return the places for variables of a group."""
-        return np.arange(self.edges[group], self.edges[group] + self.capacity[group])
-
-    def put(self, places: Integers, rows: Integers) -> None:
-        """Put variables at places, and fetch their kernel values."""
-        self.members[places] = rows
-        state = self.state
-        if rows.size == state.beta.size and np.array_equal(places, rows):
-            self._K = _whole(state)
-            return
-        if self._K is None:
-            self._K = aligned((self.members.size, self.members.size), state.gram.dtype)
-        if places.size:
-            self._fetch(self._K, np.sort(places))
+    def hold(self, members: list[Integers]) -> None:
+        """Hold these variables, and fetch the kernel values of those that are new at a place."""
+        wanted = np.full(self.members.size, -1)
+        for start, rows in zip(self.edges, members, strict=False):
+            wanted[start : start + rows.size] = rows
+        fresh = np.flatnonzero(wanted != self.members)
+        self.members, n = wanted, self.state.beta.size
+        if fresh.size == n and np.array_equal(wanted[:n], self.state.everything):
+            self._K = _whole(self.state)
+        elif self._K is None:
+            self._K = aligned((wanted.size, wanted.size), self.state.gram.dtype)
+            self._fetch(self._K, fresh)
+        elif fresh.size:
+            self._fetch(self._K, fresh)
 
     def _fetch(self, K: Floats, fresh: Integers) -> None:
         """Write the kernel values of the variables at some places to the block."""
@@ -66,8 +63,8 @@ class WorkingSet:
         in_parallel(work, range(0, present.size, STRIP_COLUMNS))
         K[fresh, fresh] = self.state.curvature[rows]
 
-    def solve(self, stop: float, max_steps: int) -> int:
-        """Solve the problem of the members, the others held fixed; return the steps made."""
+    def solve(self, stop: float, max_steps: int) -> tuple[Integers, Floats, int]:
+        """Solve the problem of the members; return them, their β and the steps made."""
         K, state = self._K, self.state
         assert K is not None
         present = self.members >= 0
@@ -83,8 +80,7 @@ class WorkingSet:
             steps = pair_steps(*parts, self.edges, stop, max_steps)
         else:
             steps = single_steps(*parts, stop, max_steps)
-        self.rows, self.beta = rows, beta[present]
-        return int(steps)
+        return rows, beta[present], int(steps)
 
 
 def _whole(state: CpuDualState) -> Floats:

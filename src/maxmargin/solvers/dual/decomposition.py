@@ -28,12 +28,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...arrays import Floats, Integers
-from ...engines.base import Claim, DualState, Gram, Level, Totals
+from ...engines.base import Claim, DualState, Gram, Level, Moves, Totals
 from ...problems import DualProblem
 from ...progress import Limits, Progress
 from ...runtime.threads import single_threaded_blas
 from ...solution import Solution, Status
-from .start import feasible
+from .feasibility import Constraints
+from .optimality import is_hard, objective_scale, violation_unit
 
 
 @dataclass(frozen=True)
@@ -120,68 +121,39 @@ class Decomposition:
         ``scores`` of that α, if they are known to within ``bounds``, spare the first products
         with K.
         """
-        start = feasible(problem, alpha)
+        start = Constraints.of(problem).nearest(alpha, tol=1e-12)
         claim = None
         if alpha is not None and scores is not None and bounds is not None:
             claim = Claim(scores, bounds) if np.array_equal(start, alpha) else None
         with single_threaded_blas():
             state = self.gram.dual_state(problem, start, self.exact, claim)
-            descent = _Descent(self, _Posed.of(problem), state, progress)
-            descent.value = state.objective()
+            descent = _Descent(self, problem, state, progress)
             return descent.solution(descent.run())
 
 
-@dataclass(frozen=True)
-class _Posed:
-    """What the decisions need to know of a problem."""
-
-    sums: tuple[float, ...]  # one per group
-    mean_upper: float
-    is_open: bool  # nothing keeps some α from growing
-    is_hard: bool  # the hard margin of a classification
-    is_relative: bool  # p = 0: f is in units that the data set
-
-    @classmethod
-    def of(cls, problem: DualProblem) -> _Posed:
-        hard = np.isinf(problem.upper) & (problem.ridge == 0.0)
-        return cls(
-            tuple(problem.sums), float(problem.upper.mean()), bool(hard.any()),
-            bool(hard.all() and (problem.p == -1.0).all()), not problem.p.any(),
-        )  # fmt: skip
-
-    def margin(self, multipliers: list[float], largest: float) -> float:
-        """Return ρ, what violations are relative to where p = 0, ``largest`` being max K(x, x).
-
-        ρ = −Σ t λ / Σ|t| over the groups. But there need be no margin at all, and then it is that
-        of the machine of C = 10⁶/max K.
-        """
-        weight = sum(map(abs, self.sums))
-        rho = -sum(t * level for t, level in zip(self.sums, multipliers, strict=True))
-        least = max(1e-6 * self.mean_upper * largest, np.finfo(float).tiny)
-        return max(rho / weight, least) if weight > 0.0 else least
-
-
 class _Descent:
-    """The decisions of a descent: on a whole problem, or on the part of it that is near.
+    """The decisions of a descent: on a whole problem, or on some ``rows`` of a ``parent``.
 
-    ``outside`` counts the errors among the variables that a part leaves out.
+    ``errors_outside`` counts the errors among the variables that a part leaves out.
     """
 
     def __init__(
         self,
         options: Decomposition,
-        posed: _Posed,
+        problem: DualProblem,
         state: DualState,
         progress: Progress,
-        outside: int | None = None,
+        parent: _Descent | None = None,
+        rows: Integers | None = None,
     ) -> None:
-        self.options, self.posed, self.state, self.progress = options, posed, state, progress
-        self.is_part, self.outside = outside is not None, outside or 0
-        self.may_turn_exact = options.exact is not None and not self.is_part
+        self.options, self.problem, self.state, self.progress = options, problem, state, progress
+        self.parent, self.rows, self.errors_outside = parent, rows, 0
+        self.may_turn_exact = options.exact is not None and parent is None
         self.tuning = options.tuning
         self.n_variables, self.largest = sum(state.sizes), state.largest
         self.working_set = _WorkingSet(options, state)
-        self.value = 0.0
+        # Nothing keeps α of a hard margin from growing where no plane separates.
+        self.is_open: bool = parent.is_open if parent else bool(is_hard(problem).any())
         self.tightened, self.has_small_gap = 1.0, False
         self.steps = 0
         self.best, self.least, self.idle = np.inf, np.inf, 0
@@ -212,25 +184,26 @@ class _Descent:
         self.levels: list[Level] = self.state.levels()
         self._multipliers: list[float] | None = None
         self._totals: Totals | None = None
-        if self.posed.sums:
-            self.violation = max(top - low for top, low in self.levels)
+        if self.problem.groups:
+            self.violation = max(level.top - level.low for level in self.levels)
         else:
-            (top, low), self.levels = self.levels[0], [(0.0, 0.0)]
-            self.violation = max(top, -low, 0.0)
+            self.violation = max(self.levels[0].top, -self.levels[0].low, 0.0)
+            self.levels = [Level(0.0, 0.0, np.nan)]
 
     def report(self) -> bool:
         """Report a round; return whether a callback wants to stop."""
         # Among some of the variables the scores of all others, and so P, are not known.
-        primal = np.nan if self.is_part else self.gap() - self.value
+        value = self.state.value
+        primal = self.gap() - value if self.parent is None else np.nan
         self.progress.unit = "round"
         return self.progress.iteration(
-            self.value, self.outside + self.totals().errors, self.violation,
-            lambda: self.solution(None), primal=primal, dual=-self.value,
+            value, self.errors_outside + self.totals().errors, self.violation,
+            lambda: self.solution(None), primal=primal, dual=-value,
         )  # fmt: skip
 
     def goal(self) -> float:
         """Return the violation, of a pair or of a variable alone, at which this ends."""
-        tols = self.tuning.pair_goal_tols * (1.0 if self.posed.sums else 0.5)
+        tols = self.tuning.pair_goal_tols * (1.0 if self.problem.groups else 0.5)
         return self.tightened * tols * self.tol()
 
     def tol(self) -> float:
@@ -238,44 +211,42 @@ class _Descent:
         return self.options.tol * self.unit()
 
     def unit(self) -> float:
-        """Return what violations are relative to: ρ where p = 0, else 1."""
-        if not self.posed.is_relative:
-            return 1.0
-        return self.posed.margin([_middle(level) for level in self.levels], self.largest)
+        """Return what violations are relative to."""
+        middles = np.array([_middle(level) for level in self.levels])
+        return violation_unit(self.problem, middles, self.largest)
 
     def round(self) -> Status | None:
         """Solve the problem of some variables, the others held fixed, and update all others."""
-        part, ended = self.near(), None
-        if part is not None:
-            ended = self.focus(part)
-            gain = self.state.take(part)
+        rows, ended = self.near(), None
+        if rows is not None:
+            part = self.state.restrict(rows)
+            ended = self.focus(rows, part)
+            moved = self.state.take(rows, part)
         else:
-            self.steps += self.working_set.solve(self)
-            gain = self.state.take(self.working_set.block)
-        if gain is not None:
-            self.value -= gain
-        elif self.is_part:
+            steps, moved = self.working_set.solve(self)
+            self.steps += steps
+        if moved:
+            return ended
+        if self.parent is not None:
             return Status.PATIENCE
-        else:  # float32 saw violators where there are none
-            self.idle += self.tuning.patience_rounds // 4
-            self.refresh()
+        # float32 saw violators where there are none.
+        self.idle += self.tuning.patience_rounds // 4
+        self.state.refresh()
         return ended
 
-    def near(self) -> DualState | None:
-        """Return the variables that can come to violate soon, where they are few."""
-        # All rows of K among them are computed anew: that has to be cheap.
-        many = self.options.shrinking and self.n_variables >= self.tuning.restrict_from
-        if not (many and self.state.may_restrict):
+    def near(self) -> Integers | None:
+        """Return the variables that can come to violate soon, where they are few of many."""
+        if not self.options.shrinking or self.n_variables < self.tuning.restrict_from:
             return None
         most = int(self.tuning.restricted_share * self.n_variables)
         return self.state.near(self.levels, self.tuning.near_share * self.violation, most)
 
-    def focus(self, state: DualState) -> Status | None:
+    def focus(self, rows: Integers, state: DualState) -> Status | None:
         """Descend among some of the variables only; return what ended it early."""
+        part = _Descent(self.options, self.problem, state, self.progress, self, rows)
         inside = state.totals(self.multipliers()).errors
-        outside = self.outside + self.totals().errors - inside
-        part = _Descent(self.options, self.posed, state, self.progress, outside)
-        part.value, part.steps, part.tightened = self.value, self.steps, self.tightened
+        part.errors_outside = self.errors_outside + self.totals().errors - inside
+        part.steps, part.tightened = self.steps, self.tightened
         stop = max(self.tuning.round_share * self.violation, 0.5 * self.goal())
         ended = part.descend(lambda: stop)
         self.steps = part.steps
@@ -299,9 +270,8 @@ class _Descent:
     def is_off(self) -> bool:
         """Return whether float32 has led astray, once f is corrected where that is in doubt."""
         little = self.tuning.doubt_share * self.tol()
-        if not self.state.correct(self.multipliers(), little):
+        if not self.state.refresh(self.multipliers(), little):
             return False
-        self.value = self.state.objective()
         self.survey()
         if self.violation <= self.goal():
             return False
@@ -312,15 +282,11 @@ class _Descent:
 
     def turn_exact(self) -> None:
         """Go on in float64."""
-        self.state.turn_exact()
+        exact = self.options.exact
+        assert exact is not None
+        self.state = exact.dual_state(self.problem, self.state.result().alpha)
         self.may_turn_exact, self.idle = False, 0
-        self.value = self.state.objective()
         self.working_set = _WorkingSet(self.options, self.state)
-
-    def refresh(self) -> None:
-        """Compute f anew, in float64."""
-        self.state.refresh()
-        self.value = self.state.objective()
 
     def totals(self) -> Totals:
         """Return the sums over all variables at the present multipliers."""
@@ -334,36 +300,35 @@ class _Descent:
         P of a hard margin is that of the plane scaled up until every y g(x) ≥ 1. With two groups b
         leaves ρ free (ε of a regression), and P is that of the best one.
         """
-        if self.posed.is_hard:
+        if self.is_open and self.problem.has_unit_margin and is_hard(self.problem).all():
             totals = self.totals()
             if not totals.smallest > 0.0:
                 return np.inf
-            return 0.5 * totals.square / min(totals.smallest, 1.0) ** 2 + self.state.objective()
-        if len(self.posed.sums) < 2:
+            return 0.5 * totals.square / min(totals.smallest, 1.0) ** 2 + self.state.value
+        if len(self.problem.groups) < 2:
             return self.totals().gap
         b = self.bias()
         rho = self.state.best_shift(b)
-        return self.state.totals([b - rho * np.sign(t) for t in self.posed.sums]).gap
+        return self.state.totals([b - rho, b + rho]).gap
 
     def relative_gap(self) -> float:
         """Return (P − D)/P at the present b."""
         gap = self.gap()
-        size = abs(gap - self.value)
-        if self.posed.is_relative:  # P = −νρ + … may be anything, 0 included
-            size = max(size, sum(map(abs, self.posed.sums)) * self.unit())
-        return gap / max(size, np.finfo(float).tiny) if np.isfinite(gap) else np.inf
+        size = objective_scale(self.problem, gap - self.state.value, self.unit())
+        return gap / size if np.isfinite(gap) else np.inf
 
     def stalled(self) -> Status | None:
         """Return a status once the objective has not improved for long, or α has run away."""
-        if self.posed.is_open and self.totals().size * self.largest > self.tuning.divergence:
+        if self.is_open and self.totals().size * self.largest > self.tuning.divergence:
             return Status.DIVERGED
         # Better is a share of what is left to do; less is rounding, of float32 much earlier.
         least = 1e-14 if self.state.dtype == np.float64 else 1e-9
-        better = self.value < self.best - least * abs(self.value)
+        value = self.state.value
+        better = value < self.best - least * abs(value)
         better |= self.violation < 0.7 * self.least
         self.idle = 0 if better else self.idle + 1
         if better:
-            self.best, self.least = min(self.best, self.value), min(self.least, self.violation)
+            self.best, self.least = min(self.best, value), min(self.least, self.violation)
         if self.idle < self.tuning.patience_rounds:
             return None
         if not self.may_turn_exact:
@@ -379,19 +344,20 @@ class _Descent:
     def multipliers(self) -> list[float]:
         """Return the multiplier of every group's sum; 0 without groups."""
         if self._multipliers is None:
-            n_groups = len(self.posed.sums)
+            n_groups = len(self.problem.groups)
             self._multipliers = [self.multiplier(k) for k in range(n_groups)] or [0.0]
         return self._multipliers
 
     def multiplier(self, k: int) -> float:
         """Return the mean of f over the free, as far as that serves all others to tol."""
-        top, low = self.levels[k]
-        middle = _middle((top, low))
-        if not (np.isfinite(top) and np.isfinite(low)):
+        level = self.levels[k]
+        middle = _middle(level)
+        if not (np.isfinite(level.top) and np.isfinite(level.low)):
             return middle
-        room = max(0.0, 0.5 * (self.tuning.pair_goal_tols * self.tol() - (top - low)))
-        mean = self.state.mean_free(k)
-        return float(np.clip(mean if np.isfinite(mean) else middle, middle - room, middle + room))
+        width = level.top - level.low
+        room = max(0.0, 0.5 * (self.tuning.pair_goal_tols * self.tol() - width))
+        mean = middle if np.isnan(level.free) else level.free
+        return float(np.clip(mean, middle - room, middle + room))
 
     def solution(self, status: Status | None) -> Solution:
         """Return the present answer."""
@@ -403,36 +369,47 @@ class _Descent:
             n_iter=self.steps,
             n_updates=self.steps,
             seconds=self.progress.seconds,
-            alpha=result.alpha,
+            alpha=self.all_of(result.alpha),
             scores=result.scores,
             score_bounds=result.bounds,
             trace=self.progress.trace() if status else None,
         )
 
+    def all_of(self, alpha: Floats) -> Floats:
+        """Return α of all variables of the problem from that of these."""
+        if self.parent is None:
+            return alpha
+        others = self.parent.state.result().alpha
+        others[self.rows] = alpha
+        return self.parent.all_of(others)
+
 
 class _WorkingSet:
-    """Which variables are in the working set, and which of them make room for others."""
+    """Which variables are in the working set, at which place, and which make room for others."""
 
     def __init__(self, options: Decomposition, state: DualState) -> None:
         sizes, size = state.sizes, options.working_set
         capacity = [min(n, max(2, size // len(sizes))) for n in sizes]
-        self.state, self.block = state, state.block(capacity)
-        self.since = np.zeros(self.block.members.size, dtype=np.int64)
+        self.state, self.n_rounds = state, 0
         self.is_all = len(sizes) == 1 and size >= sizes[0]
-        self.n_rounds = 0
+        self.members = [np.arange(n) if self.is_all else np.full(n, -1) for n in capacity]
+        self.since = [np.zeros(n, dtype=np.int64) for n in capacity]
 
-    def solve(self, descent: _Descent) -> int:
-        """Renew the set and solve its own problem; return the steps made."""
-        self._renew(descent)
+    def solve(self, descent: _Descent) -> Moves:
+        """Renew the set and solve its own problem; return what moved."""
+        self.n_rounds += 1
+        if not self.is_all:
+            for k in range(len(self.members)):
+                self._renew(descent, k)
         options, tuning = descent.options, descent.tuning
-        n = int(np.count_nonzero(self.block.members >= 0))
+        n = sum(int(np.count_nonzero(members >= 0)) for members in self.members)
         most = min(tuning.steps_per_variable * n, tuning.numbers_per_round // n)
         if options.limits.iterations is not None:
             most = min(most, options.limits.iterations - descent.steps)
         if descent.progress.watchers:  # a callback asked for every update
             most = 1
-        stop = self._share(descent) * descent.violation
-        return self.block.solve(max(stop, 0.5 * descent.goal()), most)
+        stop = max(self._share(descent) * descent.violation, 0.5 * descent.goal())
+        return self.state.solve_block(self.members, stop, most)
 
     def _share(self, descent: _Descent) -> float:
         """Return the share of the violation at which all other variables are updated."""
@@ -442,37 +419,23 @@ class _WorkingSet:
         watched = descent.options.often or descent.progress.callbacks
         return descent.tuning.watched_share if watched else 0.0
 
-    def _renew(self, descent: _Descent) -> None:
-        """Let the worst violators in, for those that have been in the set for long."""
-        self.n_rounds += 1
-        if not self.is_all:
-            entries = [self._entry(descent, k) for k in range(len(self.state.sizes))]
-            places, rows = (np.concatenate(each) for each in zip(*entries, strict=True))
-            self.block.put(places, rows)
-            self.since[places] = self.n_rounds
-        elif self.n_rounds == 1:
-            everything = self.block.places(0)
-            self.block.put(everything, everything)
-
-    def _entry(self, descent: _Descent, k: int) -> tuple[Integers, Integers]:
-        """Return violators of a group, and the places of those that they replace."""
-        places = self.block.places(k)
-        members = self.block.members[places]
-        empty, taken = places[members < 0], places[members >= 0]
-        share = descent.tuning.fresh_variables // len(self.state.sizes)
-        wanted = max(empty.size, min(share, places.size // 2), 2)
-        present = self.block.members[taken]
-        rows = self.state.violators(
-            k, descent.levels[k], max(descent.violation, 1e-300), min(wanted, places.size), present
-        )
+    def _renew(self, descent: _Descent, k: int) -> None:
+        """Put the worst violators of a group in the places of others."""
+        members, since = self.members[k], self.since[k]
+        empty, taken = np.flatnonzero(members < 0), np.flatnonzero(members >= 0)
+        share = descent.tuning.fresh_variables // len(self.members)
+        wanted = max(empty.size, min(share, members.size // 2), 2)
+        most, wanted = max(descent.violation, 1e-300), min(wanted, members.size)
+        present = members[taken]
+        rows = self.state.violators(k, descent.levels[k], most, wanted, present)
         # Those at a bound go first, then those longest in the set.
-        order = np.lexsort((self.since[taken], self.state.free(present)))
-        return np.concatenate([empty, taken[order]])[: rows.size], rows
+        order = np.lexsort((since[taken], self.state.free(present)))
+        places = np.concatenate([empty, taken[order]])[: rows.size]
+        members[places], since[places] = rows, self.n_rounds
 
 
 def _middle(level: Level) -> float:
     """Return the middle of a group's bounds on its multiplier, or the one that is finite."""
-    top, low = level
-    if np.isfinite(top) and np.isfinite(low):
-        return 0.5 * (top + low)
-    return float(top if np.isfinite(top) else low)
+    if np.isfinite(level.top) and np.isfinite(level.low):
+        return 0.5 * (level.top + level.low)
+    return level.top if np.isfinite(level.top) else level.low
