@@ -1,6 +1,9 @@
-"""Property tests draw the same examples every time, so that a run can be repeated."""
+"""Property tests draw the same examples in every run; failed assertions of helpers show values."""
 
+import pytest
 from hypothesis import settings
+
+pytest.register_assert_rewrite("tests.helpers")
 
 settings.register_profile("steady", derandomize=True)
 settings.load_profile("steady")

@@ -30,8 +30,8 @@ from maxmargin.problems import PrimalProblem
 from maxmargin.runtime import threads
 from maxmargin.solution import Solution
 from maxmargin.solvers.primal import newton
-from tests.estimators.test_svc import DATA, thin
-from tests.test_faults import interrupt
+from tests.helpers.interruption import interrupt
+from tests.helpers.storage import DATA, thin
 
 SOLVERS = ["newton", "interior-point", "coordinate-descent"]
 LOSSES = ["hinge", "squared_hinge"]
