@@ -59,6 +59,11 @@ def linear_scores(
     return scores
 
 
+def dense(matrix: Matrix) -> Floats:
+    """Return an array, or a sparse matrix made dense, in float64."""
+    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, dtype=np.float64)
+
+
 def row_block(X: Matrix, block: slice, index: Integers | None = None) -> Matrix:
     """Return some rows of X in float64."""
     if index is None and sparse.issparse(X):

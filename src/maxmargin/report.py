@@ -11,25 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from . import __version__, plots
-from .diagnostics.summary import (
-    Summary,
-    as_drawn,
-    confusion,
-    machine_of,
-    planes,
-    summarize,
-    training_facts,
-)
+from .diagnostics.fitted_model import FittedModel
+from .diagnostics.summary import Summary, confusion, planes, summarize
+from .persistence.training_facts import training_facts
 from .persistence.writing import write_bytes
-from .plots.model import MACHINES
+from .plots.drawn import as_drawn
 
-# Weights that a person reads.
-WEIGHTS = 30
-# Names of features that figures are given.
-MANY = 100_000
+SHOWN_WEIGHTS = 30
+# Names of features that are passed to figures.
+MOST_NAMES = 100_000
 
 
 @dataclass(frozen=True)
@@ -109,32 +101,31 @@ def _facts(found: Summary) -> list[tuple[str, str]]:
 
 def _weights(model: Any, found: Summary) -> list[tuple[str, list[float]]]:
     """Return the largest weights of a linear model, a number a plane, and its biases at the end."""
-    linear = planes(model)
+    linear = planes(FittedModel(model))
     if linear is None:
         return []
-    w, b = linear
-    largest = np.argsort(-np.abs(w).max(axis=0), kind="stable")[:WEIGHTS]
+    w, b = linear.w, linear.b
+    largest = np.argsort(-np.abs(w).max(axis=0), kind="stable")[:SHOWN_WEIGHTS]
     return [*((found.features[k], w[:, k].tolist()) for k in largest), ("b", b.tolist())]
 
 
 def _prepared(model: Any) -> str:
     """Return what makes the features of the classifier out of the columns."""
-    steps = model[:-1] if isinstance(model, Pipeline) else ()
-    return ", ".join(type(step).__name__ for step in steps)
+    return ", ".join(type(step).__name__ for step in FittedModel(model).steps)
 
 
 def _figures(model: Any, X: Any, y: Any) -> Iterator[Figure]:
     """Yield the figures that can be drawn of this model on these rows."""
     drawn = as_drawn(model, X)
-    clf, rows, names = drawn.model, drawn.X, list(drawn.labels[:MANY])
+    clf, rows, names = drawn.model, drawn.X, list(drawn.labels[:MOST_NAMES])
     wanted: list[tuple[str, Callable[[Any], str], Callable[[], Any]]] = [
         ("The boundary", _about_boundary,
          lambda: plots.boundary(clf, rows, y, feature_names=names)),
         ("Margins", _about_margins, lambda: plots.margins(clf, rows, y)),
-        ("Convergence", _about_convergence, lambda: plots.convergence(machine_of(model))),
+        ("Convergence", _about_convergence, lambda: plots.convergence(model)),
         ("Support vectors", _about_support, lambda: plots.support(clf, rows, y, task=0)),
     ]  # fmt: skip
-    if not isinstance(machine_of(model), MACHINES):
+    if not FittedModel(model).is_support_vector_machine:
         wanted.pop()  # the others have no α to show
     for title, describe, draw in wanted:
         try:

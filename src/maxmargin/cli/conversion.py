@@ -32,7 +32,7 @@ def convert(model_file: str, to: str, out: str | None) -> None:
       maxmargin convert heart.model --to maxmargin --out heart.mm
     """
     from .. import persistence
-    from ..diagnostics.summary import machine_of
+    from ..diagnostics.fitted_model import FittedModel
 
     model = load_model(model_file)
     path = out or str(Path(model_file).with_suffix(SUFFIXES[to]))
@@ -52,7 +52,7 @@ def convert(model_file: str, to: str, out: str | None) -> None:
         warned.append("features are counted from 1 here, from 0 in the data it was fitted to.")
     for message in warned:
         console.note(f"warning: {message}")
-    click.echo(f"{type(machine_of(model)).__name__} written as {to}: {path}")
+    click.echo(f"{FittedModel(model).name} written as {to}: {path}")
 
 
 @click.command()

@@ -177,18 +177,22 @@ def joined(encoder: Any, model: Any, names: list[str] | None) -> Any:
 
 def load_model(path: str) -> Any:
     """Load a classifier: a model of ours, or one in LIBSVM's text format."""
+    from sklearn.exceptions import NotFittedError
+
     from .. import persistence
+    from ..diagnostics.fitted_model import FittedModel
 
     if not Path(path).exists():
         raise click.ClickException(f"{path}: no such file.")
     if Path(path).is_dir():
         raise click.ClickException(f"{path}: is a folder, not a model.")
     model = persistence.load_libsvm(path) if is_libsvm(path) else persistence.load(path)
-    machine = model[-1] if hasattr(model, "named_steps") else model
-    if not hasattr(machine, "predict"):
-        raise click.ClickException(f"{path}: holds a {type(machine).__name__}, no classifier.")
-    if not hasattr(machine, "classes_"):
-        raise click.ClickException(f"{path}: holds a {type(machine).__name__} that is not fitted.")
+    try:
+        FittedModel(model)
+    except TypeError as error:
+        raise click.ClickException(f"{path}: {error}") from None
+    except NotFittedError:
+        raise click.ClickException(f"{path}: the model must be fitted: fit it first.") from None
     return model
 
 
@@ -207,21 +211,15 @@ def facts_of(path: str) -> dict[str, Any]:
 
 def own_facts(about: dict[str, Any]) -> dict[str, Any]:
     """Return what the one who saved a model said of it, without what is added by itself."""
-    from ..persistence.files import OURS
+    from ..persistence.files import ADDED_KEYS
 
-    return {name: fact for name, fact in about.items() if name not in OURS}
+    return {name: fact for name, fact in about.items() if name not in ADDED_KEYS}
 
 
 def training_of(about: dict[str, Any]) -> dict[str, Any]:
     """Return what ``fit`` wrote of the data; nothing where somebody else wrote something else."""
     data = about.get("data")
     return data if isinstance(data, dict) and {"source", "target", "classes"} <= set(data) else {}
-
-
-def _n_features(model: Any) -> int:
-    """Return the columns that a model takes: of its first step that counted them."""
-    steps = [step for _, step in getattr(model, "steps", [("", model)])]
-    return next(int(step.n_features_in_) for step in steps if hasattr(step, "n_features_in_"))
 
 
 @dataclass(frozen=True)
@@ -240,6 +238,7 @@ class Rows:
     def parts(self, *, labelled: bool) -> Iterator[Any]:
         """Yield tables of rows; values that the model has no answer for are refused."""
         from .. import files
+        from ..diagnostics.fitted_model import FittedModel
 
         learnt = training_of(facts_of(self.model_file))
         encoder = getattr(self.model, "named_steps", {}).get("columns")
@@ -257,7 +256,7 @@ class Rows:
             format=self.format,
             separator=self.separator,
             header=not self.no_header,
-            n_features=_n_features(self.model),
+            n_features=FittedModel(self.model).n_features,
             first_index=learnt.get("first_index") if self.first_index is None else self.first_index,
         ):
             _refuse_of_other_formats(part, self.target, self.first_index)
@@ -274,9 +273,7 @@ def labels_of(model: Any, y: Any) -> Any:
     """Return labels of a file as the model has them, whatever their type in the file."""
     import numpy as np
 
-    from ..diagnostics.summary import machine_of
-
-    classes = machine_of(model).classes_.tolist()
+    classes = model.classes_.tolist()
     exactly = {str(label): label for label in classes}
     by_value = {_value(label): label for label in classes}
     meanings = {

@@ -170,7 +170,7 @@ def _listed(labels: Any) -> str:
 
 def features_of(model: Any, X: Any, y: Any) -> Subject:
     """Return the rows as they look to a figure."""
-    from ..diagnostics.summary import as_drawn
+    from ..plots.drawn import as_drawn
 
     with console.collected_warnings():
         drawn = as_drawn(model, X)
@@ -230,7 +230,6 @@ def _draw(
     kind: str, subject: Subject, features: Any, pair: Any, out: str, dpi: int, kernel: str | None
 ) -> None:
     from .. import plots
-    from ..diagnostics.summary import machine_of
 
     X, y, model = subject.X, subject.y, subject.model
     if kind == "animation":
@@ -244,7 +243,7 @@ def _draw(
         ),
         "margins": lambda: plots.margins(model, X, y),
         "support": lambda: _support(subject, pair),
-        "convergence": lambda: plots.convergence(machine_of(model)),
+        "convergence": lambda: plots.convergence(model),
         "gram": lambda: plots.gram(kernel or "rbf", X, y),
         "path": lambda: plots.path(model, X, y, feature_names=subject.names),
         "separability": lambda: plots.separability(_verdict(X, y), X, y),
@@ -254,13 +253,9 @@ def _draw(
 
 
 def _support(subject: Subject, pair: tuple[str, str] | None) -> Any:
-    from sklearn.pipeline import Pipeline
-
     from .. import plots
 
     model, X = subject.model, subject.X
-    if isinstance(model, Pipeline):
-        X, model = model[:-1].transform(X), model[-1]
     if len(model.classes_) == 2:
         return plots.support(model, X, subject.y)
     known = {str(label): label for label in model.classes_.tolist()}

@@ -30,15 +30,17 @@ def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
       maxmargin inspect fruit.mm
       maxmargin inspect fruit.mm --json | python -m json.tool
     """
-    from ..diagnostics.summary import planes, summarize, training_facts
+    from ..diagnostics.fitted_model import FittedModel
+    from ..diagnostics.summary import planes, summarize
+    from ..persistence.training_facts import training_facts
 
     model, about = load_model(model_file), facts_of(model_file)
-    found, linear = summarize(model), planes(model)
+    found, linear = summarize(model), planes(FittedModel(model))
     if as_json:
         record: dict[str, Any] = {"file": Path(model_file).name} | vars(found) | {"about": about}
         record["features"] = list(found.features[:100_000])
         if linear is not None:
-            record |= {"w": linear[0], "b": linear[1]}
+            record |= {"w": linear.w, "b": linear.b}
         console.print_json(record)
         return
     chosen = ", ".join(f"{k}={v}" for k, v in found.parameters.items() if k != "random_state")
@@ -60,7 +62,7 @@ def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
         },
     )
     if linear is not None:
-        _print_planes(found.planes, found.features, *linear, n_weights)
+        _print_planes(found.planes, found.features, linear.w, linear.b, n_weights)
 
 
 def _some(names: Any) -> str:

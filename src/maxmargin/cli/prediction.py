@@ -115,13 +115,10 @@ def _suited(model: Any, X: Any) -> Iterator[Any]:
 
 def _score_names(model: Any) -> list[str]:
     """Return what the scores are of: nothing to name for two classes, else classes or pairs."""
-    from ..diagnostics.summary import machine_of, plane_names
+    from ..diagnostics.fitted_model import FittedModel
 
-    machine = machine_of(model)
-    pairs = getattr(machine, "decision_function_shape", "ovr") == "ovo"
-    if len(machine.classes_) > 2 and pairs and machine.multi_class == "ovo":
-        return plane_names(machine)
-    return [str(label) for label in machine.classes_]
+    fitted = FittedModel(model)
+    return fitted.plane_names if fitted.shows_pairs else fitted.class_names
 
 
 def _headings(model: Any, no_scores: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""Is this a machine, and are these the data that it was fitted on?"""
+"""Checks that a model is a support vector machine, and that data are those of its fit."""
 
 from __future__ import annotations
 
@@ -9,75 +9,76 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
 from ..certificates import certify
 from ..certificates.dual import DOUBTFUL, primal_value
 from ..estimators.base import Training
 from ..estimators.linear_svc import LinearSVC
-from ..estimators.svc import SVC, NuSVC
+from ..estimators.svc import NuSVC
 from ..kernels import Precomputed
-from ..multiclass import Kesler, OneVsOne, Task
-from .fitted import KernelMachine, Machine, MeasuredTask, measured, posed, signed, support_codes
+from ..multiclass import OneVsOne, Task
+from .fitted_model import FittedModel, SupportVectorMachine
+from .measured_task import MeasuredTask, measured, posed, signed
 
-# α within this of its bound, relative to it, is at the bound: a QP library stops short of it.
+# Relative distance of α from its bound that counts as 0: QP libraries stop short of the bound.
 AT_BOUND = 1e-6
-# Relative gap of a ν-machine that is near enough to its optimum.
-KNOWN = 1e-2
-# What adding up in another order makes of P and D of a plane.
-ROUNDING = 1e-9
+# Relative gap up to which ρ of a ν-machine is known from Σα = ν.
+KNOWN_RHO_GAP = 1e-2
+# Relative error of P and D of a plane when the terms are summed in another order.
+VALUE_ROUNDING = 1e-9
 REMEDY = "pass the X, y and sample_weight of the fit, in the same order."
 
 
-def check_machine(clf: Any) -> None:
-    """Refuse what is no fitted machine of planes told one by one."""
-    if not isinstance(clf, (SVC, NuSVC, LinearSVC)):
+def checked_model(clf: object) -> FittedModel:
+    """Return a fitted support vector machine whose tasks are binary; raise for anything else."""
+    if not isinstance(clf, SupportVectorMachine):
         raise TypeError(
-            f"diagnostics are of SVC, NuSVC and LinearSVC, got {type(clf).__name__}: pass the "
-            "machine itself, which a pipeline or a search holds in [-1] or best_estimator_, with "
-            "its own X."
+            f"clf must be SVC, NuSVC or LinearSVC, got {type(clf).__name__}: pass the classifier "
+            "of a pipeline, pipe[-1], or of a search, best_estimator_, with its own X."
         )
-    check_is_fitted(clf)
+    model = FittedModel(clf)
     if not hasattr(clf, "certificate_"):
         raise ValueError(
-            f"the {type(clf).__name__} was trained by another program, whose file does not say "
-            "what it was fitted with: fit it again."
+            f"the {model.name} was trained by another program, and its file does not hold the "
+            "parameters of the fit: fit it with maxmargin."
         )
     if not isinstance(clf, NuSVC) and clf._fitted_with != clf.C:
         raise ValueError(
             f"C={clf.C:g} was set after the fit, which had C={clf._fitted_with:g}: fit again."
         )
-    if isinstance(clf._reduction(), Kesler):
+    if model.scheme == "joint":
         raise TypeError(
-            f"multi_class='crammer_singer' finds {len(clf.classes_)} weight vectors jointly: a "
-            "sample has one slack and an α for every class, and no machine tells one class from "
-            "others with y = ±1. Diagnostics are of multi_class='ovr' and 'ovo'; here "
-            "certificate_ says how near the optimum is."
+            f"multi_class='crammer_singer' finds {len(model.classes)} weight vectors jointly: a "
+            "sample has one slack and an α per class, and there is no binary task with y = ±1. "
+            "Diagnostics need multi_class='ovr' or 'ovo'; certificate_ has the gap of this model."
         )
+    return model
 
 
-def margin_tolerance(clf: Machine) -> float:
-    """Return how near to 1 y g(x) is on the margin, as far as the fit knows it."""
-    # ½‖w − w*‖² is at most the gap, which is what tol is of a plane.
-    return min(float(np.sqrt(clf.tol)), 0.5) if isinstance(clf, LinearSVC) else float(clf.tol)
+def margin_tolerance(model: FittedModel) -> float:
+    """Return the accuracy of y g(x) of the fit, within which 1 is on the margin."""
+    tol = float(model.classifier.tol)
+    # tol of a LinearSVC is a gap, and ½‖w − w*‖² is at most the gap.
+    return min(float(np.sqrt(tol)), 0.5) if isinstance(model.classifier, LinearSVC) else tol
 
 
-def check_tolerance(clf: Machine, tol: float | None) -> float:
-    """Return how near to 1 y g(x) is to be on the margin."""
-    level = margin_tolerance(clf) if tol is None else float(tol)
+def check_tolerance(model: FittedModel, tol: float | None) -> float:
+    """Return the distance from 1 within which y g(x) is on the margin."""
+    level = margin_tolerance(model) if tol is None else float(tol)
     if not 0.0 <= level < 1.0:
-        raise ValueError(f"tol={tol} is no distance from the margin: pass a number in [0, 1).")
+        raise ValueError(f"tol must be a number in [0, 1), got {tol}.")
     return level
 
 
-def task_number(clf: Machine, task: Any) -> int:
-    """Return the number of a task that was named in one way or another."""
-    n_tasks, classes = len(clf.intercept_), clf.classes_.tolist()
+def task_number(model: FittedModel, task: object) -> int:
+    """Return the number of a task given by number or by the labels of its classes."""
+    classes, names = model.classes.tolist(), model.task_names
+    n_tasks = len(names)
     if task is None and n_tasks == 1:
         return 0
     known: Sequence[Sequence[int]] = [(0, 1)]
     if n_tasks > 1:
-        pairs = isinstance(clf._reduction(), OneVsOne)
+        pairs = model.scheme == "ovo"
         known = OneVsOne.pairs(len(classes)) if pairs else [(k,) for k in range(len(classes))]
     example = tuple(classes[k] for k in known[0])
     remedy = f"pass task=0 to {n_tasks - 1}, or labels such as task={example!r}."
@@ -86,7 +87,7 @@ def task_number(clf: Machine, task: Any) -> int:
     if isinstance(task, (int, np.integer)) and not isinstance(task, bool):
         if 0 <= task < n_tasks:
             return int(task)
-        raise ValueError(f"task={task} is not there: {remedy}")
+        raise ValueError(f"there is no task={task}: {remedy}")
     labels = list(task) if isinstance(task, Iterable) and not isinstance(task, str) else [task]
     for label in labels:
         if label not in classes:
@@ -95,12 +96,13 @@ def task_number(clf: Machine, task: Any) -> int:
     for number, codes in enumerate(known):
         if wanted == set(codes):
             return number
-    raise ValueError(f"task={task!r} is not there: {remedy}")
+    raise ValueError(f"there is no task={task!r}: {remedy}")
 
 
-def check_data(clf: Machine, X: Any, y: Any, sample_weight: Any) -> Training:
-    """Return the training data with the weights of the fit, if the model was fitted on them."""
-    # A copy, so that the model stays as it is whatever is passed.
+def check_data(model: FittedModel, X: Any, y: Any, sample_weight: Any) -> Training:
+    """Return the training data with the weights of the fit; raise where the fit had other data."""
+    clf = model.classifier
+    # A copy, so that validation does not change the model.
     training = copy(clf)._check_training(X, y, sample_weight, reset=False)
     plane = isinstance(clf, LinearSVC)
     shape = (training.X.shape[0], clf.n_features_in_) if plane else tuple(clf.shape_fit_)
@@ -116,38 +118,41 @@ def check_data(clf: Machine, X: Any, y: Any, sample_weight: Any) -> Training:
     if isinstance(clf, LinearSVC):
         _check_count(clf, training)
     else:
-        _check_vectors(clf, training)
+        _check_vectors(model, training)
         training = replace(
             training, weights=training.sample_weights * clf.class_weight_[training.codes]
         )
     absent = np.flatnonzero(training.weights[clf.support_] == 0.0)
     if absent.size:
         raise ValueError(
-            f"sample_weight[{clf.support_[absent[0]]}] is 0, yet the sample is a support vector: "
+            f"sample_weight[{clf.support_[absent[0]]}] is 0, but the sample is a support vector: "
             f"{REMEDY}"
         )
     return training
 
 
-def trained(clf: Machine, training: Training, numbers: Iterable[int]) -> Iterator[MeasuredTask]:
-    """Yield tasks of the fit on its training data, which they are verified to come from."""
+def trained(
+    model: FittedModel, training: Training, numbers: Iterable[int]
+) -> Iterator[MeasuredTask]:
+    """Yield tasks of the fit on its training data; raise where the fit had other data."""
+    clf = model.classifier
     tasks = clf._tasks(training)
     for number in numbers:
         rows, labels = tasks[number].rows, tasks[number].labels
         order = np.argsort(rows)
         task = replace(tasks[number], rows=rows[order], labels=labels[order])
         if isinstance(clf, LinearSVC):
-            _check_signs(clf, training, number, task)
-        machine = measured(clf, training, number, task)
+            _check_signs(model, training, number, task)
+        machine = measured(model, training, number, task)
         if isinstance(clf, LinearSVC):
             _check_bounds(machine)
-            _check_values(clf, training, number, task)
-        # What ρ was is known of a ν-machine near its optimum only, where Σα = ν.
+            _check_values(model, training, number, task)
+        # Σα = ν, which gives ρ of a ν-machine, holds near its optimum only.
         elif machine.rho is None or (
-            machine.rho > 0.0 and clf.certificates_[number].relative_gap < KNOWN
+            machine.rho > 0.0 and clf.certificates_[number].relative_gap < KNOWN_RHO_GAP
         ):
             _check_bounds(machine)
-            _check_primal(clf, machine)
+            _check_primal(model, machine)
         yield machine
 
 
@@ -165,9 +170,9 @@ def _check_bounds(machine: MeasuredTask) -> None:
 # Of a kernel machine -------------------------------------------------------------------------
 
 
-def _check_vectors(clf: KernelMachine, training: Training) -> None:
-    """Refuse data in which a support vector has another class, or is another."""
-    codes = support_codes(clf)
+def _check_vectors(model: FittedModel, training: Training) -> None:
+    """Raise where a support vector has another class or other features."""
+    clf, codes = model.classifier, model.support_codes
     others = np.flatnonzero(training.codes[clf.support_] != codes)
     if others.size:
         k = others[0]
@@ -190,11 +195,12 @@ def _check_vectors(clf: KernelMachine, training: Training) -> None:
         )
 
 
-def _check_primal(clf: KernelMachine, machine: MeasuredTask) -> None:
-    """Refuse data on which the model has another primal value than it had in the fit.
+def _check_primal(model: FittedModel, machine: MeasuredTask) -> None:
+    """Raise where the primal value differs from that of the fit.
 
-    The value falls as margins grow, and those of the fit are known to some accuracy only.
+    The value decreases in the margins, whose accuracy in the fit bounds the difference.
     """
+    clf = model.classifier
     problem, certificate = machine.problem, clf.certificates_[machine.number]
     claimed = certificate.primal
     if isinstance(clf, NuSVC) and machine.rho:
@@ -206,9 +212,9 @@ def _check_primal(clf: KernelMachine, machine: MeasuredTask) -> None:
     if problem.groups and machine.alpha.any():  # the certificate repairs yᵀα = 0
         known += 2.0 * abs(problem.signs @ machine.alpha) / machine.alpha.sum() * machine.magnitude
     if certificate.n_checked < machine.alpha.size:
-        # The others' scores are the solver's, which may be so far off before they are refused.
+        # Other scores are the solver's, with an error of up to DOUBTFUL.
         known += DOUBTFUL * max(1.0, float(np.abs(machine.margins).max()))
-    # P of a ν-machine is that of its best ρ, which the KKT conditions know to tol.
+    # P of a ν-machine is that of its best ρ, known to tol from the KKT conditions.
     relative = max(1e-6, 4.0 * clf.tol) if isinstance(clf, NuSVC) else 1e-6
     slack = relative * abs(claimed) + known * float(machine.alpha.sum())
     lowest, highest = (
@@ -226,9 +232,9 @@ def _check_primal(clf: KernelMachine, machine: MeasuredTask) -> None:
 
 
 def _check_count(clf: LinearSVC, training: Training) -> None:
-    """Refuse more or fewer samples than each task of the fit had."""
+    """Raise where a task has more or fewer samples than in the fit."""
     for task, certificate in zip(clf._tasks(training), clf.certificates_, strict=True):
-        # Of RowBlocks all rows are there, those that take no part with a cost of 0.
+        # A problem on RowBlocks has all rows, with a cost of 0 for those outside the task.
         if certificate.n_checked not in (task.rows.size, training.X.shape[0]):
             raise ValueError(
                 f"'{task.name}' has {task.rows.size} samples here, {certificate.n_checked} in the "
@@ -237,13 +243,13 @@ def _check_count(clf: LinearSVC, training: Training) -> None:
     beyond = clf.support_.max(initial=0)
     if beyond >= training.X.shape[0]:
         raise ValueError(
-            f"X has {training.X.shape[0]} rows, yet row {beyond} is a support vector: {REMEDY}"
+            f"X has {training.X.shape[0]} rows, but row {beyond} is a support vector: {REMEDY}"
         )
 
 
-def _check_signs(clf: LinearSVC, training: Training, number: int, task: Task) -> None:
-    """Refuse labels by which a support vector is not on the side where it was."""
-    coefficients = signed(clf, number, training.X.shape[0])
+def _check_signs(model: FittedModel, training: Training, number: int, task: Task) -> None:
+    """Raise where the label of a support vector has another sign than in the fit."""
+    coefficients = signed(model, number, training.X.shape[0])
     side = np.zeros(coefficients.size)
     side[task.rows] = task.labels
     others = np.flatnonzero((coefficients != 0.0) & (np.sign(coefficients) != side))
@@ -255,17 +261,17 @@ def _check_signs(clf: LinearSVC, training: Training, number: int, task: Task) ->
         )
 
 
-def _check_values(clf: LinearSVC, training: Training, number: int, task: Task) -> None:
-    """Refuse data on which the certificate does not come out again.
+def _check_values(model: FittedModel, training: Training, number: int, task: Task) -> None:
+    """Raise where the certificate has other values than in the fit.
 
-    P is that of the plane, D that of α: any other row changes one of them, unless it has neither
-    slack nor α here and there.
+    Another row changes P or D, unless it has neither slack nor α in both data sets.
     """
-    then, now = clf.certificates_[number], certify(*posed(clf, training, number, task))
+    then = model.classifier.certificates_[number]
+    now = certify(*posed(model, training, number, task))
     for side in ("primal", "dual"):
         claimed, found = getattr(then, side), getattr(now, side)
-        near = ROUNDING * max(abs(value) for value in (then.dual, claimed) if np.isfinite(value))
-        if claimed != found and not abs(claimed - found) <= near:
+        size = max(abs(value) for value in (then.dual, claimed) if np.isfinite(value))
+        if claimed != found and not abs(claimed - found) <= VALUE_ROUNDING * size:
             raise ValueError(
                 f"'{task.name}' has the {side} value {found:.8g} on these data, {claimed:.8g} in "
                 f"the fit: {REMEDY}"

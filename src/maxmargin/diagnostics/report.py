@@ -15,11 +15,11 @@ from ..estimators.base import Training
 from ..estimators.linear_svc import LinearSVC
 from ..estimators.svc import NuSVC
 from ..kernels import RBF, Precomputed
-from ..multiclass import OneVsOne
 from ..problems import DualProblem
 from ..solution import Status
-from .checks import AT_BOUND, check_data, check_machine, margin_tolerance, trained
-from .fitted import Machine, MeasuredTask, diagonal, supported
+from .checks import AT_BOUND, check_data, checked_model, margin_tolerance, trained
+from .fitted_model import FittedModel, SupportVectorMachine
+from .measured_task import MeasuredTask, diagonal, supported
 from .text import aligned, if_known
 
 # Samples up to which the whole Gram matrix is looked at for R².
@@ -168,7 +168,7 @@ class MarginReport:
 
 
 def margin_report(
-    clf: Machine, X: Any = None, y: Any = None, sample_weight: Any = None
+    clf: SupportVectorMachine, X: Any = None, y: Any = None, sample_weight: Any = None
 ) -> MarginReport:
     """Say how wide the margin is, what holds it, and what that says of new samples.
 
@@ -221,23 +221,23 @@ def margin_report(
       leave one out  error at most 0.5 (support vectors), ...
       proof          optimal to a relative gap of ...
     """
-    check_machine(clf)
+    model = checked_model(clf)
     if (X is None) != (y is None):
         raise ValueError("X and y belong together: pass both, or neither.")
     if X is None or y is None:
         if sample_weight is not None:
             raise ValueError("sample_weight is of the samples: pass X and y with it.")
-        if isinstance(getattr(clf, "kernel_", None), Precomputed):
+        if isinstance(model.kernel, Precomputed):
             raise ValueError(
                 "the model of a precomputed kernel holds no kernel values: pass X, the Gram matrix "
                 "of the training samples, and y."
             )
-        measured = [_without_data(clf, machine) for machine in supported(clf)]
+        measured = [_without_data(model, task) for task in supported(model)]
     else:
-        training = check_data(clf, X, y, sample_weight)
-        machines = trained(clf, training, range(len(clf.intercept_)))
-        measured = [_with_data(clf, training, machine) for machine in machines]
-    return MarginReport(type(clf).__name__, tuple(measured))
+        training = check_data(model, X, y, sample_weight)
+        tasks = trained(model, training, range(len(model.task_names)))
+        measured = [_with_data(model, training, task) for task in tasks]
+    return MarginReport(model.name, tuple(measured))
 
 
 def _distance(certificate: MarginCertificate) -> float:
@@ -246,10 +246,10 @@ def _distance(certificate: MarginCertificate) -> float:
     return certificate.relative_gap if plane else certificate.violation
 
 
-def _without_data(clf: Machine, machine: MeasuredTask) -> TaskMargin:
-    basics = _basics(clf, machine)
+def _without_data(model: FittedModel, machine: MeasuredTask) -> TaskMargin:
+    clf, basics = model.classifier, _basics(model, machine)
     n_samples = None
-    if not isinstance(clf._reduction(), OneVsOne):
+    if model.scheme != "ovo":
         plane = isinstance(clf, LinearSVC)
         n_samples = clf.certificates_[0].n_checked if plane else int(clf.shape_fit_[0])
     bounded = isinstance(clf, NuSVC) or (clf.loss == "hinge" and np.isfinite(clf.C))
@@ -264,8 +264,8 @@ def _without_data(clf: Machine, machine: MeasuredTask) -> TaskMargin:
     )
 
 
-def _with_data(clf: Machine, training: Training, machine: MeasuredTask) -> TaskMargin:
-    basics = _basics(clf, machine)
+def _with_data(model: FittedModel, training: Training, machine: MeasuredTask) -> TaskMargin:
+    clf, basics = model.classifier, _basics(model, machine)
     problem, alpha = machine.problem, machine.alpha
     n_samples, n_support = alpha.size, basics["n_support"]
     if machine.rho == 0.0:
@@ -283,7 +283,7 @@ def _with_data(clf: Machine, training: Training, machine: MeasuredTask) -> TaskM
         n_samples=n_samples,
         n_bound=n_bound,
         n_free=n_support - n_bound,
-        margin_errors=float(shares[machine.margins < 1.0 - margin_tolerance(clf)].sum()),
+        margin_errors=float(shares[machine.margins < 1.0 - margin_tolerance(model)].sum()),
         support_fraction=float(shares[alpha > 0.0].sum()),
         nu=float(alpha.sum() / problem.upper.sum()) if bounded else None,
         loo_support=n_support / n_samples,
@@ -292,7 +292,8 @@ def _with_data(clf: Machine, training: Training, machine: MeasuredTask) -> TaskM
     )
 
 
-def _basics(clf: Machine, machine: MeasuredTask) -> dict[str, Any]:
+def _basics(model: FittedModel, machine: MeasuredTask) -> dict[str, Any]:
+    clf = model.classifier
     has_margin = machine.square >= 0.0 and machine.rho != 0.0
     norm = np.sqrt(machine.square) if has_margin else np.nan
     return {

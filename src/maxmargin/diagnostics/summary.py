@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
 from ..kernels import Linear
-from ..multiclass import Kesler, OneVsOne
-from ..persistence.files import OURS
 from ..progress import counted
 from . import margin_report
+from .fitted_model import FittedModel, Planes
 
-# Of sums, relative to the sum of the sizes of their terms.
-ROUNDING = 1e-15
-# Support vectors up to which ‖w‖ is summed up over all pairs of them.
-PAIRS = 4000
-# Weights up to which all of them are laid out.
-MANY = 50_000_000
+# Relative to the sum of the sizes of the terms of a sum.
+SUM_ROUNDING = 1e-15
+# Support vectors up to which ‖w‖ is summed over all pairs of them.
+MOST_PAIRED_VECTORS = 4000
+# Weights up to which the planes are made dense.
+MOST_WEIGHTS = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -112,12 +108,6 @@ class Summary:
         return f"{self.margin:.6g} (smallest distance of a training sample{where})"
 
 
-def machine_of(model: Any) -> Any:
-    """Return the classifier itself, which a pipeline holds at its end."""
-    check_is_fitted(model)
-    return model[-1] if isinstance(model, Pipeline) else model
-
-
 def summarize(model: Any) -> Summary:
     """Say of a fitted estimator, or a pipeline that ends in one, what came out.
 
@@ -127,23 +117,24 @@ def summarize(model: Any) -> Summary:
     >>> found.n_support, round(found.margin, 6), found.planes
     (3, 2.572479, ['1 against -1'])
     """
-    clf = machine_of(model)
+    fitted = FittedModel(model)
+    clf = fitted.classifier
     certificates = getattr(clf, "certificates_", None)
     certificate: Any = clf.certificate_ if certificates else None
     return Summary(
-        name=type(clf).__name__,
+        name=fitted.name,
         parameters=changed(clf),
-        classes=clf.classes_,
-        features=feature_names(model),
-        kernel=_shortened(repr(clf.kernel_)) if hasattr(clf, "kernel_") else None,
-        planes=plane_names(clf),
-        n_support=len(clf.support_) if hasattr(clf, "support_") else None,
-        margin=_margin(clf, certificate),
+        classes=fitted.classes,
+        features=fitted.feature_names,
+        kernel=None if fitted.kernel is None else _shortened(repr(fitted.kernel)),
+        planes=fitted.plane_names,
+        n_support=None if fitted.support is None else len(fitted.support),
+        margin=_margin(fitted),
         status=str(clf.status_) if certificates else None,
         n_iter=int(np.max(clf.n_iter_)) if hasattr(clf, "n_iter_") else None,
         ended=ending(clf) if certificates else None,
         certificate=str(certificate) if certificates else None,
-        proof=asdict(certificate) if certificates else {},
+        proof={} if certificate is None else asdict(certificate),
         holds=_holds(clf) if certificates else None,
         n_tasks=len(certificates) if certificates else 1,
         coverage=_coverage(certificates or []),
@@ -185,36 +176,41 @@ def linear_verdict(report: Any) -> str:
     return re.sub(r"^(not )?separable", r"\1linearly separable", str(report))
 
 
-def smallest_distance(clf: Any, X: Any, y: Any) -> float | None:
+def smallest_distance(model: Any, X: Any, y: Any) -> float | None:
     """Return the smallest signed distance of a training sample to the planes of its tasks.
 
     Distances are in the space of the features, or of the kernel; negative on the wrong side. None
     where ‖w‖ is not known, or is 0.
     """
+    fitted = FittedModel(model)
+    clf = fitted.classifier
     if hasattr(clf.certificate_, "geometric_margin"):
-        return _margin(clf, clf.certificate_)
-    linear = planes(clf)
-    if linear is None and len(clf.support_) > PAIRS:
+        return _margin(fitted)
+    if not fitted.is_linear and len(clf.support_) > MOST_PAIRED_VECTORS:
         return None
-    names = [str(name) for name in clf.classes_]
-    codes, scores = np.searchsorted(clf.classes_, np.asarray(y)), clf._scores(X)
-    if isinstance(clf._reduction(), Kesler):
+    codes, scores = np.searchsorted(fitted.classes, np.asarray(y)), clf._scores(X)
+    linear = planes(fitted)
+    if fitted.scheme == "joint":
         assert linear is not None
-        return _joint_distance(scores, linear[0], codes)
-    try:
-        norms = np.linalg.norm(linear[0], axis=1) if linear is not None else _norms(clf)
-    except (ValueError, TypeError):  # given kernel values are not kept
+        return _joint_distance(scores, linear.w, codes)
+    norms = _norms(fitted, linear)
+    if norms is None or not (norms > _rounded_norm(fitted)).all():
         return None
-    if not (norms > _rounded_norm(clf)).all():
-        return None
-    tasks = clf._reduction().tasks(codes, np.arange(len(codes)), names)
+    tasks = fitted.reduction.tasks(codes, np.arange(len(codes)), fitted.class_names)
     return min(
         float((task.labels * scores[task.rows, k]).min() / norms[k]) for k, task in enumerate(tasks)
     )
 
 
-def _norms(clf: Any) -> Floats:
-    return np.array([task.norm for task in margin_report(clf).tasks])
+def _norms(fitted: FittedModel, linear: Planes | None) -> Floats | None:
+    """Return ‖w‖ of every plane, None where kernel values are not kept with the model."""
+    if linear is not None:
+        norms: Floats = np.linalg.norm(linear.w, axis=1)
+        return norms
+    try:
+        return np.array([task.norm for task in margin_report(fitted.classifier).tasks])
+    except (ValueError, TypeError):
+        return None
 
 
 def _joint_distance(scores: Floats, w: Floats, codes: Any) -> float | None:
@@ -226,14 +222,15 @@ def _joint_distance(scores: Floats, w: Floats, codes: Any) -> float | None:
     return float((lead / norms).min()) if (norms > 0).all() else None
 
 
-def _rounded_norm(clf: Any) -> float:
-    """Return what rounding may make of ‖w‖ = 0, a sum of support vectors that cancel."""
+def _rounded_norm(fitted: FittedModel) -> float:
+    """Return the largest ‖w‖ that may be 0, a sum of support vectors that cancel."""
+    clf = fitted.classifier
     vectors = getattr(clf, "support_vectors_", None)
     if vectors is None or vectors.shape[0] == 0:
         return 0.0
     longest = float(np.sqrt(np.abs(clf.kernel_.diagonal(vectors)).max()))
-    # ‖w‖² of a kernel is known to rounding, and ‖w‖ to its root only.
-    unit = ROUNDING if isinstance(clf.kernel_, Linear) else np.sqrt(ROUNDING)
+    # ‖w‖² of a kernel is exact to rounding, ‖w‖ only to its root.
+    unit = SUM_ROUNDING if isinstance(clf.kernel_, Linear) else np.sqrt(SUM_ROUNDING)
     return float(unit * abs(clf.dual_coef_).sum() * longest)
 
 
@@ -248,114 +245,29 @@ def changed(clf: Any) -> dict[str, Any]:
     }
 
 
-def feature_names(model: Any) -> Sequence[str]:
-    """Return the names of the features of the classifier itself."""
-    clf = machine_of(model)
-    names = None
-    if isinstance(model, Pipeline) and len(model) > 1:
-        try:
-            names = model[:-1].get_feature_names_out()
-        except (AttributeError, ValueError):  # a step that cannot tell
-            names = None
-    names = names if names is not None else getattr(clf, "feature_names_in_", None)
-    if names is None:
-        return Numbered(clf.n_features_in_)
-    return [str(name) for name in names]
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A model and rows as figures show them, with names of features and what axes call them."""
-
-    model: Any
-    X: Any
-    names: Sequence[str]
-    labels: Sequence[str]
-
-
-def as_drawn(model: Any, X: Any) -> Drawn:
-    """Return what figures show of a model on some rows.
-
-    Two columns of numbers are drawn in their own units, through the whole pipeline; otherwise
-    figures are in the features of the classifier itself, and axes say which are scaled.
-    """
-    names = feature_names(model)
-    if not isinstance(model, Pipeline) or len(model) == 1:
-        return Drawn(machine_of(model), X, names, names)
-    X = X if hasattr(X, "shape") else np.asarray(X)
-    if X.shape[1] == 2 and not sparse.issparse(X):
-        rows = X.to_numpy() if hasattr(X, "to_numpy") else X
-        if rows.dtype.kind in "fiub":
-            names = [str(name) for name in getattr(model, "feature_names_in_", Numbered(2))]
-            return Drawn(model, X, names, names)
-    return Drawn(machine_of(model), model[:-1].transform(X), names, _labels(model, names))
-
-
-def _labels(model: Pipeline, names: Sequence[str]) -> Sequence[str]:
-    scale = getattr(model[-2], "scale_", None)
-    if scale is None or isinstance(names, Numbered):
-        return names
-    pairs = zip(names, scale, strict=True)
-    return [f"{name} (scaled)" if factor != 1 else name for name, factor in pairs]
-
-
-class Numbered(Sequence[str]):
-    """x0, x1, … for features without names, of which there may be millions: made when asked for.
-
-    >>> list(Numbered(10**9)[:2])
-    ['x0', 'x1']
-    """
-
-    def __init__(self, n: int) -> None:
-        self.places = range(n)
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __getitem__(self, k: Any) -> Any:
-        return [f"x{j}" for j in self.places[k]] if isinstance(k, slice) else f"x{self.places[k]}"
-
-
-def plane_names(clf: Any) -> list[str]:
-    """Return what each plane tells from what: the class of its positive side first."""
-    names = [str(name) for name in clf.classes_]
-    if len(names) == 2:
-        return [f"{names[1]} against {names[0]}"]
-    reduction = clf._reduction()
-    if isinstance(reduction, OneVsOne):
-        return [f"{names[i]} against {names[j]}" for i, j in reduction.pairs(len(names))]
-    joint = clf.multi_class in ("kesler", "crammer_singer")
-    return names if joint else [f"{name} against the rest" for name in names]
-
-
-def planes(model: Any) -> tuple[Floats, Floats] | None:
-    """Return w (n_planes, n_features) and b of a linear model, None of another."""
-    clf = machine_of(model)
-    coef = getattr(clf, "coef_", None)
-    if coef is None or coef.shape[0] * coef.shape[1] > MANY:
+def planes(fitted: FittedModel) -> Planes | None:
+    """Return the planes of a linear model, None of another, or where there are too many weights."""
+    if not fitted.is_linear:
         return None
-    coef = coef.toarray() if sparse.issparse(coef) else coef
-    return np.asarray(coef, dtype=np.float64), np.asarray(clf.intercept_, dtype=np.float64)
+    clf = fitted.classifier
+    too_many = clf.intercept_.size * clf.n_features_in_ > MOST_WEIGHTS
+    decision = None if too_many else fitted.decision
+    return decision if isinstance(decision, Planes) else None
 
 
-def _margin(clf: Any, certificate: Any) -> float | None:
+def _margin(fitted: FittedModel) -> float | None:
+    clf = fitted.classifier
+    certificate = clf.certificate_ if getattr(clf, "certificates_", None) else None
     if certificate is None:
         return None
     if hasattr(certificate, "geometric_margin"):
         return min(float(each.geometric_margin) for each in clf.certificates_)
-    if not hasattr(certificate, "primal") or clf.support_.size > PAIRS:
+    if not hasattr(certificate, "primal") or clf.support_.size > MOST_PAIRED_VECTORS:
         return None
-    if getattr(clf, "multi_class", "") == "crammer_singer" and len(clf.classes_) > 2:
+    norms = None if fitted.scheme == "joint" else _norms(fitted, planes(fitted))
+    if norms is None:
         return None
-    coef = planes(clf)
-    if coef is not None:
-        norms = np.linalg.norm(coef[0], axis=1)
-        return float(1.0 / norms.max()) if norms.max() > _rounded_norm(clf) else None
-    try:
-        norms = _norms(clf)
-    except (ValueError, TypeError):  # given kernel values are not kept
-        return None
-    known = norms[norms > _rounded_norm(clf)]
+    known = norms[norms > _rounded_norm(fitted)]
     return float(1.0 / known.max()) if known.size else None
 
 
@@ -380,42 +292,6 @@ def _same(a: Any, b: Any) -> bool:
         return type(a) is type(b) and bool(np.all(a == b))
     except (TypeError, ValueError):
         return False
-
-
-def training_facts(about: Mapping[str, Any]) -> dict[str, str]:
-    """Return in words what a model file says of its training, whoever wrote it."""
-    try:
-        return _facts_of_fit(about)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return {str(name): str(fact) for name, fact in about.items() if name not in OURS}
-
-
-def _facts_of_fit(about: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the command line writes."""
-    data = about["data"]
-    rows, classes = about.get("training_rows", data["rows"]), data["classes"].items()
-    facts = {
-        "trained on": f"{data['source']}: {rows} of {data['rows']} rows, {data['columns']} columns",
-        "target": str(data["target"] or "in front"),
-        "rows of classes": _some([f"{label} ({count})" for label, count in classes]),
-        "training error": f"{100 * about['training_error']:.2f} %",
-    }
-    if "test" in about:
-        test = about["test"]
-        facts["test error"] = f"{100 * test['error']:.2f} % of {test['rows']} rows"
-    if "cv" in about:
-        facts["cross-validation"] = f"{100 * about['cv']['error']:.2f} %"
-    if "seconds" in about:
-        facts["time"] = f"{about['seconds']:.3g} s"
-    if "date" in about:
-        facts["date"] = str(about["date"])
-    if "maxmargin_version" in about:
-        facts["written by"] = f"maxmargin {about['maxmargin_version']}"
-    return facts
-
-
-def _some(words: list[str]) -> str:
-    return ", ".join(words[:12]) + (", …" if len(words) > 12 else "")
 
 
 def confusion(classes: Any, pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..problems import DualProblem
-from .checks import check_data, check_machine, check_tolerance, task_number, trained
-from .fitted import Machine
+from .checks import check_data, check_tolerance, checked_model, task_number, trained
+from .fitted_model import SupportVectorMachine
 from .text import aligned, near_one
 
 STATES = ("outside", "on margin", "inside", "misclassified")
@@ -129,7 +129,7 @@ class SupportTable:
 
 
 def support_table(
-    clf: Machine,
+    clf: SupportVectorMachine,
     X: Any,
     y: Any,
     sample_weight: Any = None,
@@ -194,11 +194,11 @@ def support_table(
       0  1      on margin  0.0355556    1      0  ...       inf
     … 3 more: to_text(n_rows=None) prints all
     """
-    check_machine(clf)
-    level = check_tolerance(clf, tol)
-    number = task_number(clf, task)
-    training = check_data(clf, X, y, sample_weight)
-    (machine,) = trained(clf, training, [number])
+    model = checked_model(clf)
+    level = check_tolerance(model, tol)
+    number = task_number(model, task)
+    training = check_data(model, X, y, sample_weight)
+    (machine,) = trained(model, training, [number])
     if machine.rho == 0.0:
         raise ValueError(
             f"'{machine.name}' has ρ = 0: this ν-machine found no margin, and states are relative "

@@ -12,17 +12,15 @@ from contourpy import contour_generator
 import maxmargin as mm
 
 from ..arrays import Floats
+from ..diagnostics.fitted_model import SCORE_ROUNDING, FittedModel, SupportVectorMachine
 from ..plots.canvas import PALETTE
 from ..plots.path import solutions
 from ..plots.separability import hull
-from .fitting import Outcome, evaluated, state, weights
+from .fitting import Frame, Outcome, evaluated, state, weights
 from .points import Points
 
-# g that differs by less than this share of its terms is the same everywhere.
-ROUNDING = 1e-12
 # Points of the lattice along each axis.
 FINE = 90
-MACHINES = (mm.SVC, mm.NuSVC, mm.LinearSVC)
 COLOURS = PALETTE[:4]
 # Left, right, bottom, top.
 Window: TypeAlias = tuple[float, float, float, float]
@@ -86,7 +84,7 @@ def picture_of(outcome: Outcome, k: int | None = None, window: Window | None = N
     elif k is None or k >= len(outcome.frames):
         _draw_answer(picture, points, model)
         # Whoever was to find a plane is shown why there is none.
-        if not isinstance(model, (*MACHINES, mm.KernelPerceptron)):
+        if not isinstance(model, SupportVectorMachine | mm.KernelPerceptron):
             _draw_verdict(picture, outcome)
         if len(model.classes_) > 2 and not picture.flat:
             _draw_many(picture, outcome)
@@ -101,7 +99,7 @@ def picture_of(outcome: Outcome, k: int | None = None, window: Window | None = N
 def _draw_answer(picture: Picture, points: Points, model: Any) -> None:
     xs, ys, rows = lattice(picture.window)
     known = np.array([points.names.index(label) for label in model.classes_.tolist()])
-    picture.flat = is_flat(model, points)
+    picture.flat = is_constant(model, points)
     if picture.flat:
         _draw_support(picture, points, model)
         return
@@ -109,7 +107,7 @@ def _draw_answer(picture: Picture, points: Points, model: Any) -> None:
         g, at = model.decision_function(rows), model.decision_function(points.X)
         places, own = (g >= 0).astype(int), (at >= 0).astype(int)
         signs = np.where(points.labels == model.classes_[1], 1.0, -1.0)
-        _draw_levels(picture, points, xs, ys, g, at, signs, isinstance(model, MACHINES))
+        _draw_levels(picture, points, xs, ys, g, at, signs, isinstance(model, SupportVectorMachine))
     else:
         places, own = (np.searchsorted(model.classes_, model.predict(X)) for X in (rows, points.X))
     picture.regions = known[places].reshape(len(ys), len(xs))
@@ -117,36 +115,26 @@ def _draw_answer(picture: Picture, points: Points, model: Any) -> None:
     _draw_support(picture, points, model)
 
 
-def is_flat(model: Any, points: Points) -> bool:
-    """Whether w of all planes of a model is 0, to rounding: then there is nothing to show."""
-    g = model._scores(points.X)
-    return bool((np.ptp(g, axis=0) <= ROUNDING * _terms(model, points.X, g)).all())
+def is_constant(model: Any, points: Points) -> bool:
+    """Say whether w of all planes of a model is 0 to rounding: there is no plane to show."""
+    fitted = FittedModel(model)
+    return fitted.is_constant(points.X, fitted.scores(points.X))
 
 
-def _terms(model: Any, X: Floats, g: Floats) -> Any:
-    """Return the size of the terms that g of each plane is the sum of."""
-    dual = getattr(model, "dual_coef_", None)
-    if dual is None:
-        return np.abs(g).max(axis=0)
-    kernel = getattr(model, "kernel_", mm.kernels.Linear())
-    return np.abs(dual).sum() * np.abs(kernel.diagonal(X)).max()
-
-
-def _is_flat_step(frame: Any, model: Any, X: Floats, g: Floats) -> bool:
-    """Whether w of a step is 0, to rounding; g is that of the points."""
+def _is_constant_step(frame: Frame, model: Any, X: Floats, g: Floats) -> bool:
+    """Say whether w of a step is 0 to rounding; g is that of the points."""
     terms: Any = np.abs(g).max(axis=0)
     if frame.alpha is not None and frame.alpha.ndim == 1 and not len(frame.w):
         terms = np.abs(frame.alpha).sum() * np.abs(model.kernel_.diagonal(X)).max()
-    return bool((np.ptp(g, axis=0) <= ROUNDING * terms).all())
+    return bool((np.ptp(g, axis=0) <= SCORE_ROUNDING * terms).all())
 
 
 def _draw_support(picture: Picture, points: Points, model: Any) -> None:
-    if hasattr(model, "support_"):
+    fitted = FittedModel(model)
+    if fitted.support is not None:
         picture.support = np.zeros(len(points.X), dtype=bool)
-        picture.support[model.support_] = True
-        picture.alpha = np.zeros(len(points.X))
-        dual = np.asarray(model.dual_coef_)
-        picture.alpha[model.support_] = np.abs(dual).max(axis=0, initial=0.0)
+        picture.support[fitted.support] = True
+        picture.alpha = fitted.alpha(len(points.X))
         picture.sizes = _sizes(picture.alpha)
 
 
@@ -157,7 +145,7 @@ def _draw_step(picture: Picture, outcome: Outcome, k: int) -> None:
     g = evaluated(frame, model, points.X, rows)
     at = evaluated(frame, model, points.X, points.X)
     picture.corrected = frame.sample
-    picture.flat = _is_flat_step(frame, model, points.X, at)
+    picture.flat = _is_constant_step(frame, model, points.X, at)
     if frame.alpha is not None and frame.alpha.ndim == 1:
         picture.alpha = np.zeros(len(points.X))
         picture.alpha[frame.rows] = frame.alpha

@@ -21,7 +21,7 @@ from bokeh.models import (
 from bokeh.plotting import figure
 from bokeh.transform import factor_cmap, factor_mark
 
-from ..diagnostics.summary import plane_names
+from ..diagnostics.fitted_model import FittedModel
 from .drawing import COLOURS, Picture, weight_space, window_of
 from .fitting import Frame, Outcome
 from .points import MOST_POINTS, Points
@@ -312,7 +312,7 @@ def _title(outcome: Outcome, k: int, picture: Picture) -> str:
             return f"the answer{flat} (steps are being recorded)"
         return f"the answer{flat}" + (f" (its first {n} steps were kept)" if kept and n else "")
     frame = outcome.frames[k]
-    names = plane_names(outcome.model) if len(outcome.model.classes_) > 2 else []
+    names = FittedModel(outcome.model).task_names if len(outcome.model.classes_) > 2 else []
     task = f"{names[frame.task]}, " if outcome.frames[-1].task and frame.task < len(names) else ""
     begin = f"step {k + 1} of {kept}{n}{flat}: {task}{frame.unit} {frame.iteration}"
     if frame.sample is not None:

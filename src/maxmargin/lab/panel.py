@@ -13,10 +13,11 @@ from bokeh.models import Div, Select, Slider
 
 import maxmargin as mm
 
+from ..diagnostics.fitted_model import SupportVectorMachine
 from ..diagnostics.summary import Summary, linear_verdict, summarize
 from ..kernels import Linear
 from .algorithms import ALGORITHMS, Choice, Slide
-from .drawing import MACHINES, Picture, is_flat, picture_of
+from .drawing import Picture, is_constant, picture_of
 from .figures import SceneFigure
 from .fitting import PATIENCE, Frame, Outcome, Request, Worker
 from .points import Points
@@ -199,7 +200,7 @@ def proof_of(outcome: Outcome) -> str:
         return _line("bad", outcome.failure)
     lines = [_line("bad", f"warning: {text}") for text in outcome.warnings]
     found = summarize(outcome.model)
-    flat = is_flat(outcome.model, outcome.request.points)
+    flat = is_constant(outcome.model, outcome.request.points)
     lines.append(_line("good" if found.is_proved and not flat else "open", str(found.certificate)))
     if flat:
         lines.append(_line("open", _about_flat(outcome)))
@@ -220,7 +221,7 @@ def _bounds(frame: Frame) -> list[str]:
 
 
 def _about_flat(outcome: Outcome) -> str:
-    if not isinstance(outcome.model, MACHINES):
+    if not isinstance(outcome.model, SupportVectorMachine):
         return "w = 0: there is no plane"
     remedy = "raise ν" if isinstance(outcome.model, mm.NuSVC) else "try another kernel"
     remedy = "no plane is better" if isinstance(outcome.model, mm.LinearSVC) else remedy

@@ -17,7 +17,7 @@ from bokeh.models import (
 
 import maxmargin as mm
 
-from ..diagnostics.summary import plane_names
+from ..diagnostics.fitted_model import FittedModel, SupportVectorMachine
 from .drawing import Picture
 from .fitting import Outcome
 
@@ -116,7 +116,7 @@ def _of_picture(picture: Picture) -> dict[str, Any]:
 def _table(outcome: Outcome, pair: str) -> Any:
     """Return the KKT table of a support vector machine, None of another model."""
     model, points = outcome.model, outcome.request.points
-    if not isinstance(model, (mm.SVC, mm.NuSVC, mm.LinearSVC)):
+    if not isinstance(model, SupportVectorMachine):
         return None
     pairs = _pairs(outcome)
     task = pairs.index(pair) if pair in pairs else None
@@ -130,7 +130,7 @@ def _pairs(outcome: Outcome) -> list[str]:
     """Return what the tasks of a machine of many classes are called."""
     if outcome.model is None or len(outcome.model.classes_) == 2:
         return []
-    return plane_names(outcome.model)
+    return FittedModel(outcome.model).plane_names
 
 
 SELECT = "if (other.indices.join() != cb_obj.indices.join()) { other.indices = cb_obj.indices }"

@@ -1,22 +1,22 @@
 """Models in files: save and load without running code, LIBSVM text, ONNX, JSON.
 
-A kernel model consists of rows of its training data, whatever the format: whoever gets the file
-can read them.
+In every format, a kernel model contains rows of its training data, which can be read from the
+file.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# Public name → the module it lives in; each is imported when first used.
+# Public name → its module, which is imported when the name is first used.
 _HOME = {
     "ModelFileError": "errors",
     "about": "files",
     "load": "files",
-    "load_libsvm": "libsvm",
+    "load_libsvm": "libsvm_reading",
     "register_onnx": "onnx_export",
     "save": "files",
     "save_json": "json_export",
-    "save_libsvm": "libsvm",
+    "save_libsvm": "libsvm_writing",
     "save_onnx": "onnx_export",
     "to_json": "json_export",
     "to_onnx": "onnx_export",
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from .files import save as save
     from .json_export import save_json as save_json
     from .json_export import to_json as to_json
-    from .libsvm import load_libsvm as load_libsvm
-    from .libsvm import save_libsvm as save_libsvm
+    from .libsvm_reading import load_libsvm as load_libsvm
+    from .libsvm_writing import save_libsvm as save_libsvm
     from .onnx_export import register_onnx as register_onnx
     from .onnx_export import save_onnx as save_onnx
     from .onnx_export import to_onnx as to_onnx

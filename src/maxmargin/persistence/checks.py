@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
+from ..diagnostics.scaling import Scaling, scaling_of
 from ..estimators.base import CertifiedClassifier
 from ..estimators.column_encoder import ColumnEncoder
 from ..estimators.kernel_perceptron import KernelPerceptron
@@ -23,7 +24,6 @@ from ..kernels import Kernel, Linear, Precomputed
 from ..multiclass import REDUCTIONS, Binary, Kesler, OneVsOne
 from ..solution import Status, Trace
 from ..validation import LARGEST_VALUE
-from .description import Affine, affine
 from .errors import InconsistentModelError
 from .imported import Unproved
 from .models import is_fitted
@@ -355,7 +355,7 @@ def _check_encoder(model: ColumnEncoder) -> None:
     _check_numbers("scale_", model.scale_, (width,))
     _require((model.scale_ > 0).all(), "scale_ holds a number that is not positive")
     with np.errstate(all="ignore"):
-        _check_map(Affine(model.mean_, 1.0 / model.scale_))
+        _check_scaling(Scaling(model.mean_, 1.0 / model.scale_))
 
 
 def _check_scaler(model: Any) -> None:
@@ -371,15 +371,15 @@ def _check_scaler(model: Any) -> None:
         elif value is not None:
             _check_numbers(name, value, (model.n_features_in_,), finite=name == "scale_")
     with np.errstate(all="ignore"):
-        map_ = affine(model)
-        if map_ is not None:
-            _check_map(map_)
+        scaling = scaling_of(model)
+        if scaling is not None:
+            _check_scaling(scaling)
 
 
-def _check_map(map_: Affine) -> None:
-    """Refuse factors that overflow, and shifts beside which nothing else counts; NaN may be."""
-    _require(not (np.abs(map_.factor) > LARGEST_FACTOR).any(), "scale_ is next to 0")
-    shift = np.abs(map_.shift * map_.factor)
+def _check_scaling(scaling: Scaling) -> None:
+    """Refuse factors that overflow and shifts that leave no digits to the data; NaN is allowed."""
+    _require(not (np.abs(scaling.factor) > LARGEST_FACTOR).any(), "scale_ is next to 0")
+    shift = np.abs(scaling.shift * scaling.factor)
     _require(not (shift > LARGEST_SHIFT).any(), f"0 would be scaled to {np.nanmax(shift):.3g}")
 
 

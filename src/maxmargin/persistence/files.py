@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["about", "load", "save"]
 
 FORMAT, VERSION = "maxmargin", 1
-# Keys of what `about` adds to the caller's facts.
-OURS = ("format_version", "maxmargin_version", "sklearn_version")
+# Keys that `about` adds to the facts of the caller.
+ADDED_KEYS = ("format_version", "maxmargin_version", "sklearn_version")
 # First bytes of what people have lying about in place of a model.
 FOREIGN = {
     b"PK\x03\x04": "a zip archive (npz, joblib, skops?)",
@@ -160,7 +160,7 @@ def about(path: PathLike) -> dict[str, Any]:
 
 def _facts(given: Mapping[str, Any] | None) -> str:
     facts = {} if given is None else dict(given)
-    taken = [name for name in OURS if name in facts]
+    taken = [name for name in ADDED_KEYS if name in facts]
     if taken:
         raise ValueError(f"about holds {taken[0]!r}, which is added by itself: use another name.")
     try:

@@ -12,10 +12,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, Normalizer
 
+from ..diagnostics.fitted_model import FittedModel, KernelExpansion, Planes
+from ..diagnostics.scaling import scaling_of
 from ..estimators.column_encoder import ColumnEncoder
 from ..kernels import RBF, Kernel, Linear, Polynomial, Precomputed, Product, Scaled, Sigmoid, Sum
 from ..multiclass import OneVsOne
-from .description import Expansion, Machine, Planes, affine, describe, unwrap
 from .errors import PathLike
 from .writing import write_text
 
@@ -77,22 +78,22 @@ def to_json(model: Any) -> dict[str, Any]:
     """
     from .. import __version__
 
-    steps, classifier = unwrap(model)
-    machine = describe(classifier)
-    first = steps[0] if steps else classifier
-    names = getattr(first, "feature_names_in_", None)
+    fitted = FittedModel(model)
+    fitted.require_fitted_steps()
+    steps, classifier = fitted.steps, fitted.classifier
+    names = getattr(steps[0] if steps else classifier, "feature_names_in_", None)
     plain = {
         "format": FORMAT,
         "version": VERSION,
         "maxmargin_version": __version__,
-        "model": type(classifier).__name__,
+        "model": fitted.name,
         "parameters": _parameters(classifier),
-        "n_features": int(first.n_features_in_),
+        "n_features": fitted.n_features,
         "feature_names": None if names is None else [str(name) for name in names],
         "preparation": [_preparation(step) for step in steps],
-        "classes": machine.classes.tolist(),
-        **_way_to_labels(machine),
-        **_scores(classifier, machine),
+        "classes": fitted.classes.tolist(),
+        **_label_rule(fitted),
+        **_scores(fitted),
         **_proof(classifier),
     }
     return _plain(plain)  # type: ignore[no-any-return]
@@ -136,35 +137,36 @@ def _preparation(step: Any) -> dict[str, Any]:
     if getattr(step, "clip", False):
         low, high = step.feature_range if isinstance(step, MinMaxScaler) else (-1.0, 1.0)
         record |= {"does": "(x - shift)*factor, then cut off at clip", "clip": [low, high]}
-    map_ = affine(step)
-    if map_ is None:
+    scaling = scaling_of(step)
+    if scaling is None:
         raise TypeError(f"{name} cannot be written as JSON: pass the classifier alone, model[-1].")
-    return record | {"shift": map_.shift, "factor": map_.factor}
+    return record | {"shift": scaling.shift, "factor": scaling.factor}
 
 
-def _way_to_labels(machine: Machine) -> dict[str, Any]:
-    rule: str = machine.scheme
-    record: dict[str, Any] = {"scheme": machine.scheme}
-    if machine.scheme == "ovo":
-        rule = "votes" if machine.by_votes else "confidences"
-        record["pairs"] = OneVsOne.pairs(len(machine.classes))
+def _label_rule(fitted: FittedModel) -> dict[str, Any]:
+    rule: str = fitted.scheme
+    record: dict[str, Any] = {"scheme": fitted.scheme}
+    if fitted.scheme == "ovo":
+        rule = "votes" if fitted.by_votes else "confidences"
+        record["pairs"] = OneVsOne.pairs(len(fitted.classes))
     return record | {"label_rule": RULES[rule]}
 
 
-def _scores(classifier: Any, machine: Machine) -> dict[str, Any]:
+def _scores(fitted: FittedModel) -> dict[str, Any]:
+    classifier, decision = fitted.classifier, fitted.decision
     record: dict[str, Any] = {}
-    if isinstance(machine.scores, Planes):
-        record["w"] = machine.scores.w
-    record["b"] = machine.scores.b
-    if not hasattr(classifier, "kernel_"):
+    if isinstance(decision, Planes):
+        record["w"] = decision.w
+    record["b"] = decision.b
+    if fitted.kernel is None:
         return record
-    record["kernel"] = _kernel(classifier.kernel_)
+    record["kernel"] = _kernel(fitted.kernel)
     record["n_support"] = classifier.n_support_
-    if isinstance(classifier.kernel_, Precomputed):
+    if isinstance(fitted.kernel, Precomputed):
         record["support"] = classifier.support_
     record["support_vectors"] = _rows(classifier.support_vectors_)
-    if isinstance(machine.scores, Expansion):
-        record["dual_coef"] = machine.scores.coefficients
+    if isinstance(decision, KernelExpansion):
+        record["dual_coef"] = decision.coefficients
     return record
 
 

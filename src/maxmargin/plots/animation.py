@@ -19,7 +19,6 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from ..arrays import Floats, Integers
-from .boundary import Grid
 from .canvas import (
     INK,
     Bools,
@@ -37,9 +36,10 @@ from .canvas import (
     size_of,
     strip_heights,
 )
-from .model import Model
+from .grid import Lattice
+from .model import FigureModel
 from .steps import Moment, fitted, run_of
-from .view import Projection, Table, View, view_of
+from .view import FigureData, Projection, View, view_of
 
 FPS = 4.0
 MOST_FRAMES = 100
@@ -77,8 +77,7 @@ class AnimationDisplay:
     Parameters
     ----------
     frames : list of Frame
-    grid : Grid
-        The lattice.
+    grid : Lattice
     points : ndarray of shape (n, 2)
         The samples, and their ``codes``.
     name : str
@@ -99,7 +98,7 @@ class AnimationDisplay:
     """
 
     frames: list[Frame]
-    grid: Grid
+    grid: Lattice
     points: Floats
     codes: Integers
     name: str
@@ -129,13 +128,12 @@ class AnimationDisplay:
 
     def draw(self, k: int) -> list[Any]:
         """Change the figure to frame k; return the artists."""
-        frame, x, y = self.frames[k], self.grid.x, self.grid.y
+        frame, grid = self.frames[k], self.grid
         moment = frame.moment
         self.regions_.set_data((frame.g >= 0).astype(float))
-        here = Grid(x, y, frame.g[None], np.zeros_like(frame.g, dtype=np.int64))
-        self.boundary_.set_segments(here.contour(frame.g, 0.0))
+        self.boundary_.set_segments(grid.contour(frame.g, 0.0))
         levels = (-1.0, 1.0) if self.has_band else ()
-        self.band_.set_segments([line for a in levels for line in here.contour(frame.g, a)])
+        self.band_.set_segments([line for a in levels for line in grid.contour(frame.g, a)])
         self._size_points(moment)
         self.wrong_.set_offsets(self.points[frame.wrong])
         self.sample_.set_offsets(self.points[frame.moved])
@@ -281,18 +279,18 @@ def animate(
         )
     if path is not None and Path(path).suffix.lower() not in (".gif", ".html"):
         raise ValueError(f"path={str(path)!r} must end in .gif or .html.")
-    model = Model(fitted(clf, X, y))
-    table = Table(X, feature_names, model.clf)
-    view = view_of(model, table, features, projection)
-    display = _compute(model, table, view, X, y, fps, max_frames, resolution)
+    model = FigureModel(fitted(clf, X, y))
+    data = FigureData(X, feature_names, model.model)
+    view = view_of(model, data, features, projection)
+    display = _compute(model, data, view, X, y, fps, max_frames, resolution)
     if path is not None:
         display.save(path)
     return display
 
 
 def _compute(
-    model: Model,
-    table: Table,
+    model: FigureModel,
+    data: FigureData,
     view: View,
     X: Any,
     y: Any,
@@ -302,13 +300,12 @@ def _compute(
 ) -> AnimationDisplay:
     run = run_of(model, X, y, max_frames)
     codes = model.codes(y)
-    points = view.flatten(table.numbers)
+    points = view.flatten(data.numbers)
     limits = limits_of(points, 2 if view.is_strip else 0)
     if view.is_strip:
         points[:, 1] = strip_heights(codes)
-    x, up = (np.linspace(*of_axis, resolution) for of_axis in limits)
-    lattice = np.column_stack([part.ravel() for part in np.meshgrid(x, up)])
-    on_lattice = run.evaluator(model.transform(table.fill(view.lift(lattice))))
+    lattice = Lattice.over(limits, resolution)
+    on_lattice = run.evaluator(model.transform(data.fill(view.lift(lattice.points))))
     on_samples = run.evaluator(run.X)
     frames = [
         Frame(
@@ -319,12 +316,11 @@ def _compute(
         )
         for before, moment in zip([None, *run.moments], run.moments, strict=False)
     ]
-    nothing = np.zeros((resolution, resolution), dtype=np.int64)
     return AnimationDisplay(
-        frames=frames, grid=Grid(x, up, np.empty((0, resolution, resolution)), nothing),
-        points=points, codes=codes, name=type(model.machine).__name__, names=model.names,
-        labels=view.labels, note=view.note, has_band=model.is_machine, is_strip=view.is_strip,
-        fps=fps, n_steps=run.n_moments,
+        frames=frames, grid=lattice,
+        points=points, codes=codes, name=model.name, names=model.class_names,
+        labels=view.labels, note=view.note, has_band=model.is_support_vector_machine,
+        is_strip=view.is_strip, fps=fps, n_steps=run.n_moments,
     )  # fmt: skip
 
 

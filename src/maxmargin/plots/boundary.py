@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from contourpy import contour_generator
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
 from matplotlib.colors import ListedColormap
@@ -16,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ..arrays import Floats, Integers
-from ..multiclass import Kesler, OneVsOne
+from ..multiclass import OneVsOne
 from .canvas import (
     FAINT,
     INK,
@@ -26,7 +25,6 @@ from .canvas import (
     colour,
     draw_classes,
     figure_of,
-    is_square,
     limits_of,
     line_handle,
     lines,
@@ -41,44 +39,14 @@ from .canvas import (
     some_rows,
     strip_heights,
 )
-from .model import Model, described
-from .view import Projection, Table, View, on_view, view_of
+from .grid import Grid
+from .model import FigureModel
+from .slack import slack_lines
+from .titles import described
+from .view import FigureData, Projection, View, grid_of, view_of
 
-MOST_SLACKS = 300  # lines of slack: more are a thicket
 MOST_RINGS = 300  # support vectors that keep their place where samples are left out
-REACH = 2.0  # pictures to each side in which a curved margin is looked for
 MOST_LINES = 15  # of pairs: under more nothing else can be seen
-
-
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """g and the class on a lattice of points of the picture.
-
-    Parameters
-    ----------
-    x, y : ndarray of shape (resolution,)
-    scores : ndarray of shape (n_planes, resolution, resolution)
-    codes : ndarray of int of shape (resolution, resolution)
-    """
-
-    x: Floats
-    y: Floats
-    scores: Floats
-    codes: Integers
-
-    def contour(self, values: Floats, level: float) -> list[Floats]:
-        """Return where ``values`` on the lattice cross a level, as polylines."""
-        found = contour_generator(self.x, self.y, values).lines(level)
-        return [np.asarray(line, dtype=float) for line in found]
-
-    def class_at(self, points: Any) -> Integers:
-        """Return the class number of the region that each point lies in."""
-        places = np.asarray(points, dtype=float)
-        near = [
-            np.abs(axis[None, :] - places[:, [k]]).argmin(axis=1)
-            for k, axis in enumerate((self.x, self.y))
-        ]
-        return self.codes[near[1], near[0]]
 
 
 @dataclass(eq=False)
@@ -163,12 +131,12 @@ class BoundaryDisplay:
         """Compute the picture of a fitted classifier and draw it; see `boundary`."""
         if resolution < 2:
             raise ValueError(f"resolution={resolution} makes no lattice: pass at least 2.")
-        model = Model(clf)
+        model = FigureModel(clf)
         _refuse_opaque(model)
-        table = Table(X, feature_names, model.clf)
-        codes = model.codes(y, table.n_samples)
-        view = view_of(model, table, features, projection)
-        return _compute(cls, model, table, view, codes, resolution, max_points).plot(
+        data = FigureData(X, feature_names, model.model)
+        codes = model.codes(y, data.n_samples)
+        view = view_of(model, data, features, projection)
+        return _compute(cls, model, data, view, codes, resolution, max_points).plot(
             ax, legend=legend
         )
 
@@ -323,7 +291,7 @@ def _unseen(pieces: list[Floats]) -> str:
     return "" if pieces else " (outside)"
 
 
-def _refuse_opaque(model: Model) -> None:
+def _refuse_opaque(model: FigureModel) -> None:
     from ..kernels import Precomputed
 
     if isinstance(model.kernel, Precomputed):
@@ -334,40 +302,40 @@ def _refuse_opaque(model: Model) -> None:
 
 def _compute(
     cls: type[BoundaryDisplay],
-    model: Model,
-    table: Table,
+    model: FigureModel,
+    data: FigureData,
     view: View,
     codes: Integers,
     resolution: int,
     max_points: int,
 ) -> BoundaryDisplay:
-    n = table.n_samples
+    n = data.n_samples
     everything = n <= max_points or model.affordable(n)
-    is_support = model.support(n, take=table.take)
+    is_support = model.support_rows(n, take=data.take)
     kept = np.flatnonzero(is_support)
     rows = np.arange(n) if everything else some_rows(n, max_points, kept, MOST_RINGS)
-    whole = table.X if everything else table.take(rows)
+    whole = data.X if everything else data.take(rows)
     scores, predicted = model.scores(whole), model.predict(whole)
     margins = model.margins(scores, codes[rows])
-    is_flat = model.is_flat(whole, scores)
+    is_flat = model.has_no_plane(whole, scores)
     if everything:
-        is_support &= model.support(n, margins)
+        is_support &= model.support_rows(n, margins)
         wrong = int((predicted != codes).sum())
         chosen = some_rows(n, max_points, np.flatnonzero(is_support), MOST_RINGS)
         rows, predicted, margins = chosen, predicted[chosen], margins[chosen]
     else:
         wrong = -1
     is_support = is_support[rows]
-    points = view.flatten(table.numbers[rows])
+    points = view.flatten(data.numbers[rows])
     shown = codes[rows]
     if view.is_strip:
         points[:, 1] = strip_heights(shown)
     limits = limits_of(points, len(model.classes) if view.is_strip else 0)
-    grid = _grid(model, table, view, limits, resolution)
+    grid = grid_of(model, data, view, limits, resolution)
     boundaries, pairs = _planes(model, grid)
     if is_flat:
         boundaries = [(name, []) for name, _ in boundaries]
-    has_band = model.is_machine and model.binary and not is_flat
+    has_band = model.is_support_vector_machine and model.is_binary and not is_flat
     band = (
         [line for level in (-1.0, 1.0) for line in grid.contour(grid.scores[0], level)]
         if has_band
@@ -375,40 +343,32 @@ def _compute(
     )
     slacks: Floats = np.empty((0, 2, 2))
     if has_band:
-        slacks = _slacks(model, table, view, grid, points, shown, margins)
+        slacks = slack_lines(model, data, view, grid, points, shown, margins)
     return cls(
         grid=grid, boundaries=boundaries, band=band, points=points, rows=rows, codes=shown,
-        is_support=is_support, is_wrong=predicted != shown, slacks=slacks, names=model.names,
-        labels=view.labels, title=_title(model, table, wrong, is_flat), pairs=pairs,
+        is_support=is_support, is_wrong=predicted != shown, slacks=slacks, names=model.class_names,
+        labels=view.labels, title=_title(model, data, wrong, is_flat), pairs=pairs,
         note=_note(view, len(rows), n), has_band=has_band, is_strip=view.is_strip,
         is_flat=is_flat,
     )  # fmt: skip
 
 
-def _grid(model: Model, table: Table, view: View, limits: Any, resolution: int) -> Grid:
-    x, y = (np.linspace(low, high, resolution) for low, high in limits)
-    across, up = np.meshgrid(x, y)
-    scores, codes = on_view(model, table, view, np.column_stack([across.ravel(), up.ravel()]))
-    shape = (resolution, resolution)
-    return Grid(x, y, scores.T.reshape(-1, *shape), codes.reshape(shape))
-
-
 def _planes(
-    model: Model, grid: Grid
+    model: FigureModel, grid: Grid
 ) -> tuple[list[tuple[str, list[Floats]]], list[tuple[int, int]]]:
     """Return named lines of g = 0, and the classes that they belong to where those are pairs."""
-    names = model.names
-    if model.binary:
+    names = model.class_names
+    if model.is_binary:
         return [("g(x) = 0", grid.contour(grid.scores[0], 0.0))], []
-    if isinstance(model.reduction, OneVsOne) and len(grid.scores) > MOST_LINES:
+    if model.scheme == "ovo" and len(grid.scores) > MOST_LINES:
         steps = [grid.contour(np.where(grid.codes == k, 1.0, -1.0), 0.0) for k in range(len(names))]
         return [("edge of a region", [line for lines in steps for line in lines])], []
-    if isinstance(model.reduction, OneVsOne):
+    if model.scheme == "ovo":
         pairs = OneVsOne.pairs(len(names))
         named = [f"{names[i]} – {names[j]}" for i, j in pairs]
         found = [grid.contour(g, 0.0) for g in grid.scores]
         return list(zip(named, found, strict=True)), pairs
-    if not isinstance(model.reduction, Kesler):
+    if model.scheme != "joint":
         return [
             (name, grid.contour(g, 0.0)) for name, g in zip(names, grid.scores, strict=True)
         ], []
@@ -433,97 +393,18 @@ def _parts(line: Floats, grid: Grid, inside: Bools) -> list[Floats]:
     return [piece for piece, keep in pieces if keep.any() and len(piece) > 1]
 
 
-def _slacks(
-    model: Model,
-    table: Table,
-    view: View,
-    grid: Grid,
-    points: Floats,
-    codes: Integers,
-    margins: Floats,
-) -> Floats:
-    """Return lines from violators to the nearest point of their own margin, in the picture or not.
-
-    Those whose margin is not found, for it lies far outside, are left out.
-    """
-    violators = np.flatnonzero(margins < 1.0 - 1e-6)
-    if not view.exact or view.is_strip or not 0 < violators.size <= MOST_SLACKS:
-        return np.empty((0, 2, 2))
-    start, y = points[violators], np.where(codes[violators] == 1, 1.0, -1.0)
-    planes = model.affine(view.origin, table.fill)
-    if planes is not None:
-        feet = _feet_on_plane(
-            start, y * (margins[violators] - 1.0), planes[0][0] @ view.basis, grid
-        )
-    else:
-        feet = _feet_on_curve(grid, start, y)
-        lost = np.isnan(feet[:, 0])
-        if lost.any():
-            limits = [
-                (axis[0] - REACH * np.ptp(axis), axis[-1] + REACH * np.ptp(axis))
-                for axis in (grid.x, grid.y)
-            ]
-            wide = _grid(model, table, view, limits, grid.x.size)
-            feet[lost] = _feet_on_curve(wide, start[lost], y[lost])
-    found = np.isfinite(feet[:, 0])
-    return np.stack([start[found], feet[found]], axis=1)
-
-
-def _feet_on_plane(points: Floats, heights: Floats, w: Floats, grid: Grid) -> Floats:
-    """Return p − h w/‖w‖², in the units of the picture; nan where g is the same all over it."""
-    if np.ptp(grid.scores[0]) <= 1e-9:
-        return np.full_like(points, np.nan)
-    scale = _scale(grid)
-    return points - np.outer(heights / ((scale * w) ** 2).sum(), scale**2 * w)
-
-
-def _feet_on_curve(grid: Grid, points: Floats, y: Floats) -> Floats:
-    """Return the nearest points where g = y; nan where one beyond the lattice may be nearer."""
-    scale = _scale(grid)
-    edges = np.array([[grid.x[0], grid.y[0]], [grid.x[-1], grid.y[-1]]])
-    room = (np.abs(points - edges[:, None]) / scale).min(axis=(0, 2))
-    feet = np.full_like(points, np.nan)
-    for level in (-1.0, 1.0):
-        own = np.flatnonzero(y == level)
-        pieces = grid.contour(grid.scores[0], level)
-        segments = [np.stack([line[:-1], line[1:]], axis=1) for line in pieces if len(line) > 1]
-        if own.size and segments:
-            nearest = nearest_on(points[own], np.concatenate(segments), scale)
-            way = np.linalg.norm((nearest - points[own]) / scale, axis=1)
-            feet[own] = np.where((way <= room[own])[:, None], nearest, np.nan)
-    return feet
-
-
-def _scale(grid: Grid) -> Floats:
-    """Units in which near is near: those of the data where they are equal, else the picture's."""
-    wide = np.array([np.ptp(grid.x), np.ptp(grid.y)])
-    return np.ones(2) if is_square(((0.0, wide[0]), (0.0, wide[1]))) else wide
-
-
-def nearest_on(points: Floats, segments: Floats, scale: Floats) -> Floats:
-    """Return of every point the nearest one on any of the segments (k, 2, 2)."""
-    start, way = segments[:, 0] / scale, (segments[:, 1] - segments[:, 0]) / scale
-    length = np.maximum((way**2).sum(axis=1), 1e-300)
-    feet = np.empty_like(points)
-    for k, point in enumerate(points / scale):
-        along = np.clip(((point - start) * way).sum(axis=1) / length, 0.0, 1.0)
-        candidates = start + along[:, None] * way
-        feet[k] = candidates[((candidates - point) ** 2).sum(axis=1).argmin()]
-    return feet * scale
-
-
-def _title(model: Model, table: Table, wrong: int, is_flat: bool) -> str:
+def _title(model: FigureModel, data: FigureData, wrong: int, is_flat: bool) -> str:
     width = None
     if is_flat:
         return f"{described(model)}, w = 0: no plane"
-    if model.binary and model.is_machine and not table.constant:
-        planes = model.affine(table.mean, table.fill)
+    if model.is_binary and model.is_support_vector_machine and not data.constant:
+        planes = model.affine(data.mean, data.fill)
         norm = 0.0 if planes is None else float(np.linalg.norm(planes[0][0]))
         # A ν-machine without a margin has w = 0 but for rounding.
-        far = 1e9 * max(1.0, float(abs(table.numbers).max()))
+        far = 1e9 * max(1.0, float(abs(data.numbers).max()))
         width = 2.0 / norm if norm * far > 2.0 else None
     text = described(model, width)
-    counts_itself = model.binary and not model.is_machine
+    counts_itself = model.is_binary and not model.is_support_vector_machine
     return f"{text}, {number(wrong, 'error')}" if wrong > 0 and not counts_itself else text
 
 

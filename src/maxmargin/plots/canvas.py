@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from ..arrays import Floats, Integers
 
 Bools: TypeAlias = NDArray[np.bool_]
+# Low and high end of both axes, (2, 2).
+Limits: TypeAlias = tuple[tuple[float, float], tuple[float, float]] | Floats
 
 # Okabe, Ito (2008): told apart by colour-blind readers; neighbours differ in lightness as well.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
@@ -263,13 +265,15 @@ def strip_heights(codes: Integers) -> Floats:
     return codes + 0.5 * ((np.arange(len(codes)) * 0.6180339887498949) % 1.0 - 0.5)
 
 
-def is_square(limits: Any) -> bool:
+def is_square(limits: Limits) -> bool:
     """Whether equal units on both axes cost no room: right angles then look right."""
     (left, right), (bottom, top) = limits
     return SQUARE[0] <= (top - bottom) / (right - left) <= SQUARE[1]
 
 
-def set_frame(ax: Axes, limits: Any, labels: tuple[str, str], strips: Sequence[str] = ()) -> None:
+def set_frame(
+    ax: Axes, limits: Limits, labels: tuple[str, str], strips: Sequence[str] = ()
+) -> None:
     """Set limits and labels; ``strips`` are the classes whose strips the heights are."""
     ax.set_xlim(*limits[0])
     ax.set_ylim(*limits[1])

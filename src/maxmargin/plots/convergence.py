@@ -27,7 +27,8 @@ from .canvas import (
     set_title,
     several_axes,
 )
-from .model import Model, cost_in_words, kernel_in_words
+from .model import FigureModel
+from .titles import cost_in_words, kernel_in_words
 
 Against = Literal["iteration", "seconds"]
 LEAST_GAP = 1e-16  # a gap that rounding made 0 or less is drawn there
@@ -356,7 +357,7 @@ def convergence(
 
 def _models(
     clf: Any, others: Sequence[Any], labels: Sequence[str] | None
-) -> tuple[list[Model], list[str]]:
+) -> tuple[list[FigureModel], list[str]]:
     """Return the models and what they are called."""
     if isinstance(clf, Mapping):
         if labels is not None:
@@ -364,7 +365,7 @@ def _models(
         labels, first = [str(name) for name in clf], list(clf.values())
     else:
         first = list(clf) if isinstance(clf, (list, tuple)) else [clf]
-    models = [Model(each) for each in [*first, *others]]
+    models = [FigureModel(each) for each in [*first, *others]]
     if not models:
         raise ValueError("no model was passed: pass at least one.")
     if labels is None:
@@ -377,9 +378,9 @@ def _models(
     return models, names
 
 
-def _names(models: Sequence[Model]) -> list[str]:
+def _names(models: Sequence[FigureModel]) -> list[str]:
     """Return names that tell the models apart: by class, then by what differs, last by number."""
-    names = [type(model.machine).__name__ for model in models]
+    names = [model.name for model in models]
     for more in (_solver, lambda model: kernel_in_words(model.kernel), cost_in_words):
         texts = [more(model) for model in models]
         if len(set(names)) < len(names) and len(set(texts)) > 1:
@@ -391,12 +392,12 @@ def _names(models: Sequence[Model]) -> list[str]:
     return [f"{name} ({k})" for k, name in enumerate(names, start=1)]
 
 
-def _solver(model: Model) -> str:
-    return str(getattr(model.machine, "solver", getattr(model.machine, "update", "")))
+def _solver(model: FigureModel) -> str:
+    return str(getattr(model.classifier, "solver", getattr(model.classifier, "update", "")))
 
 
-def _course(model: Model, name: str, task: Any) -> Course:
-    machine = model.machine
+def _course(model: FigureModel, name: str, task: Any) -> Course:
+    machine = model.classifier
     traces = getattr(machine, "traces_", None)
     if not isinstance(traces, list):
         raise ValueError(
@@ -410,7 +411,7 @@ def _course(model: Model, name: str, task: Any) -> Course:
     return Course(
         name=name
         if len(traces) == 1
-        else f"{name}, {_called(model, k)} (1 of {len(traces)} tasks)",
+        else f"{name}, {model.task_names[k]} (1 of {len(traces)} tasks)",
         iteration=trace.iteration,
         seconds=trace.seconds,
         objective=trace.objective,
@@ -425,20 +426,13 @@ def _course(model: Model, name: str, task: Any) -> Course:
     )
 
 
-def _chosen(model: Model, traces: list[Any], task: Any) -> int:
+def _chosen(model: FigureModel, traces: list[Any], task: Any) -> int:
     """Return the number of the task to draw: the longest unless one is named."""
     if task is not None and len(traces) > 1:
-        return task_number(model.machine, task)
+        return task_number(model, task)
     if task not in (None, 0):
         raise ValueError(f"task={task!r}: the model has one task only; leave task out.")
     return max(range(len(traces)), key=lambda k: 0 if traces[k] is None else len(traces[k]))
-
-
-def _called(model: Model, k: int) -> str:
-    """Return what a task is called."""
-    codes = np.arange(len(model.classes))
-    tasks = model.reduction.tasks(codes, codes, model.names)
-    return tasks[k].name if k < len(tasks) else f"task {k}"
 
 
 def _final_errors(certificate: Any) -> str:

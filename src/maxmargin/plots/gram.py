@@ -28,7 +28,8 @@ from .canvas import (
     several_axes,
     some_rows,
 )
-from .model import Model, kernel_in_words
+from .model import FigureModel
+from .titles import kernel_in_words
 
 MOST_LETTERS = 16  # of a class, beside the matrix
 MOST_ROWS = 500  # of the matrix: the eye sees no more, and eigenvalues take n³
@@ -252,11 +253,9 @@ def gram(
 def _resolved(kernel: Any, X: Any) -> tuple[Kernel, Any]:
     """Return the kernel with its parameters, and the rows that it takes."""
     if isinstance(kernel, (BaseEstimator, Pipeline)):
-        model = Model(kernel)
+        model = FigureModel(kernel)
         if model.kernel is None:
-            raise ValueError(
-                f"{type(model.machine).__name__} has no kernel: pass kernel='linear' instead."
-            )
+            raise ValueError(f"{model.name} has no kernel: pass kernel='linear' instead.")
         return model.kernel, as_rows(model.transform(X))
     rows = as_rows(X)
     return resolve(kernel, X=rows), rows

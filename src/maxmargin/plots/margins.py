@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, StepPatch
 
 from ..arrays import Floats, Integers
-from ..multiclass import Kesler
 from .canvas import (
     INK,
     Bools,
@@ -25,7 +24,8 @@ from .canvas import (
     size_for,
     span,
 )
-from .model import Model, described
+from .model import FigureModel
+from .titles import described
 
 TAIL = 0.5  # percent of the samples at either end that may lie outside, where they are far out
 
@@ -93,22 +93,22 @@ class MarginsDisplay:
         """Compute the margins of a fitted classifier and draw them; see `margins`."""
         if bins < 1:
             raise ValueError(f"bins={bins} is no number of bars: pass at least 1.")
-        model = Model(clf)
+        model = FigureModel(clf)
         scores = model.scores(X)
         codes = model.codes(y, len(scores))
         errors = model.predict(X) != codes
         label, scale = _unit(model)
         found = model.margins(scores, codes) / scale
-        joint = isinstance(model.reduction, Kesler)
-        has_band = model.is_machine and (model.binary or joint)
+        joint = model.scheme == "joint"
+        has_band = model.is_support_vector_machine and (model.is_binary or joint)
         title = described(model)
-        if model.is_flat(X, scores):
+        if model.has_no_plane(X, scores):
             title += ", w = 0: no plane"
-        if model.is_machine or not model.binary:
+        if model.is_support_vector_machine or not model.is_binary:
             title = f"{title}, {number(int(errors.sum()), 'error')}"
         return cls(
-            margins=found, codes=codes, errors=errors, names=model.names, label=label, title=title,
-            has_band=has_band, is_two_sided=has_band and model.binary,
+            margins=found, codes=codes, errors=errors, names=model.class_names, label=label,
+            title=title, has_band=has_band, is_two_sided=has_band and model.is_binary,
             edges=_edges(found, bins, has_band),
         ).plot(ax, legend=legend)  # fmt: skip
 
@@ -228,13 +228,13 @@ def margins(
     return MarginsDisplay.from_estimator(clf, X, y, ax=ax, bins=bins, legend=legend)
 
 
-def _unit(model: Model) -> tuple[str, float]:
+def _unit(model: FigureModel) -> tuple[str, float]:
     """Return what the margins are, and what to divide by."""
-    if not model.binary:
-        votes = "votes for" if model.reduction.__class__.__name__ == "OneVsOne" else "score of"
+    if not model.is_binary:
+        votes = "votes for" if model.scheme == "ovo" else "score of"
         return f"{votes} the own class less those of its best rival", 1.0
-    if not model.is_machine and model.is_linear and not model.in_pipeline:
-        norm = float(np.linalg.norm(model.machine.coef_))
+    if not model.is_support_vector_machine and model.is_linear and not model.steps:
+        norm = float(np.linalg.norm(model.classifier.coef_))
         if norm > 0:
             return "y·g(x)/‖w‖: signed distance to the plane", norm
     return "y·g(x)", 1.0

@@ -14,7 +14,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Polygon
 
 from ..arrays import Floats, Integers
-from .boundary import Grid, nearest_on
 from .canvas import (
     INK,
     PALETTE,
@@ -33,9 +32,10 @@ from .canvas import (
     several_axes,
     span,
 )
-from .model import Model
-from .steps import Moment, Run, fitted, run_of, thinned
-from .view import Table
+from .grid import Lattice, nearest_on
+from .model import FigureModel
+from .steps import Evaluate, Moment, Run, fitted, run_of, thinned
+from .view import FigureData
 
 MOST_MOMENTS = 5000
 MOST_PLANES = 25  # lines in the first panel
@@ -122,19 +122,19 @@ class PathDisplay:
         legend: bool = True,
     ) -> PathDisplay:
         """Watch a fit, or read its recorder, and draw its way; see `path`."""
-        model = Model(fitted(clf, X, y))
-        table = Table(X, feature_names, model.clf)
-        seen = model.machine.n_features_in_
-        if table.n_features != 2 or not model.is_linear or seen != 2:
-            what = f"{table.n_features} features" if model.is_linear else "a kernel's feature space"
-            if table.n_features == 2 and model.is_linear:
+        model = FigureModel(fitted(clf, X, y))
+        data = FigureData(X, feature_names, model.model)
+        seen = model.classifier.n_features_in_
+        if data.n_features != 2 or not model.is_linear or seen != 2:
+            what = f"{data.n_features} features" if model.is_linear else "a kernel's feature space"
+            if data.n_features == 2 and model.is_linear:
                 what = f"{seen} features after the pipeline"
             raise ValueError(
                 f"the way of w is drawn in the plane, this model has {what}: fit it on two "
                 "features without a kernel, or use plots.animate or plots.convergence."
             )
         run = run_of(model, X, y, MOST_MOMENTS)
-        return _compute(cls, model, table, run, model.codes(y)).plot(axes, legend=legend)
+        return _compute(cls, model, data, run, model.codes(y)).plot(axes, legend=legend)
 
     def plot(self, axes: Any = None, *, legend: bool = True) -> PathDisplay:
         """Draw on two ``axes``, or on a new figure; return self."""
@@ -309,23 +309,23 @@ def _cut(corners: Floats, normal: Floats, offset: float) -> Floats:
 
 
 def _compute(
-    cls: type[PathDisplay], model: Model, table: Table, run: Run, codes: Integers
+    cls: type[PathDisplay], model: FigureModel, data: FigureData, run: Run, codes: Integers
 ) -> PathDisplay:
-    points = table.rows(np.arange(table.n_samples))
+    points = data.rows(np.arange(data.n_samples))
     limits = np.array(limits_of(points))
-    grid, evaluate = _lattice(model, table, run, limits)
+    lattice, evaluate = _lattice(model, data, run, limits)
     chosen = thinned(run.moments, MOST_PLANES)
-    planes = [grid.contour(evaluate(moment).reshape(grid.codes.shape), 0.0) for moment in chosen]
+    planes = [lattice.contour(evaluate(moment), 0.0) for moment in chosen]
     weights, biases = _way(run)
     window = np.array([span(np.append(weights[:, k], 0.0), 0.2) for k in (0, 1)])
     seen = run.X.toarray() if hasattr(run.X, "toarray") else run.X
     window, cone, is_solvable = solutions(seen, run.signs, float(biases[-1]), weights[-1], window)
-    names = list(table.names)
-    scaled = " after the pipeline" if model.in_pipeline else ""
+    names = list(data.names)
+    scaled = " after the pipeline" if model.steps else ""
     return cls(
         planes=planes, points=points, codes=codes, limits=limits, weights=weights, biases=biases,
         solutions=cone, is_solvable=is_solvable, window=window,
-        normal=_normal(model, table, points, limits), names=model.names,
+        normal=_normal(model, data, points, limits), names=model.class_names,
         labels=(names[0], names[1]),
         weight_labels=(f"w of {names[0]}{scaled}", f"w of {names[1]}{scaled}"),
         title=_title(model, run, len(chosen)),
@@ -363,18 +363,16 @@ def _widened(window: Floats, point: Floats) -> Floats:
     return window if too_far else wide
 
 
-def _lattice(model: Model, table: Table, run: Run, limits: Floats) -> tuple[Grid, Any]:
+def _lattice(
+    model: FigureModel, data: FigureData, run: Run, limits: Floats
+) -> tuple[Lattice, Evaluate]:
     """Return points of the picture and what gives g of a moment there.
 
-    Lines need no more than its corners; a pipeline that bends the plane needs a finer lattice.
+    The corners are enough for lines; a pipeline that bends the plane needs a finer lattice.
     """
-    resolution = RESOLUTION if model.affine(table.mean, table.fill) is None else 2
-    x, y = (np.linspace(low, high, resolution) for low, high in limits)
-    across, up = np.meshgrid(x, y)
-    lattice = np.column_stack([across.ravel(), up.ravel()])
-    evaluate = run.evaluator(model.transform(table.fill(lattice)))
-    shape = (resolution, resolution)
-    return Grid(x, y, np.empty((0, *shape)), np.zeros(shape, dtype=np.int64)), evaluate
+    resolution = RESOLUTION if model.affine(data.mean, data.fill) is None else 2
+    lattice = Lattice.over(limits, resolution)
+    return lattice, run.evaluator(model.transform(data.fill(lattice.points)))
 
 
 def _way(run: Run) -> tuple[Floats, Floats]:
@@ -382,15 +380,15 @@ def _way(run: Run) -> tuple[Floats, Floats]:
     moments: list[Moment] = run.moments
     weights = np.array([run.weights(moment) for moment in moments])
     biases = np.array([moment.b for moment in moments])
-    machine = run.model.machine
+    machine = run.model.classifier
     if getattr(machine, "init", "") == "zeros" and not getattr(machine, "warm_start", False):
         weights, biases = np.vstack([np.zeros(2), weights]), np.append(0.0, biases)
     return weights, biases
 
 
-def _normal(model: Model, table: Table, points: Floats, limits: Floats) -> Floats | None:
+def _normal(model: FigureModel, data: FigureData, points: Floats, limits: Floats) -> Floats | None:
     """Return an arrow along w from the last plane, as near to the middle as may be."""
-    planes = model.affine(table.mean, table.fill)
+    planes = model.affine(data.mean, data.fill)
     if planes is None or not np.abs(planes[0][0]).any():
         return None
     w, b = planes[0][0], float(planes[1][0])
@@ -403,8 +401,8 @@ def _normal(model: Model, table: Table, points: Floats, limits: Floats) -> Float
     return np.array([foot, foot + 0.14 * w / np.linalg.norm(w / width)])
 
 
-def _title(model: Model, run: Run, shown: int) -> str:
-    text = f"{type(model.machine).__name__}: {number(run.n_moments, 'plane')}, first to last"
+def _title(model: FigureModel, run: Run, shown: int) -> str:
+    text = f"{model.name}: {number(run.n_moments, 'plane')}, first to last"
     return text if shown == run.n_moments else f"{text} ({shown} shown)"
 
 

@@ -36,7 +36,7 @@ from .canvas import (
     some_rows,
     strip_heights,
 )
-from .view import SOME, Table, principal
+from .view import DIRECTION_ROWS, FigureData, principal
 
 
 @dataclass(eq=False)
@@ -107,19 +107,19 @@ class SeparabilityDisplay:
         legend: bool = True,
     ) -> SeparabilityDisplay:
         """Compute the hulls of the classes and draw them with the report; see `separability`."""
-        table = Table(X, feature_names)
+        data = FigureData(X, feature_names)
         names, codes = np.unique(np.asarray(y).ravel(), return_inverse=True)
-        if len(names) != 2 or codes.size != table.n_samples:
+        if len(names) != 2 or codes.size != data.n_samples:
             raise ValueError(
-                f"y holds {codes.size} labels of {len(names)} classes for {table.n_samples} rows: "
+                f"y holds {codes.size} labels of {len(names)} classes for {data.n_samples} rows: "
                 "pass the X and y of the report, of two classes."
             )
-        if report.certificate.n_samples != table.n_samples:
+        if report.certificate.n_samples != data.n_samples:
             raise ValueError(
                 f"the report is on {report.certificate.n_samples} samples, X has "
-                f"{table.n_samples}: pass the X and y of the report."
+                f"{data.n_samples}: pass the X and y of the report."
             )
-        return _compute(cls, report, table, codes, [str(a) for a in names], max_points).plot(
+        return _compute(cls, report, data, codes, [str(a) for a in names], max_points).plot(
             ax, legend=legend
         )
 
@@ -226,14 +226,14 @@ def separability(
 def _compute(
     cls: type[SeparabilityDisplay],
     report: Separability,
-    table: Table,
+    data: FigureData,
     codes: Integers,
     names: list[str],
     max_points: int,
 ) -> SeparabilityDisplay:
-    basis, offset, labels, note = _projection(report, table)
-    points = np.asarray(table.numbers @ basis, dtype=float) + offset
-    strip = table.n_features == 1
+    basis, offset, labels, note = _projection(report, data)
+    points = np.asarray(data.numbers @ basis, dtype=float) + offset
+    strip = data.n_features == 1
     if strip:
         points[:, 1] = strip_heights(codes)
     common = None if report.common_point is None else report.common_point @ basis + offset
@@ -256,13 +256,15 @@ def _compute(
     )  # fmt: skip
 
 
-def _projection(report: Separability, table: Table) -> tuple[Floats, Floats, tuple[str, str], str]:
+def _projection(
+    report: Separability, data: FigureData
+) -> tuple[Floats, Floats, tuple[str, str], str]:
     """Return the directions of the picture (d, 2), what to add, labels, and a note."""
-    d, nothing = table.n_features, np.zeros(2)
+    d, nothing = data.n_features, np.zeros(2)
     if d <= 2:
-        names = [*table.names, ""]
+        names = [*data.names, ""]
         return np.eye(d, 2), nothing, (names[0], names[1]), ""
-    rows = table.numbers[some_rows(table.n_samples, SOME)]
+    rows = data.numbers[some_rows(data.n_samples, DIRECTION_ROWS)]
     if report.hyperplane is None:
         labels = ("first principal direction", "second principal direction")
         note = f"projection of {d} features onto two directions"

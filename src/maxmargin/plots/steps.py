@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -14,13 +14,15 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Floats
+from ..arrays import Floats, dense
 from ..estimators.svc import NuSVC
 from ..kernels import Linear
 from ..progress import Recorder, Step
-from .model import Model
+from .model import FigureModel
 
-MOST_VALUES = 100_000_000  # of a kernel, held for all moments
+MOST_KERNEL_VALUES = 100_000_000  # held for all moments
+
+Evaluate: TypeAlias = Callable[["Moment"], Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ class Run:
 
     Parameters
     ----------
-    model : Model
+    model : FigureModel
     X : what the classifier at the end of a pipeline is given, (n, d)
     signs : ndarray of shape (n,)
         y = ±1.
@@ -61,7 +63,7 @@ class Run:
         Of the ``n_moments`` of the fit those that were kept.
     """
 
-    def __init__(self, model: Model, X: Any, signs: Floats, moments: list[Moment]) -> None:
+    def __init__(self, model: FigureModel, X: Any, signs: Floats, moments: list[Moment]) -> None:
         self.model, self.X, self.signs, self.moments = model, X, signs, moments
         self.n_moments = len(moments)
 
@@ -73,12 +75,12 @@ class Run:
             return None
         return np.asarray((moment.alpha * self.signs) @ self.X).ravel()
 
-    def evaluator(self, rows: Any) -> Any:
+    def evaluator(self, rows: Any) -> Evaluate:
         """Return moment ↦ g of these rows; kernel values are computed once."""
         K: Floats | None = None
         if not self.model.is_linear:
             assert self.model.kernel is not None
-            if rows.shape[0] * self.X.shape[0] > MOST_VALUES:
+            if rows.shape[0] * self.X.shape[0] > MOST_KERNEL_VALUES:
                 raise ValueError(
                     f"{rows.shape[0]:,} points times {self.X.shape[0]:,} samples are more kernel "
                     "values than fit: lower resolution, or fit on fewer samples."
@@ -108,23 +110,23 @@ def fitted(clf: Any, X: Any, y: Any) -> Any:
     return clf
 
 
-def run_of(model: Model, X: Any, y: Any, limit: int) -> Run:
+def run_of(model: FigureModel, X: Any, y: Any, limit: int) -> Run:
     """Return at most ``limit`` moments of the fit: as recorded by its callback, or of a new fit.
 
     A new fit has the same parameters, so it goes the same way unless it is random without a seed.
     """
-    if not model.binary:
+    if not model.is_binary:
         raise ValueError(
             f"{len(model.classes)} classes: the way of an algorithm is drawn for two. Fit a pair."
         )
     rows = model.transform(X)
     rows = rows if sparse.issparse(rows) else np.asarray(rows, dtype=float)
     signs = np.where(model.codes(y, rows.shape[0]) == 1, 1.0, -1.0)
-    recorded = model.machine.callback
+    recorded = model.classifier.callback
     if isinstance(recorded, Recorder) and recorded.steps:
         steps = _last_fit(recorded.steps)
     else:
-        steps = _again(model.machine, rows, y)
+        steps = _again(model.classifier, rows, y)
     moments = [_moment(step) for step in steps]
     _check_rows(moments, len(signs))
     run = Run(model, rows, signs, moments)
@@ -170,23 +172,12 @@ def _moment(step: Step) -> Moment:
     )
 
 
-def _alpha(machine: Any, n: int) -> Floats:
-    """Return α of all rows from the fitted attributes."""
-    dual = machine.dual_coef_
-    alpha = np.zeros(n)
-    alpha[machine.support_] = np.abs(dual.toarray() if sparse.issparse(dual) else dual)[0]
-    return alpha
-
-
-def _answer(model: Model, n: int, before: list[Moment]) -> Moment:
+def _answer(model: FigureModel, n: int, before: list[Moment]) -> Moment:
     """Return the fitted model as the last moment: the best plane, where that is not the last."""
-    machine = model.machine
+    machine = model.classifier
     last = before[-1] if before else None
-    w = None
-    if model.is_linear:
-        coef = machine.coef_
-        w = np.asarray(coef.toarray() if sparse.issparse(coef) else coef)[0]
-    alpha = _alpha(machine, n) if hasattr(machine, "dual_coef_") else None
+    w = dense(machine.coef_)[0] if model.is_linear else None
+    alpha = None if model.support is None else model.alpha(n)
     objective = np.nan if last is None else last.objective
     iteration = 0 if last is None else last.iteration
     return Moment(iteration, objective, None, w, float(machine.intercept_[0]), alpha)
@@ -195,7 +186,7 @@ def _answer(model: Model, n: int, before: list[Moment]) -> Moment:
 def _of_margin_one(run: Run, moment: Moment) -> Moment:
     """Return a moment of the ν-machine divided by its ρ, so that its margin is 1."""
     alpha = moment.alpha
-    if not isinstance(run.model.machine, NuSVC) or alpha is None or not alpha.any():
+    if not isinstance(run.model.classifier, NuSVC) or alpha is None or not alpha.any():
         return moment
     margins = run.signs * run.evaluator(run.X)(moment)
     free = (alpha > 1e-8 * alpha.max()) & (alpha < (1.0 - 1e-8) * alpha.max())

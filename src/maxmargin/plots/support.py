@@ -27,7 +27,7 @@ from .canvas import (
     some_rows,
     span,
 )
-from .model import Model
+from .model import FigureModel
 
 MOST_POINTS = 5000
 LOOK = dict(
@@ -81,9 +81,11 @@ class SupportDisplay:
         legend: bool = True,
     ) -> SupportDisplay:
         """Compute the KKT states of the training samples and draw them; see `support`."""
-        model = Model(clf)
+        model = FigureModel(clf)
         labels = np.asarray(y)
-        table = support_table(model.machine, model.transform(X), labels, sample_weight, task=task)
+        table = support_table(
+            model.classifier, model.transform(X), labels, sample_weight, task=task
+        )
         known = table.cost[np.isfinite(table.cost)]
         differ = known.size > 0 and np.ptp(known) > 1e-12 * known.max()
         unit = table.cost if differ else np.ones(len(table))

@@ -11,16 +11,18 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 
 from ..arrays import Floats, Integers
-from .canvas import number, some_rows
-from .model import BLOCK, Model
+from .canvas import Limits, number, some_rows
+from .grid import Grid, Lattice
+from .model import FigureModel
 
 Projection = Literal["w", "pca"] | Any
 
-SOME = 2000  # rows that directions are taken from
-SMALL = 400  # features up to which directions come from the whole matrix
+DIRECTION_ROWS = 2000  # rows from which principal directions are computed
+DENSE_FEATURES = 400  # features up to which they come from a dense decomposition
+BLOCK_VALUES = 1 << 22  # numbers of X that are evaluated at a time
 
 
-class Table:
+class FigureData:
     """X as the figures see it: numeric columns with names, and rows like X made of new numbers.
 
     Columns of a frame that are not numeric keep their most frequent value in new rows.
@@ -174,75 +176,75 @@ class View:
 
 
 def view_of(
-    model: Model, table: Table, features: Any = None, projection: Projection = None
+    model: FigureModel, data: FigureData, features: Any = None, projection: Projection = None
 ) -> View:
     """Return the window that was asked for, or the one that shows most."""
     if features is not None and projection is not None:
         raise ValueError("features and projection are two ways to a picture: pass one of them.")
-    d = table.n_features
+    d = data.n_features
     if features is not None:
-        return _of_features(table, features)
+        return _of_features(data, features)
     if projection is None and d <= 2:
-        return _of_features(table, range(d))
+        return _of_features(data, range(d))
     if projection is None or isinstance(projection, str):
         if projection not in (None, "w", "pca"):
             raise ValueError(f"projection={projection!r} is none: pass 'w', 'pca' or a matrix.")
         if d == 1:
-            return _of_features(table, [0])
-        return _principal_view(table) if projection == "pca" else _along_planes(model, table)
-    return _given(table, np.asarray(projection, dtype=float))
+            return _of_features(data, [0])
+        return _principal_view(data) if projection == "pca" else _along_planes(model, data)
+    return _given(data, np.asarray(projection, dtype=float))
 
 
-def _of_features(table: Table, features: Any) -> View:
+def _of_features(data: FigureData, features: Any) -> View:
     alone = isinstance(features, (int, np.integer, str))
-    chosen = [table.feature(which) for which in ([features] if alone else features)]
+    chosen = [data.feature(which) for which in ([features] if alone else features)]
     if len(chosen) not in (1, 2) or len(set(chosen)) != len(chosen):
         raise ValueError(f"features={features!r}: pass one or two different features.")
-    mean, d = table.mean, table.n_features
+    mean, d = data.mean, data.n_features
     basis = np.zeros((d, 2))
     for column, feature in enumerate(chosen):
         basis[feature, column] = 1.0
-    labels = [table.names[feature] for feature in chosen]
+    labels = [data.names[feature] for feature in chosen]
     held = d - len(chosen)
     note = ""
     if held == 1:
         (other,) = set(range(d)) - set(chosen)
-        note = f"slice: {table.names[other]} at its mean, {mean[other]:.4g}"
+        note = f"slice: {data.names[other]} at its mean, {mean[other]:.4g}"
     elif held:
         note = f"slice: the other {held} features at their mean"
-    note = _with_held(note, table)
+    note = _with_held(note, data)
     second = labels[1] if len(labels) == 2 else ""
     return View(basis, mean, mean @ basis, (labels[0], second), note, not note)
 
 
-def _with_held(note: str, table: Table) -> str:
+def _with_held(note: str, data: FigureData) -> str:
     parts = [note] if note else []
-    if table.constant:
-        held = ", ".join(f"{name} = {value}" for name, value in table.constant.items())
+    if data.constant:
+        held = ", ".join(f"{name} = {value}" for name, value in data.constant.items())
         parts.append(held if note else f"slice: {held}")
-    if table.n_missing:
-        parts.append(f"{number(table.n_missing, 'missing value')} at the mean")
+    if data.n_missing:
+        parts.append(f"{number(data.n_missing, 'missing value')} at the mean")
     return "; ".join(parts)
 
 
-def _along_planes(model: Model, table: Table) -> View:
+def _along_planes(model: FigureModel, data: FigureData) -> View:
     """w against the first principal direction orthogonal to it; of many planes the main two.
 
     Where g is no plane, w is that of the plane nearest to g on the samples.
     """
-    mean = table.mean
-    chosen = some_rows(table.n_samples, SOME)
-    planes = model.affine(mean, table.fill)
-    W = _nearest_planes(model, table, chosen, mean) if planes is None else planes[0]
+    mean = data.mean
+    chosen = some_rows(data.n_samples, DIRECTION_ROWS)
+    planes = model.affine(mean, data.fill)
+    W = _nearest_planes(model, data, chosen, mean) if planes is None else planes[0]
     if not np.abs(W).any():
-        return _principal_view(table)
-    rows = table.numbers[chosen]
+        return _principal_view(data)
+    rows = data.numbers[chosen]
     spread = np.asarray(rows @ W.T) - mean @ W.T
     turn = np.linalg.svd(spread, full_matrices=False)[2]
     directions = W.T @ turn[:2].T
     first = directions[:, 0] / np.linalg.norm(directions[:, 0])
     if planes is not None and len(W) == 1:
-        return _signed_distances(table, W[0], float(planes[1][0]), rows)
+        return _signed_distances(data, W[0], float(planes[1][0]), rows)
     others = directions[:, 1:] - np.outer(first, first @ directions[:, 1:])
     length = np.linalg.norm(others, axis=0)
     if length.size and length[0] > 1e-9 * np.linalg.norm(W):
@@ -251,53 +253,53 @@ def _along_planes(model: Model, table: Table) -> View:
         second = principal(rows, 1, first[:, None])[:, 0]
         names = ("direction in which g grows most", "first principal direction orthogonal to it")
     basis = np.column_stack([first, second])
-    note = f"slice through the mean of {table.n_features} features: samples lie off it"
-    return View(basis, mean, mean @ basis, names, _with_held(note, table), False)
+    note = f"slice through the mean of {data.n_features} features: samples lie off it"
+    return View(basis, mean, mean @ basis, names, _with_held(note, data), False)
 
 
-def _signed_distances(table: Table, w: Floats, b: float, rows: Any) -> View:
+def _signed_distances(data: FigureData, w: Floats, b: float, rows: Any) -> View:
     """The exact picture of one plane: g does not change along what the picture leaves out."""
     norm = float(np.linalg.norm(w))
     first = w / norm
     second = principal(rows, 1, first[:, None])[:, 0]
-    mean = table.mean
+    mean = data.mean
     basis = np.column_stack([first, second])
     offset = np.array([(w @ mean + b) / norm, second @ mean])
     labels = ("signed distance to the plane, g(x)/‖w‖", "first principal direction orthogonal to w")
-    note = f"projection of {table.n_features} features"
-    held = _with_held("", table)
+    note = f"projection of {data.n_features} features"
+    held = _with_held("", data)
     return View(basis, mean, offset, labels, f"{note}; {held}" if held else note, not held)
 
 
-def _nearest_planes(model: Model, table: Table, chosen: Integers, mean: Floats) -> Floats:
+def _nearest_planes(model: FigureModel, data: FigureData, chosen: Integers, mean: Floats) -> Floats:
     """Return W of the least-squares planes through g of the samples, (n_planes, d)."""
-    rows = table.rows(chosen)
-    g = model.scores(table.take(chosen))
+    rows = data.rows(chosen)
+    g = model.scores(data.take(chosen))
     fitted: Floats = np.linalg.lstsq(rows - mean, g - g.mean(axis=0), rcond=1e-10)[0]
     return fitted.T
 
 
-def _principal_view(table: Table) -> View:
-    mean = table.mean
-    basis = principal(table.numbers[some_rows(table.n_samples, SOME)], 2)
-    note = f"slice through the mean of {table.n_features} features: samples lie off it"
-    exact = table.n_features == 2 and not _with_held("", table)
+def _principal_view(data: FigureData) -> View:
+    mean = data.mean
+    basis = principal(data.numbers[some_rows(data.n_samples, DIRECTION_ROWS)], 2)
+    note = f"slice through the mean of {data.n_features} features: samples lie off it"
+    exact = data.n_features == 2 and not _with_held("", data)
     labels = ("first principal direction", "second principal direction")
-    return View(basis, mean, np.zeros(2), labels, "" if exact else _with_held(note, table), exact)
+    return View(basis, mean, np.zeros(2), labels, "" if exact else _with_held(note, data), exact)
 
 
-def _given(table: Table, matrix: Floats) -> View:
-    d = table.n_features
+def _given(data: FigureData, matrix: Floats) -> View:
+    d = data.n_features
     if matrix.shape != (d, 2) or np.linalg.matrix_rank(matrix) < 2:
         raise ValueError(
             f"projection has shape {matrix.shape}: pass two independent directions, ({d}, 2)."
         )
     basis, triangle = np.linalg.qr(matrix)
     basis = basis * np.where(np.diag(triangle) < 0, -1.0, 1.0)
-    mean = table.mean
+    mean = data.mean
     note = "" if d == 2 else f"slice through the mean of {d} features: samples lie off it"
     labels = ("first direction", "second direction")
-    return View(basis, mean, mean @ basis, labels, _with_held(note, table), not note)
+    return View(basis, mean, mean @ basis, labels, _with_held(note, data), not note)
 
 
 def principal(X: Any, k: int, orthogonal_to: Floats | None = None) -> Floats:
@@ -310,7 +312,7 @@ def principal(X: Any, k: int, orthogonal_to: Floats | None = None) -> Floats:
     """
     d = X.shape[1]
     given = np.zeros((d, 0)) if orthogonal_to is None else orthogonal_to
-    if d <= SMALL:
+    if d <= DENSE_FEATURES:
         found = _by_svd(X.toarray() if sparse.issparse(X) else np.asarray(X, float), k, given)
     else:
         found = _by_iteration(X, k, given)
@@ -365,18 +367,30 @@ def _completed(found: Floats, k: int, given: Floats) -> Floats:
     return found
 
 
-def on_view(model: Model, table: Table, view: View, points: Floats) -> tuple[Floats, Integers]:
+def grid_of(
+    model: FigureModel, data: FigureData, view: View, limits: Limits, resolution: int
+) -> Grid:
+    """Return scores and class numbers on a lattice of points of the picture."""
+    lattice = Lattice.over(limits, resolution)
+    scores, codes = _on_view(model, data, view, lattice.points)
+    shape = (resolution, resolution)
+    return Grid(lattice.x, lattice.y, scores.T.reshape(-1, *shape), codes.reshape(shape))
+
+
+def _on_view(
+    model: FigureModel, data: FigureData, view: View, points: Floats
+) -> tuple[Floats, Integers]:
     """Return scores (m, n_planes) and class numbers of points of the picture, block by block."""
-    planes = model.affine(view.origin, table.fill) if model.binary else None
+    planes = model.affine(view.origin, data.fill) if model.is_binary else None
     if planes is not None:
         # One plane is a line in the picture: no need to lift the points.
         W, b = planes
         g = (points - view.offset) @ (W @ view.basis).T + (W @ view.origin + b)
-        return g, (g[:, 0] >= 0).astype(np.int64)
-    step = max(1, BLOCK // max(table.n_features, 1))
+        return g, (g[:, 0] >= 0).astype(np.intp)
+    step = max(1, BLOCK_VALUES // max(data.n_features, 1))
     scores, codes = [], []
     for start in range(0, len(points), step):
-        rows = table.fill(view.lift(points[start : start + step]))
+        rows = data.fill(view.lift(points[start : start + step]))
         scores.append(model.scores(rows))
         codes.append(model.predict(rows))
     return np.concatenate(scores), np.concatenate(codes)

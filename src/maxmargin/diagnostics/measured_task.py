@@ -1,38 +1,46 @@
-"""What was fitted, task by task, as the machine whose margin is 1."""
+"""The tasks of a fitted support vector machine, scaled to a margin of 1."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
-from ..arrays import Floats, Integers, linear_scores
+from ..arrays import Floats, dense, linear_scores
 from ..certificates.scores import kernel_scores
 from ..data.row_blocks import RowBlocks
 from ..estimators.base import Training
 from ..estimators.linear_svc import LinearSVC
-from ..estimators.svc import SVC, NuSVC
+from ..estimators.svc import NuSVC
 from ..kernels import Kernel, Linear, Polynomial
-from ..multiclass import OneVsOne, Task
+from ..multiclass import Task
 from ..problems import DualProblem, PrimalProblem
 from ..solution import Solution
+from .fitted_model import FittedModel
 
-Machine: TypeAlias = SVC | NuSVC | LinearSVC
-KernelMachine: TypeAlias = SVC | NuSVC
-
-# Numerical zero of ‖w‖² next to (Σα)² max K(x, x), the most that it can be.
-NO_MARGIN = 1e-12
+# ‖w‖² below this is 0, relative to (Σα)² max K(x, x), which it cannot exceed.
+ZERO_NORM = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredTask:
-    """One task as the machine whose margin is 1, with what was recomputed of it.
+    """One task scaled to a margin of 1, with what was recomputed of it.
 
-    The problem is the dual one, that of a `LinearSVC` too. ``square`` is ‖w‖²; ``rho`` is that of a
-    ν-machine, ``magnitude`` what no Σ \\|α K\\| of a sample exceeds, to which rounding is relative.
+    Parameters
+    ----------
+    number, name
+        Of the task.
+    problem : DualProblem
+        The dual problem, also for a `LinearSVC`.
+    alpha, margins : ndarray of shape (n,)
+        α and y g(x).
+    square : float
+        ‖w‖².
+    magnitude : float
+        An upper bound of Σ \\|α K\\| over the samples, to which rounding is relative.
+    rho : float or None
+        ρ of a ν-machine.
     """
 
     number: int
@@ -50,37 +58,31 @@ class MeasuredTask:
         return np.maximum(1.0 - self.margins, 0.0)
 
 
-def measured(clf: Machine, training: Training, number: int, task: Task) -> MeasuredTask:
+def measured(model: FittedModel, training: Training, number: int, task: Task) -> MeasuredTask:
     """Return a task of the fit on its training data."""
+    clf = model.classifier
     if isinstance(clf, LinearSVC):
-        return _plane(clf, training, number, task)
-    coefficients = np.zeros(training.X.shape[0])
-    coefficients[clf.support_] = _coefficients(clf, dense(clf.dual_coef_), number)
+        return _plane(model, training, number, task)
+    coefficients = signed(model, number, training.X.shape[0])
     problem = clf._pose(training, task)
-    return _expansion(clf, number, task.name, problem, coefficients[task.rows])
+    return _expansion(model, number, task.name, problem, coefficients[task.rows])
 
 
-def supported(clf: Machine) -> Iterator[MeasuredTask]:
-    """Yield the tasks of the fit without its data: their costs nobody knows."""
-    names = [str(name) for name in clf.classes_]
+def supported(model: FittedModel) -> Iterator[MeasuredTask]:
+    """Yield the tasks of the fit without its data: costs and other samples are unknown."""
+    clf = model.classifier
     if isinstance(clf, LinearSVC):
-        codes = np.arange(len(names))
-        for number, task in enumerate(clf._reduction().tasks(codes, codes, names)):
-            yield _plane_alone(clf, number, task.name)
+        for number, name in enumerate(model.task_names):
+            yield _plane_alone(model, number, name)
         return
-    codes, dual = support_codes(clf), dense(clf.dual_coef_)
-    for number, task in enumerate(clf._reduction().tasks(codes, np.arange(codes.size), names)):
+    codes, coefficients = model.support_codes, model.coefficients
+    tasks = model.reduction.tasks(codes, np.arange(codes.size), model.class_names)
+    for number, task in enumerate(tasks):
         unknown = np.full(task.rows.size, np.nan)
         problem = DualProblem.classification(
             clf.kernel_, clf.support_vectors_, task.labels, unknown, unknown, index=task.rows
         )
-        coefficients = _coefficients(clf, dual, number)[task.rows]
-        yield _expansion(clf, number, task.name, problem, coefficients)
-
-
-def support_codes(clf: KernelMachine) -> Integers:
-    """Return the class number of every support vector: they come class by class."""
-    return np.repeat(np.arange(len(clf.classes_)), clf.n_support_)
+        yield _expansion(model, number, task.name, problem, coefficients[number][task.rows])
 
 
 def diagonal(problem: DualProblem) -> Floats:
@@ -91,77 +93,65 @@ def diagonal(problem: DualProblem) -> Floats:
     return kernel.diagonal(X)[problem.index]
 
 
-def dense(matrix: Any) -> Floats:
-    """Return an array of float64."""
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, dtype=np.float64)
+def signed(model: FittedModel, number: int, n_samples: int) -> Floats:
+    """Return α y of one task for every row of X."""
+    coefficients = np.zeros(n_samples)
+    coefficients[model.support] = model.coefficients[number]
+    return coefficients
 
 
 # A kernel's expansion ------------------------------------------------------------------------
 
 
 def _expansion(
-    clf: KernelMachine, number: int, name: str, problem: DualProblem, coefficients: Floats
+    model: FittedModel, number: int, name: str, problem: DualProblem, coefficients: Floats
 ) -> MeasuredTask:
+    clf = model.classifier
     alpha, b = np.abs(coefficients), float(clf.intercept_[number])
     scores: Floats = np.empty(0)
     magnitude = 0.0
-    if problem.index.size:  # a solver that diverged may leave no support vector
+    if problem.index.size:  # there is no support vector where a solver diverged
         scores, _ = kernel_scores(problem, coefficients, b=b)
         lengths = np.sqrt(np.abs(diagonal(problem)))
         magnitude = float(alpha @ lengths) * float(lengths.max())
     square = float(coefficients @ scores) - b * float(coefficients.sum())
     margins = problem.signs * scores
-    machine = MeasuredTask(number, name, problem, alpha, margins, square, magnitude)
+    task = MeasuredTask(number, name, problem, alpha, margins, square, magnitude)
     if not isinstance(clf, NuSVC):
-        return machine
+        return task
     largest = float(diagonal(problem).max(initial=0.0))
-    # w = 0 has the primal value 0: what is not better has no margin, and was not divided by it.
+    # w = 0 has the primal value 0. A ν-machine that is not better was not divided by ρ.
     none = clf.certificates_[number].primal >= 0.0
-    if none or square <= NO_MARGIN * float(alpha.sum()) ** 2 * largest:
-        return replace(machine, rho=0.0)
+    if none or square <= ZERO_NORM * float(alpha.sum()) ** 2 * largest:
+        return replace(task, rho=0.0)
     # Σα = ν before α was divided by ρ > 0.
     rho = float(clf.nu / alpha.sum())
     hinge = DualProblem.classification(
         problem.kernel, problem.X, problem.signs, problem.upper / rho, problem.ridge,
         index=problem.index,
     )  # fmt: skip
-    return replace(machine, problem=hinge, rho=rho)
-
-
-def _coefficients(clf: KernelMachine, dual: Floats, number: int) -> Floats:
-    """Return α y of one task for every support vector, from LIBSVM's layout for pairs."""
-    if not isinstance(clf._reduction(), OneVsOne):
-        return dual[number]
-    i, j = OneVsOne.pairs(len(clf.classes_))[number]
-    codes = support_codes(clf)
-    return np.select([codes == i, codes == j], [dual[j - 1], dual[i]], 0.0)
+    return replace(task, problem=hinge, rho=rho)
 
 
 # A plane -------------------------------------------------------------------------------------
 
 
-def signed(clf: LinearSVC, number: int, n_samples: int) -> Floats:
-    """Return α y of one task for every row of X."""
-    coefficients = np.zeros(n_samples)
-    coefficients[clf.support_] = clf.dual_coef_[number]
-    return coefficients
-
-
 def posed(
-    clf: LinearSVC, training: Training, number: int, task: Task
+    model: FittedModel, training: Training, number: int, task: Task
 ) -> tuple[PrimalProblem, Solution]:
-    """Return the problem of the fit, and its answer; α y has the signs of the labels."""
-    problem = clf._pose(training, task)
-    coefficients = signed(clf, number, training.X.shape[0])
+    """Return the problem of a fitted `LinearSVC` and its solution."""
+    clf = model.classifier
+    problem: PrimalProblem = clf._pose(training, task)
+    coefficients = signed(model, number, training.X.shape[0])
     if len(problem.y) < coefficients.size:
         coefficients = coefficients[task.rows]
     w, b = dense(clf.coef_)[[number]], clf.intercept_[[number]]
     return problem, Solution(w, b, clf.statuses_[number], alpha=np.abs(coefficients))
 
 
-def _plane(clf: LinearSVC, training: Training, number: int, task: Task) -> MeasuredTask:
-    problem, answer = posed(clf, training, number, task)
-    # All rows of RowBlocks are there, those that take no part with a cost of 0.
+def _plane(model: FittedModel, training: Training, number: int, task: Task) -> MeasuredTask:
+    problem, answer = posed(model, training, number, task)
+    # A problem on RowBlocks has all rows, with a cost of 0 for those outside the task.
     here = slice(None) if len(problem.y) == task.rows.size else task.rows
     upper, ridge = (
         np.broadcast_to(values, problem.y.shape)[here] for values in (problem.upper, problem.ridge)
@@ -180,7 +170,8 @@ def _plane(clf: LinearSVC, training: Training, number: int, task: Task) -> Measu
     return MeasuredTask(number, task.name, dual, alpha, margins, float(w[0] @ w[0]))
 
 
-def _plane_alone(clf: LinearSVC, number: int, name: str) -> MeasuredTask:
+def _plane_alone(model: FittedModel, number: int, name: str) -> MeasuredTask:
+    clf = model.classifier
     w, coefficients = dense(clf.coef_)[number], clf.dual_coef_[number]
     unknown = np.full(coefficients.size, np.nan)
     problem = DualProblem.classification(

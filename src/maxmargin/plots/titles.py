@@ -1,0 +1,98 @@
+"""What titles and legends say about a fitted model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..estimators.svc import NuSVC
+from ..kernels import RBF, Custom, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+from .canvas import number
+from .model import FigureModel
+
+
+def kernel_in_words(kernel: Kernel | None) -> str:
+    """Return the kernel as a title has it.
+
+    >>> kernel_in_words(RBF(0.5))
+    'RBF γ = 0.5'
+    """
+    if kernel is None or isinstance(kernel, Linear):
+        return "linear"
+    if isinstance(kernel, RBF):
+        return f"RBF γ = {kernel.gamma:.3g}"
+    if isinstance(kernel, Polynomial):
+        return f"polynomial of degree {kernel.degree}"
+    if isinstance(kernel, Sigmoid):
+        return "sigmoid kernel"
+    return "given kernel values" if isinstance(kernel, (Custom, Precomputed)) else repr(kernel)
+
+
+def cost_in_words(model: FigureModel) -> str:
+    """Return what a support vector machine pays for errors, ν or C; nothing of other models."""
+    machine = model.classifier
+    if isinstance(machine, NuSVC):
+        return f"ν = {machine.nu:g}"
+    if not model.is_support_vector_machine:
+        return ""
+    return "C = ∞" if np.isinf(machine.C) else f"C = {machine.C:g}"
+
+
+def described(model: FigureModel, width: float | None = None) -> str:
+    """Return what the model is and what its certificate says, in a few words."""
+    machine, name = model.classifier, model.name
+    if not model.is_binary:
+        return f"{name}{_options(model)}, {_reduced(model)}{_unfinished(model)}"
+    if not model.is_support_vector_machine:
+        return f"{name}: {_separation(machine.certificate_)}"
+    parts = []
+    if np.isinf(getattr(machine, "C", 0.0)):
+        parts.append(
+            "hard margin" + ("" if model.is_linear else f" ({kernel_in_words(model.kernel)})")
+        )
+    else:
+        parts.append(f"{name}{_options(model)}")
+    if width is not None and np.isfinite(width):
+        parts.append(f"width {width:.4g}")
+    parts.append(number(int(model.is_active.sum()), "support vector"))
+    proof = getattr(machine, "certificate_", None)  # which other programs do not give
+    if proof is not None and not proof.holds(machine.tol):
+        parts.append(f"not optimal: gap {proof.relative_gap:.1e}")
+    return ", ".join(parts)
+
+
+def _options(model: FigureModel) -> str:
+    words = []
+    if model.kernel is not None:
+        words.append(kernel_in_words(model.kernel))
+    if model.is_support_vector_machine:
+        words.append(cost_in_words(model))
+    return f" ({', '.join(words)})" if words else ""
+
+
+def _reduced(model: FigureModel) -> str:
+    c = len(model.classes)
+    if model.scheme == "ovo":
+        return f"{c * (c - 1) // 2} pairs of {c} classes"
+    if model.scheme == "joint":
+        return f"a linear machine of {c} classes"
+    return f"{c} classes, each against the rest"
+
+
+def _unfinished(model: FigureModel) -> str:
+    """Return how many tasks of a support vector machine are not optimal."""
+    proofs = getattr(model.classifier, "certificates_", None)
+    if not isinstance(proofs, list) or not model.is_support_vector_machine:
+        return ""
+    left = sum(not proof.holds(model.classifier.tol) for proof in proofs)
+    return f", {left} of {len(proofs)} tasks not optimal" if left else ""
+
+
+def _separation(certificate: Any) -> str:
+    n, wrong = certificate.n_samples, getattr(certificate, "n_errors", 0)
+    if certificate.separates:
+        return f"separates all {n:,} samples, smallest distance {certificate.geometric_margin:.3g}"
+    if getattr(certificate, "refutes", False):
+        return "no plane separates (proved)"
+    return f"{wrong:,} of {n:,} samples not on their side"
