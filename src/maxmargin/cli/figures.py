@@ -159,7 +159,7 @@ def rows_of(model: Any, model_file: str, data: str, reading: Reading) -> tuple[A
         X, vectors = parts[0].X, getattr(model, "support_vectors_", None)
         dense = sparse.issparse(X) and vectors is not None and not sparse.issparse(vectors)
         return X.toarray() if dense else X, y
-    from ..files.tabular import polars
+    from ..files.column_types import polars
 
     return polars().concat([part.X for part in parts]), y
 

@@ -1,4 +1,6 @@
-"""Data files as rows and labels: CSV, TSV, Parquet, svmlight/LIBSVM text, npz; packed or piped.
+"""Data files as rows and labels: CSV, TSV, Parquet, svmlight/LIBSVM text, npz.
+
+Files may be compressed by gzip or bzip2, and may come from standard input.
 
 >>> import maxmargin as mm
 >>> path = mm.datasets.fruit_file()
@@ -8,6 +10,8 @@
 """
 
 from .reading import Batches, batches, read
-from .table import DataFileError, Table
+from .table import DataFileError, DataTable
 
-__all__ = ["Batches", "DataFileError", "Table", "batches", "read"]
+Table = DataTable  # its earlier name
+
+__all__ = ["Batches", "DataFileError", "DataTable", "Table", "batches", "read"]

@@ -1,4 +1,4 @@
-"""Which reader a file needs: by its name, else by how it begins."""
+"""Choose the reader of a file by its name, or by its first bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from .table import DataFileError, Table
+from .table import DataFileError, DataTable
 
 FORMATS = ("csv", "tsv", "parquet", "svmlight", "npz")
 SUFFIXES = {
@@ -35,7 +35,7 @@ SVMLIGHT = re.compile(r"[-+.\w]+(\s+\w+:\S+)+\s*(#.*)?$")
 LABEL = re.compile(r"[-+.\w]+\s*(#.*)?$")
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 
-Batches = Iterator[Table]
+Batches = Iterator[DataTable]
 
 
 def read(
@@ -51,49 +51,69 @@ def read(
     n_features: int | None = None,
     first_index: int | None = None,
     labelled: bool = True,
-) -> Table:
-    """Read a data file into memory once: numbers go straight into the array that is returned.
+) -> DataTable:
+    """Read a data file; numbers are stored directly in the array that is returned.
 
-    Blank lines of a CSV file are left out; a line of missing values (``NA``, ``?``, nothing between
+    Blank lines of a CSV file are skipped; a line of missing values (``NA``, ``?``, nothing between
     separators) is a row.
 
     Parameters
     ----------
     path : str or Path
-        ``-`` is standard input. ``.gz`` and ``.bz2`` are unpacked.
+        The file; ``-`` is standard input. ``.gz`` and ``.bz2`` are decompressed.
     target : str, optional
-        The column of labels, by name or by place (0 is the first, −1 the last); in an npz file the
-        array of labels (``y``). svmlight files have it in front.
+        The column of labels, by name or number (0 is the first, −1 the last); in an npz file the
+        name of the array of labels, by default ``y``. In svmlight files labels come first.
     format : {"csv", "tsv", "parquet", "svmlight", "npz"}, optional
-        By default what the name says, else what the beginning of the file looks like.
+        The format; by default inferred from the name, or from the first bytes.
     separator : str, optional
-        Of a CSV file, one ASCII character; a comma, or a tab for ``tsv``.
+        The separator of a CSV file, one ASCII character; by default a comma, or a tab for ``tsv``.
     header : bool, default=True
         Whether the first line of a CSV file names the columns.
-    drop : str or sequence of str
+    drop : str or sequence of str, default=()
         Columns to leave out.
-    words : str or sequence of str
-        Columns of categories that look like numbers.
-    dtype : {"float64", "float32"}, or NumPy's types of these names
-        Of X; float32 of an npz file stays what it is. Finite numbers that it cannot hold are
-        refused.
-    n_features, first_index : int, optional
-        Columns of an svmlight file, which does not say, and whether they are counted from 0 or 1:
-        by default from 0 where there is a 0.
+    words : str or sequence of str, default=()
+        Numeric columns to be read as categories.
+    dtype : {"float64", "float32"} or dtype, default="float64"
+        Type of X; float32 of an npz file is kept. Finite numbers that it cannot hold raise an
+        error.
+    n_features : int, optional
+        Columns of an svmlight file; by default the largest index.
+    first_index : {0, 1}, optional
+        Number of the first feature in an svmlight file; by default 0 where a feature 0 exists.
     labelled : bool, default=True
-        False if labels are neither needed nor missed.
+        Whether labels are required; False reads a file without them.
 
     Returns
     -------
-    Table
+    DataTable
+        Rows, labels and names.
+
+    Raises
+    ------
+    DataFileError
+        For a file that cannot be read; the message names the line or the column.
+
+    See Also
+    --------
+    batches : Read some rows at a time.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> table = mm.files.read(mm.datasets.fruit_file(), target="fruit", drop="mass_g")
+    >>> table.X.shape, table.y[:2].tolist()
+    ((150, 2), ['apple', 'apple'])
     """
     drop, words, kept = _names(drop), _names(words), _float_type(dtype)
     with local(path, format) as (file, kind, source):
         _check_kind(kind, source, separator, header)
         if kind in ("npz", "svmlight") and (drop or words):
-            raise DataFileError(f"{source}: has no names of columns to drop, or to take for words.")
+            raise DataFileError(
+                f"{source}: drop and words need names of columns, which {kind} files do not have."
+            )
         if kind == "npz":
-            from .arrays import read_npz
+            from .npz import read_npz
 
             return read_npz(file, source, target, labelled, kept)
         if kind == "svmlight":
@@ -120,12 +140,48 @@ def batches(
     n_features: int | None = None,
     first_index: int | None = None,
 ) -> Batches:
-    """Yield new rows of a data file, some at a time: memory does not grow with the file.
+    """Yield new rows of a data file, some at a time, so that memory does not grow with the file.
 
-    ``names`` are the columns that are wanted, found by name in any order; others are ignored.
-    ``words`` are those of them that hold words, whatever they look like in this file. Labels come
-    as they are written. svmlight and npz files come in one piece. Other parameters are those of
-    `read`.
+    svmlight and npz files come in one batch.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; ``-`` is standard input. ``.gz`` and ``.bz2`` are decompressed.
+    names : list of str, optional
+        The columns of X, found by name in any order; other columns are ignored. By default all.
+    words : str or sequence of str, optional
+        Columns of X to be read as categories; by default those that hold text.
+    target : str, optional
+        The column of labels, as in `read`; labels are returned as text.
+    labelled : bool, default=False
+        Whether labels are required.
+    format : {"csv", "tsv", "parquet", "svmlight", "npz"}, optional
+        The format, as in `read`.
+    separator : str, optional
+        The separator of a CSV file, as in `read`.
+    header : bool, default=True
+        Whether the first line of a CSV file names the columns.
+    n_features : int, optional
+        Columns of an svmlight file.
+    first_index : {0, 1}, optional
+        Number of the first feature in an svmlight file.
+
+    Yields
+    ------
+    DataTable
+        Some rows, with the same columns in every batch.
+
+    See Also
+    --------
+    read : Read a whole file.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> parts = mm.files.batches(mm.datasets.fruit_file(), ["width_cm", "mass_g"])
+    >>> sum(part.X.shape[0] for part in parts)
+    150
     """
     with local(path, format) as (file, kind, source):
         _check_kind(kind, source, separator, header)
@@ -145,13 +201,13 @@ def batches(
 
 
 def _check_kind(kind: str, source: str, separator: str | None, header: bool) -> None:
-    """Refuse what would change nothing."""
+    """Raise for options that have no effect."""
     if kind not in ("csv", "tsv") and (separator is not None or not header):
-        raise DataFileError(f"{source}: is read as {kind}, which has no separator and no header.")
+        raise DataFileError(f"{source}: separator and header have no effect on the format {kind}.")
 
 
 def _names(given: str | Sequence[str]) -> Sequence[str]:
-    """Return names of columns; a lone one is not taken letter by letter."""
+    """Return a list of names of columns, also for a single name."""
     return [given] if isinstance(given, str) else given
 
 
@@ -161,15 +217,15 @@ def _float_type(dtype: Any) -> np.dtype[Any]:
     except TypeError:
         kept = None
     if dtype is None or kept not in (np.float32, np.float64):
-        raise ValueError(f"dtype={dtype!r}: pass float64 or float32.")
+        raise ValueError(f"dtype must be float64 or float32, got {dtype!r}.")
     return kept
 
 
 @contextmanager
 def local(path: str | Path, format: str | None) -> Iterator[tuple[Path, str, str]]:
-    """Yield a file that can be read twice, its format, and the name to speak of."""
+    """Yield a file that can be read twice, its format, and its name for errors."""
     if format is not None and format not in FORMATS:
-        raise DataFileError(f"format={format!r} is unknown: pass one of {', '.join(FORMATS)}.")
+        raise DataFileError(f"format must be one of {', '.join(FORMATS)}; got {format!r}.")
     if str(path) == "-":
         with _spooled(sys.stdin.buffer) as file:
             yield file, format or _sniff(file, "standard input"), "standard input"
@@ -178,19 +234,19 @@ def local(path: str | Path, format: str | None) -> Iterator[tuple[Path, str, str
     if not file.exists():
         raise DataFileError(f"{path}: no such file.")
     if file.is_dir():
-        raise DataFileError(f"{path}: is a folder, not a data file.")
+        raise DataFileError(f"{path}: must be a file, got a folder.")
     if file.is_char_device() or file.is_block_device():
-        raise DataFileError(f"{path}: is a device, not a data file.")
-    if not file.is_file():  # a pipe with a name
+        raise DataFileError(f"{path}: must be a file, got a device.")
+    if not file.is_file():  # a named pipe
         with file.open("rb") as stream, _spooled(stream, str(path)) as copy:
             yield copy, format or _sniff(copy, str(path)), str(path)
         return
     if file.stat().st_size == 0:
-        raise DataFileError(f"{path}: is empty.")
+        raise DataFileError(f"{path}: the file is empty.")
     packed = file.suffix.lower() in OPENERS
     kind = format or SUFFIXES.get(Path(file.stem if packed else file.name).suffix.lower())
     kind = kind or _sniff(file, str(path))
-    if not packed or kind == "svmlight":  # whose reader unpacks as it goes
+    if not packed or kind == "svmlight":  # which its reader decompresses
         yield file, kind, str(path)
         return
     with OPENERS[file.suffix.lower()](file) as stream, _spooled(stream, str(path)) as unpacked:
@@ -199,26 +255,26 @@ def local(path: str | Path, format: str | None) -> Iterator[tuple[Path, str, str
 
 @contextmanager
 def _spooled(stream: IO[bytes], source: str = "standard input") -> Iterator[Path]:
-    """Yield a temporary file with what a stream holds: readers look at it more than once."""
+    """Yield a temporary file with the contents of a stream, since readers read it twice."""
     with tempfile.TemporaryDirectory(prefix="maxmargin") as folder:
         file = Path(folder) / "data"
         try:
             with file.open("wb") as out:
                 shutil.copyfileobj(stream, out, 1 << 20)
         except (OSError, EOFError, zlib.error) as error:
-            raise DataFileError(f"{source}: cannot be unpacked: {error}") from None
+            raise DataFileError(f"{source}: the file cannot be decompressed: {error}") from None
         if not file.stat().st_size:
-            raise DataFileError(f"{source}: is empty.")
+            raise DataFileError(f"{source}: the file is empty.")
         yield file
 
 
 def _sniff(file: Path, source: str) -> str:
-    """Return the format that the beginning of a file looks like."""
+    """Return the format that the first bytes of a file suggest."""
     with OPENERS.get(file.suffix.lower(), open)(file, "rb") as stream:
         try:
             start: bytes = stream.read(1 << 16)
         except (OSError, EOFError, zlib.error) as error:
-            raise DataFileError(f"{source}: cannot be read: {error}") from None
+            raise DataFileError(f"{source}: the file cannot be read: {error}") from None
     if start.startswith(b"PAR1"):
         return "parquet"
     if start.startswith(b"PK"):
@@ -226,7 +282,7 @@ def _sniff(file: Path, source: str) -> str:
     whole = [line for line in start.decode("utf-8", "replace").splitlines() if line.strip()]
     lines = whole[:-1][:20] or whole
     rows = [line for line in lines if not line.lstrip().startswith("#")]
-    # A row of zeros is a label alone.
+    # A row of zeros is only a label.
     if any(map(SVMLIGHT.match, rows)) and all(SVMLIGHT.match(r) or LABEL.match(r) for r in rows):
         return "svmlight"
     if lines and "\t" in lines[0]:
@@ -234,6 +290,6 @@ def _sniff(file: Path, source: str) -> str:
     if lines and "," in lines[0]:
         return "csv"
     raise DataFileError(
-        f"{source}: neither its name nor its beginning tells its format: pass one of "
+        f"{source}: the format cannot be inferred from the name or the contents: pass one of "
         f"{', '.join(FORMATS)} as format."
     )

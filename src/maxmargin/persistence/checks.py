@@ -1,4 +1,4 @@
-"""Whether the parts of a model fit together: shapes, ranges, finite numbers, and a prediction."""
+"""Consistency of a loaded model: shapes, ranges, finite numbers, and a prediction."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ from .values import CERTIFICATES
 
 __all__ = ["check_model"]
 
-# What scalers transform with, and the parameter that says whether they do.
+# Attributes that a scaler transforms with, and the parameter that turns each of them on.
 NEEDED: dict[type, dict[str, str | None]] = {
     StandardScaler: {"mean_": "with_mean", "scale_": "with_std"},
     MinMaxScaler: {"min_": None, "scale_": None},
     MaxAbsScaler: {"scale_": None},
     RobustScaler: {"center_": "with_centering", "scale_": "with_scaling"},
 }
-# What scalers have learned of the middle of the data.
+# Attributes of scalers that hold a centre of the data.
 CENTRES = ("mean_", "center_", "data_min_")
-# Weights and biases beyond this leave no room for products with features.
+# Products of larger weights and features could overflow.
 LARGEST_WEIGHT = 1e200
-# Columns of sparse matrices, and those up to which a prediction is tried.
-WIDEST, TRIED = 1 << 27, 1 << 22
+# Columns of sparse matrices, and columns up to which a prediction is tried.
+WIDEST, WIDEST_TRIED = 1 << 27, 1 << 22
 # Support vectors that are predicted.
 TRIED_ROWS = 3
-# Factors of scalers, and what they make of 0, that are not those of any data.
+# Factors of scalers, and images of 0, that no data have.
 LARGEST_FACTOR, LARGEST_SHIFT = LARGEST_VALUE, 1e60
 
 
 def check_model(model: Any, widest: int = WIDEST) -> None:
-    """Raise InconsistentModelError where attributes contradict each other, or do not predict.
+    """Raise InconsistentModelError where attributes contradict each other or cannot predict.
 
-    Sparse matrices have at most ``widest`` columns: products of them take memory in proportion.
+    Sparse matrices may have ``widest`` columns: products of them take memory in proportion.
     """
     _check_parts(model)
     last = _last(model)
@@ -93,21 +93,21 @@ def _check_pipeline(model: Pipeline) -> None:
         first = step.steps[0][1] if isinstance(step, Pipeline) else step
         if width is not None and first not in (None, "passthrough") and is_fitted(first):
             wants = first.n_features_in_
-            _require(wants == width, f"step {name!r} takes {wants} features, and gets {width}")
+            _require(wants == width, f"step {name!r} takes {wants} features, but gets {width}")
         width = None
         if not isinstance(step, Pipeline) and is_fitted(step):
             width = getattr(step, "n_features_out_", step.n_features_in_)
 
 
 def _last(model: Any) -> Any:
-    """Return the last step of a pipeline, or a model that is none."""
+    """Return the last step of a pipeline, or the model itself."""
     while isinstance(model, Pipeline) and model.steps:
         model = model.steps[-1][1]
     return model
 
 
 def _check_prediction(model: Any) -> None:
-    """Predict a few rows like those of the fit: whatever else is wrong shows there."""
+    """Predict a few rows like those of the fit, to find any other error."""
     _try(_last(model), _vectors)
     _try(model, _row)
 
@@ -132,9 +132,9 @@ def _try(model: Any, example: Callable[[Any], Any]) -> None:
 
 
 def _vectors(model: Any) -> Any:
-    """Return the longest support vectors, None where there are none."""
+    """Return the longest support vectors, None without any."""
     vectors = getattr(model, "support_vectors_", None)
-    if vectors is None or 0 in vectors.shape or vectors.shape[1] > TRIED:
+    if vectors is None or 0 in vectors.shape or vectors.shape[1] > WIDEST_TRIED:
         return None
     lengths = abs(vectors).max(axis=1)
     lengths = np.ravel(lengths.toarray() if sparse.issparse(lengths) else lengths)
@@ -142,14 +142,14 @@ def _vectors(model: Any) -> Any:
 
 
 def _row(model: Any) -> Any:
-    """Return a row like those of the fit, as far as is known; None where it would be too wide."""
+    """Return a row like those of the fit, as far as known; None where it would be too wide."""
     while isinstance(model, Pipeline):
         steps = [step for _, step in model.steps if step not in (None, "passthrough")]
         _require(steps, "a pipeline without steps")
         model = steps[0]
     _require(is_fitted(model), f"the step {type(model).__name__} is not fitted")
     n = model.n_features_in_
-    if n > TRIED:
+    if n > WIDEST_TRIED:
         return None
     if sparse.issparse(getattr(model, "support_vectors_", None)):
         return sparse.csr_matrix((1, n))
@@ -161,7 +161,7 @@ def _row(model: Any) -> Any:
 
 
 def _row_of_columns(model: ColumnEncoder) -> Any:
-    """Return means of numbers, and the first word of words."""
+    """Return a row of means and first categories."""
     row = np.empty((1, model.n_features_in_), dtype=object)
     first = 0
     for k, words in enumerate(model.categories_):
@@ -177,7 +177,7 @@ def _check_features(model: Any) -> None:
     if names is not None:
         shape = getattr(names, "shape", None)
         _require(shape == (n,), f"{n} features have names of shape {shape}")
-        _require(all(isinstance(name, str) for name in names), "a feature's name is no word")
+        _require(all(isinstance(name, str) for name in names), "the name of a feature must be text")
 
 
 # Classifiers -----------------------------------------------------------------------------------
@@ -210,9 +210,15 @@ def _check_classes(model: Any) -> int:
     _require(finite, "classes_ holds a number that is not finite")
     _require(len(set(classes.tolist())) == len(classes), "classes_ holds a label twice")
     scheme = model._reduced_by
-    _require(isinstance(scheme, str) and scheme in REDUCTIONS, f"many classes by {scheme!r:.50}")
+    _require(
+        isinstance(scheme, str) and scheme in REDUCTIONS,
+        f"the scheme of many classes is {scheme!r:.50}",
+    )
     joint = REDUCTIONS[scheme] is Kesler
-    _require(not joint or isinstance(model, LinearClassifier), f"a kernel machine by {scheme!r}")
+    _require(
+        not joint or isinstance(model, LinearClassifier),
+        f"a kernel machine cannot have the scheme {scheme!r}",
+    )
     return len(classes)
 
 
@@ -221,7 +227,7 @@ def _check_proofs(model: Any, n_tasks: int) -> None:
     if any(isinstance(proof, Unproved) for proof in proofs):
         _require(all(isinstance(proof, Unproved) for proof in proofs), "some proofs are missing")
         return
-    _require(all(isinstance(proof, list) for proof in proofs), "proofs are no lists")
+    _require(all(isinstance(proof, list) for proof in proofs), "proofs must be lists")
     # partial_fit certifies the tasks that had samples.
     n = len(model.certificates_)
     _require(0 < n <= n_tasks, f"{n} certificates for {n_tasks} tasks")
@@ -232,7 +238,7 @@ def _check_proofs(model: Any, n_tasks: int) -> None:
         ((Trace, type(None)), "trace"),
     )
     for proof, (kind, name) in zip(proofs, kinds, strict=True):
-        _require(all(isinstance(each, kind) for each in proof), f"a {name} is none")
+        _require(all(isinstance(each, kind) for each in proof), f"a {name} has another type")
     of_one_kind = len({type(each) for each in model.certificates_}) == 1
     _require(of_one_kind, "certificates are of several kinds")
 
@@ -262,7 +268,7 @@ def _check_linear(model: Any, n_planes: int, n_tasks: int) -> None:
     if isinstance(model, HoKashyap):
         for name in ("multipliers_", "margins_"):
             arrays = getattr(model, name)
-            _require(isinstance(arrays, list), f"{name} is no list")
+            _require(isinstance(arrays, list), f"{name} must be a list")
             _require(len(arrays) == n_tasks, f"{len(arrays)} {name} for {n_tasks} tasks")
             for array in arrays:
                 if array is not None or name == "margins_":
@@ -275,9 +281,9 @@ def _check_machine(model: Any, n_planes: int, n_classes: int) -> None:
     _check_expansion(model, rows, model.shape_fit_[0])
     counts = model.n_support_
     _check_indices("n_support_", counts)
-    _require(counts.shape == (n_classes,), f"n_support_ is of shape {counts.shape}")
+    _require(counts.shape == (n_classes,), f"n_support_ has shape {counts.shape}")
     total, n_support = int(counts.sum()), model.support_.size
-    _require(total == n_support, f"n_support_ adds up to {total}, not {n_support}")
+    _require(total == n_support, f"n_support_ must sum to {n_support}, got {total}")
     if "class_weight_" in vars(model):
         _check_numbers("class_weight_", model.class_weight_, (n_classes,))
     if isinstance(model, SVC) and not isinstance(model.certificates_, Unproved):
@@ -288,7 +294,7 @@ def _check_kernel_perceptron(model: Any, n_planes: int) -> None:
     _require(_is_count(model._n_rows), f"it was fitted to {model._n_rows!r:.50} rows")
     _check_expansion(model, n_planes, model._n_rows)
     is_linear = isinstance(model.kernel_, Linear)
-    _require((model._linear_coef is None) != is_linear, "planes of a kernel that is not linear")
+    _require((model._linear_coef is None) != is_linear, "planes need a linear kernel")
     if is_linear:
         _check_numbers(
             "coef_", model._linear_coef, (n_planes, model.n_features_in_), largest=LARGEST_WEIGHT
@@ -302,14 +308,16 @@ def _check_expansion(model: Any, rows: int, n_fit: int) -> None:
     pairwise = model.kernel == "precomputed" or isinstance(model.kernel, Precomputed)
     _require(pairwise == given, f"kernel={model.kernel!r:.50} became {kernel!r:.50}")
     support = model.support_
-    # −1 where another program's file does not say which rows they were.
+    # −1 where the file of another program does not name the rows.
     foreign = isinstance(model.certificates_, Unproved)
     if not (foreign and not given and bool((np.asarray(support) == -1).all())):
         _check_support(support, n_fit, unique=not foreign)
-    _require(np.ndim(support) == 1, f"support_ is of shape {np.shape(support)}")
+    _require(np.ndim(support) == 1, f"support_ has shape {np.shape(support)}")
     n_vectors = 0 if given else support.size
     if given:
-        _require(n_fit == model.n_features_in_, f"{model.n_features_in_} kernel values of {n_fit}")
+        _require(
+            n_fit == model.n_features_in_, f"{model.n_features_in_} kernel values for {n_fit} rows"
+        )
     shape = (n_vectors, model.n_features_in_)
     _check_numbers("support_vectors_", model.support_vectors_, shape, largest=LARGEST_VALUE)
     _check_numbers("dual_coef_", model.dual_coef_, (rows, support.size), largest=LARGEST_WEIGHT)
@@ -338,8 +346,11 @@ def _check_fitted_with(model: Any) -> None:
 
 def _check_encoder(model: ColumnEncoder) -> None:
     n, categories, fill = model.n_features_in_, model.categories_, model.fill_
-    _require(isinstance(categories, list) and len(categories) == n, "categories_ of other columns")
-    _require(isinstance(fill, list) and len(fill) == n, "fill_ of other columns")
+    _require(
+        isinstance(categories, list) and len(categories) == n,
+        "categories_ must have one entry per column",
+    )
+    _require(isinstance(fill, list) and len(fill) == n, "fill_ must have one entry per column")
     width = 0
     for words, filling in zip(categories, fill, strict=True):
         kind: Any = (float, int) if words is None else str
@@ -347,10 +358,12 @@ def _check_encoder(model: ColumnEncoder) -> None:
         if words is not None:
             good = isinstance(words, list) and all(isinstance(word, str) for word in words)
             _require(good and words, f"categories_ holds {words!r:.50}")
-            _require(len(set(words)) == len(words), "categories_ holds a word twice")
+            _require(len(set(words)) == len(words), "categories_ holds a category twice")
         width += 1 if words is None else len(words)
     out = model.n_features_out_
-    _require(_is_count(out, 1) and out == width, f"{width} features, not {out!r:.50}")
+    _require(
+        _is_count(out, 1) and out == width, f"n_features_out_ must be {width}, got {out!r:.50}"
+    )
     _check_numbers("mean_", model.mean_, (width,))
     _check_numbers("scale_", model.scale_, (width,))
     _require((model.scale_ > 0).all(), "scale_ holds a number that is not positive")
@@ -362,7 +375,7 @@ def _check_scaler(model: Any) -> None:
     for name, switch in NEEDED.get(type(model), {}).items():
         wanted = switch is None or getattr(model, switch)
         there = vars(model).get(name) is not None
-        _require(there or not wanted, f"{type(model).__name__} lacks {name}")
+        _require(there or not wanted, f"{type(model).__name__} has no {name}")
     for name, value in vars(model).items():
         if not name.endswith("_") or name in ("n_features_in_", "feature_names_in_"):
             continue
@@ -393,7 +406,7 @@ def _is_count(value: Any, least: int = 0) -> bool:
 
 def _check_indices(name: str, value: Any) -> None:
     good = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu"
-    _require(good, f"{name} is {value!r:.50}, no vector of integers")
+    _require(good, f"{name} must be a vector of integers, got {value!r:.50}")
     _require(not value.size or value.min() >= 0, f"{name} holds {value.min(initial=0)}")
 
 
@@ -407,11 +420,12 @@ def _check_numbers(
 ) -> None:
     is_array = isinstance(value, np.ndarray) or sparse.issparse(value)
     _require(
-        is_array and value.dtype.kind in "fiu", f"{name} is {value!r:.50}, no array of numbers"
+        is_array and value.dtype.kind in "fiu",
+        f"{name} must be an array of numbers, got {value!r:.50}",
     )
-    _require(value.shape == shape, f"{name} is of shape {value.shape}, not {shape}")
+    _require(value.shape == shape, f"{name} must have shape {shape}, got {value.shape}")
     if finite:
         numbers: NDArray[Any] = value.data if sparse.issparse(value) else value
         _require(np.isfinite(numbers).all(), f"{name} holds a number that is not finite")
         size = max(float(numbers.max(initial=0)), -float(numbers.min(initial=0)))
-        _require(size <= largest, f"{name} holds {size:.3g}: at most {largest:g} can be used")
+        _require(size <= largest, f"{name} must be at most {largest:g}, got {size:.3g}")

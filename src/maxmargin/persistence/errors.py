@@ -1,4 +1,4 @@
-"""What is said of a file that is no model."""
+"""Errors for files that are not models."""
 
 from __future__ import annotations
 
@@ -10,8 +10,21 @@ PathLike = str | os.PathLike[str]
 
 
 class ModelFileError(ValueError):
-    """A file is no model that can be read: the message names the file and what is wrong."""
+    """A file cannot be read as a model; the message names the file and what is wrong.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import maxmargin as mm
+    >>> path = os.path.join(tempfile.mkdtemp(), "empty")
+    >>> open(path, "w").close()
+    >>> try:
+    ...     mm.load(path)
+    ... except mm.persistence.ModelFileError as error:
+    ...     print(str(error).removeprefix(path))
+    : the file is empty.
+    """
 
 
 class InconsistentModelError(ValueError):
-    """The parts of a model do not fit together."""
+    """The parts of a model contradict each other."""

@@ -1,4 +1,4 @@
-"""Models in one file: arrays as safetensors, all else as JSON in its header.
+"""Models in one file: arrays as safetensors, everything else as JSON in its header.
 
 __metadata__: format   "maxmargin"
               version  of the format
@@ -27,8 +27,8 @@ __all__ = ["about", "load", "save"]
 FORMAT, VERSION = "maxmargin", 1
 # Keys that `about` adds to the facts of the caller.
 ADDED_KEYS = ("format_version", "maxmargin_version", "sklearn_version")
-# First bytes of what people have lying about in place of a model.
-FOREIGN = {
+# First bytes of other files.
+OTHER_FORMATS = {
     b"PK\x03\x04": "a zip archive (npz, joblib, skops?)",
     b"\x80": "a pickle",
     b"\x1f\x8b": "gzip-compressed",
@@ -37,36 +37,41 @@ FOREIGN = {
     b"{": "JSON text",
     b"\x08": "an ONNX model, perhaps",
 }
-# A header, in bytes, that safetensors reads.
-LONGEST_HEADER = 100_000_000
+# The longest header that safetensors reads.
+LARGEST_HEADER_BYTES = 100_000_000
 
 
 def save(model: Any, path: PathLike, *, about: Mapping[str, Any] | None = None) -> None:
-    """Write a model to one file, which `load` reads back without running any code of it.
+    """Write a model to one file, which `load` reads without running any code of it.
 
-    The write is atomic: after a crash, or an error, the old file is still there.
+    The write is atomic: after an error or a crash the old file is unchanged.
 
-    A kernel model (SVC, NuSVC, KernelPerceptron) consists of rows of its training data: whoever
-    gets the file can read them. A linear model holds w, b and numbers about the fit.
+    The file of a kernel model (SVC, NuSVC, KernelPerceptron) contains rows of its training data,
+    which can be read from it. That of a linear model holds w, b and numbers about the fit.
 
     Parameters
     ----------
     model : estimator
         Any classifier of maxmargin, `ColumnEncoder`, scikit-learn's StandardScaler, MinMaxScaler,
         MaxAbsScaler, RobustScaler or Normalizer, or a Pipeline of them; fitted or not. Not saved
-        are ``callback``, the state of a random number generator, a pipeline's ``memory`` and the
-        dual variables that ``warm_start`` would begin with; kernels and learning rates that are
-        the caller's own functions are refused.
+        are ``callback``, the state of a random number generator, ``memory`` of a pipeline and the
+        dual variables for ``warm_start``. Kernels and learning rates that are functions of the
+        caller raise an error.
     path : str or path
-        By convention ``*.safetensors``.
+        The file; by convention ``*.safetensors``.
     about : dict, optional
-        Facts to be kept with the model, as JSON has them: where the data came from, feature names,
-        who to ask. `about` reads them.
+        Facts to be kept with the model, as JSON: the origin of the data, feature names, a contact.
+        `about` reads them.
 
     Raises
     ------
     TypeError
         For a model, or a parameter of it, that cannot be saved.
+
+    See Also
+    --------
+    load : Read the model.
+    about : Read the facts.
 
     Examples
     --------
@@ -97,10 +102,10 @@ def save(model: Any, path: PathLike, *, about: Mapping[str, Any] | None = None) 
     }
     metadata["digest"] = _digest(metadata, encoder.tensors)
     size = sum(map(len, metadata.values()))
-    if size > LONGEST_HEADER // 2:
+    if size > LARGEST_HEADER_BYTES // 2:
         raise ValueError(
-            f"{size} letters of JSON are more than a model file takes: pass a smaller about, or "
-            "fewer labels that are words."
+            f"the JSON of a model file must be at most {LARGEST_HEADER_BYTES // 2} letters, got "
+            f"{size}: pass a smaller about, or fewer labels of text."
         )
     with replacing(path) as temporary:
         save_file(encoder.tensors, temporary, metadata=metadata)
@@ -110,15 +115,39 @@ def load(path: PathLike) -> Any:
     """Read a model that `save` wrote.
 
     Nothing in the file is executed: it names classes of a closed list, whose parameters and
-    attributes are checked against each other. The digest in the file finds damage; it is no
-    signature that would say who wrote it.
+    attributes are checked for consistency. The digest in the file detects damage; it is not a
+    signature of the author.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    estimator
+        The model, as it was saved.
 
     Raises
     ------
     ModelFileError
-        For a file that is empty, truncated, damaged, of another kind or of a newer version.
+        For a file that is empty, truncated, damaged, of another format or of a newer version.
     OSError
-        Where there is no file, or none that can be read.
+        Where the file does not exist or cannot be read.
+
+    See Also
+    --------
+    save : Write a model.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> path = os.path.join(tempfile.mkdtemp(), "six.safetensors")
+    >>> mm.save(mm.Perceptron(shuffle=False).fit(X, y), path)
+    >>> mm.load(path)
+    Perceptron(shuffle=False)
     """
     from .checks import check_model
     from .models import decode_model
@@ -127,49 +156,74 @@ def load(path: PathLike) -> Any:
     metadata, tensors = _read(path, with_tensors=True)
     if _digest(metadata, tensors) != metadata["digest"]:
         raise ModelFileError(
-            f"{path}: its contents are not those that were saved (SHA-256 differs): it was damaged "
-            "or changed, save the model again."
+            f"{path}: the contents differ from those that were saved (SHA-256 differs): save the "
+            "model again."
         )
     try:
         decoder = Decoder(tensors)
         model = decode_model(json.loads(metadata["model"]), decoder)
         check_model(model)
         if decoder.tensors:
-            raise ValueError(f"tensors {sorted(decoder.tensors)!r:.100} belong to nothing")
-    except Exception as error:  # whatever a file of bad intent may bring about
-        raise ModelFileError(f"{path}: it holds no consistent model: {error}.") from error
+            raise ValueError(f"the tensors {sorted(decoder.tensors)!r:.100} are not used")
+    except Exception as error:  # a malicious file may cause any of them
+        raise ModelFileError(f"{path}: the model is inconsistent: {error}.") from error
     return model
 
 
 def about(path: PathLike) -> dict[str, Any]:
-    """Read the facts that were saved with a model, from the header of its file alone.
+    """Read the facts that were saved with a model, from the header of its file.
+
+    Tensors are not read, so that damage is not detected; `load` does.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
 
     Returns
     -------
     dict
-        What was given to `save`, ``maxmargin_version`` and ``sklearn_version`` that wrote it, and
-        ``format_version``. Tensors are not read, so that damage goes unnoticed: `load` finds it.
+        The facts given to `save`, ``maxmargin_version`` and ``sklearn_version`` that wrote the
+        file, and ``format_version``.
+
+    Raises
+    ------
+    ModelFileError
+        For a file whose header cannot be read.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import maxmargin as mm
+    >>> path = os.path.join(tempfile.mkdtemp(), "new.safetensors")
+    >>> mm.save(mm.SVC(), path, about={"data": "none yet"})
+    >>> mm.persistence.about(path)["data"]
+    'none yet'
     """
     metadata, _ = _read(path, with_tensors=False)
     try:
         facts, written = json.loads(metadata["about"]), json.loads(metadata["written"])
         return {**facts, **written, "format_version": int(metadata["version"])}
     except (ValueError, TypeError, RecursionError) as error:
-        raise ModelFileError(f"{path}: its header is damaged: {error}.") from error
+        raise ModelFileError(f"{path}: the header is damaged: {error}.") from error
 
 
 def _facts(given: Mapping[str, Any] | None) -> str:
     facts = {} if given is None else dict(given)
     taken = [name for name in ADDED_KEYS if name in facts]
     if taken:
-        raise ValueError(f"about holds {taken[0]!r}, which is added by itself: use another name.")
+        raise ValueError(
+            f"about must not hold {taken[0]!r}, which is added to every file: use another name."
+        )
     try:
         text = json.dumps(facts, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise TypeError(f"about={given!r:.200} is not JSON ({error}): pass plain values.") from None
+        raise TypeError(
+            f"about={given!r:.200} must be JSON ({error}): pass numbers, text, lists and dicts."
+        ) from None
     if json.loads(text) != facts:
         raise TypeError(
-            f"about={given!r:.200} is not the same after JSON: use words as keys, lists for tuples."
+            f"about={given!r:.200} changes in JSON: use text for keys, and lists for tuples."
         )
     return text
 
@@ -195,10 +249,10 @@ def _digest(metadata: dict[str, str], tensors: dict[str, NDArray[Any]]) -> str:
 
 
 def _read(path: PathLike, *, with_tensors: bool) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
-    """Return the header of a model file, and the tensors where they are wanted."""
+    """Return the header of a model file, and on request its tensors."""
     from safetensors import SafetensorError, safe_open
 
-    _refuse_foreign(path)
+    _check_format(path)
     try:
         with safe_open(os.fspath(path), framework="np") as file:
             metadata = file.metadata() or {}
@@ -209,12 +263,12 @@ def _read(path: PathLike, *, with_tensors: bool) -> tuple[dict[str, str], dict[s
         raise
     except (SafetensorError, ValueError, TypeError, KeyError, OverflowError) as error:
         raise ModelFileError(
-            f"{path}: it is damaged or truncated: {error}. Save the model again."
+            f"{path}: the file is damaged or truncated: {error}. Save the model again."
         ) from error
 
 
-def _refuse_foreign(path: PathLike) -> None:
-    """Say what a file is that cannot be a model, by its first bytes."""
+def _check_format(path: PathLike) -> None:
+    """Raise for a file of another format, which its first bytes tell."""
     with open(path, "rb") as file:
         head = file.read(9)
         size = os.fstat(file.fileno()).st_size
@@ -223,12 +277,12 @@ def _refuse_foreign(path: PathLike) -> None:
     length = int.from_bytes(head[:8], "little")
     if head[8:] == b"{":
         if length > size - 8:
-            _refuse(path, f"it is truncated: a header of {length} bytes in a file of {size}")
+            _refuse(path, f"the file is truncated: a header of {length} bytes in a file of {size}")
         return
-    for start, what in FOREIGN.items():
+    for start, what in OTHER_FORMATS.items():
         if head.startswith(start):
-            _refuse(path, f"it is no model of maxmargin but {what}")
-    _refuse(path, "it is no model of maxmargin, or was cut off after a few bytes")
+            _refuse(path, f"the file is not a model of maxmargin but {what}")
+    _refuse(path, "the file is not a model of maxmargin, or is truncated after a few bytes")
 
 
 def _refuse(path: PathLike, what: str) -> NoReturn:
@@ -237,15 +291,15 @@ def _refuse(path: PathLike, what: str) -> NoReturn:
 
 def _check_header(path: PathLike, metadata: dict[str, str]) -> None:
     if metadata.get("format") != FORMAT:
-        _refuse(path, "it is a safetensors file, but no model of maxmargin")
+        _refuse(path, "the file is a safetensors file, but not a model of maxmargin")
     version = metadata.get("version", "")
     if not version.isascii() or not version.isdigit() or len(version) > 9:
-        _refuse(path, f"its header is damaged: format version {version!r:.50}")
+        _refuse(path, f"the header is damaged: format version {version!r:.50}")
     if int(version) > VERSION:
         raise ModelFileError(
-            f"{path}: written by format version {version}, this maxmargin reads up to {VERSION}: "
+            f"{path}: the file has format version {version}, this maxmargin reads up to {VERSION}: "
             "upgrade maxmargin."
         )
     missing = {"model", "about", "written", "digest"} - set(metadata)
     if missing:
-        _refuse(path, f"its header is damaged: it lacks {', '.join(sorted(missing))}")
+        _refuse(path, f"the header is damaged: {', '.join(sorted(missing))} missing")

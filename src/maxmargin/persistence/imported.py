@@ -1,4 +1,4 @@
-"""What stands in for the certificates of a model that another program trained."""
+"""The certificates of a model that another program trained: there are none."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["Unproved"]
 
 
 class Unproved:
-    """In place of ``certificates_``, ``statuses_`` and ``traces_``: there are none.
+    """The value of ``certificates_``, ``statuses_`` and ``traces_`` where there are none.
 
-    Whoever asks for one gets an AttributeError, as of an attribute that is not there.
+    Access to an element raises AttributeError, like access to a missing attribute.
 
     Parameters
     ----------
     program : str
-        Who trained the model.
+        The program that trained the model.
 
     Examples
     --------
@@ -48,5 +48,5 @@ class Unproved:
     def _error(self) -> AttributeError:
         return AttributeError(
             f"This model was trained by another program ({self.program}), whose file holds no "
-            "certificate: fit it with maxmargin for one."
+            "certificate: fit it with maxmargin."
         )

@@ -1,4 +1,4 @@
-"""Models as plain JSON, for people and programs that know nothing of maxmargin."""
+"""Models as plain JSON, for programs without maxmargin."""
 
 from __future__ import annotations
 
@@ -46,25 +46,26 @@ RULES = {
 
 
 def to_json(model: Any) -> dict[str, Any]:
-    """Return a fitted model as lists, numbers and words from which anyone can predict.
+    """Return a fitted model as lists, numbers and text that suffice to predict.
 
-    A row x goes through ``preparation``, step by step; then g = w·x + b of every plane, or
-    g = Σ_i dual_coef_i K(x, support vector i) + b; ``label_rule`` says how a label comes of them.
-    Infinite numbers and NaN, which JSON lacks, are the words "inf", "-inf" and "nan".
+    A row x goes through the steps of ``preparation``; then g = w·x + b of every plane, or
+    g = Σ_i dual_coef_i K(x, support vector i) + b; ``label_rule`` says how they give a label.
+    Infinite numbers and NaN, which JSON does not have, are "inf", "-inf" and "nan".
 
     A kernel model contains rows of its training data.
 
     Parameters
     ----------
     model : classifier of maxmargin, or a Pipeline of scalers, `ColumnEncoder` and one
+        A fitted model.
 
     Returns
     -------
     dict
         ``format``, ``version``, ``model``, ``parameters``, ``n_features``, ``feature_names``,
-        ``preparation``, ``classes``, ``scheme``, ``pairs`` (places in ``classes``),
+        ``preparation``, ``classes``, ``scheme``, ``pairs`` (indices into ``classes``),
         ``label_rule``, ``w`` and ``b`` of linear models, ``kernel``, ``support``,
-        ``support_vectors``, ``n_support`` and ``dual_coef`` (a row a plane) of kernel models,
+        ``support_vectors``, ``n_support`` and ``dual_coef`` (one row per plane) of kernel models,
         ``status`` and ``certificate``.
 
     Examples
@@ -100,7 +101,30 @@ def to_json(model: Any) -> dict[str, Any]:
 
 
 def save_json(model: Any, path: PathLike) -> None:
-    """Write a model as JSON, an entry a line; see `to_json`. The write is atomic."""
+    """Write a model as JSON, one entry per line; the write is atomic.
+
+    Parameters
+    ----------
+    model : classifier of maxmargin, or a Pipeline of scalers, `ColumnEncoder` and one
+        A fitted model.
+    path : str or path
+        The file.
+
+    See Also
+    --------
+    to_json : The contents of the file.
+
+    Examples
+    --------
+    >>> import json, os, tempfile
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> path = os.path.join(tempfile.mkdtemp(), "six.json")
+    >>> mm.persistence.save_json(mm.Perceptron(shuffle=False).fit(X, y), path)
+    >>> with open(path) as file:
+    ...     json.load(file)["classes"]
+    [-1, 1]
+    """
     entries = [
         f"  {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in to_json(model).items()
     ]
@@ -110,7 +134,7 @@ def save_json(model: Any, path: PathLike) -> None:
 
 def _parameters(classifier: Any) -> dict[str, Any]:
     given = classifier.get_params(deep=False)
-    # A listener and the state of random numbers are no part of the model.
+    # The callback and the random state are not part of the model.
     given.pop("callback", None)
     if isinstance(given.get("random_state"), np.random.RandomState):
         given["random_state"] = None
@@ -173,8 +197,8 @@ def _scores(fitted: FittedModel) -> dict[str, Any]:
 def _kernel(kernel: Kernel) -> dict[str, Any]:
     if type(kernel) not in FORMULAS:
         raise TypeError(
-            f"{kernel!r} is code, and cannot be written as JSON: use linear, poly, rbf, sigmoid, "
-            "or sums and products of them."
+            f"{kernel!r} is code, which JSON cannot hold: use linear, poly, rbf, sigmoid, or sums "
+            "and products of them."
         )
     name, formula = FORMULAS[type(kernel)]
     record: dict[str, Any] = {"name": name, "formula": formula}
@@ -189,7 +213,7 @@ def _kernel(kernel: Kernel) -> dict[str, Any]:
 
 
 def _rows(vectors: Any) -> Any:
-    """Return rows as lists; sparse ones as places (from 0) and values."""
+    """Return rows as lists; sparse ones as indices (from 0) and values."""
     if not sparse.issparse(vectors):
         return vectors
     ends = vectors.indptr
@@ -207,7 +231,7 @@ def _proof(classifier: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
+    """Return a value as lists, numbers and text."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Estimators as records: parameters and fitted attributes by name, of a closed list of classes."""
+"""Estimators as records of parameters and fitted attributes, for a closed list of classes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from .values import JSON, Decoder, Encoder
 __all__ = ["ESTIMATORS", "decode_model", "encode_model", "is_fitted"]
 
 
-class Kept(NamedTuple):
-    """Fitted attributes of an estimator: in every file, in some, and in none but set to None."""
+class Attributes(NamedTuple):
+    """Fitted attributes in every file, in some files, and not saved but set to None on loading."""
 
     always: tuple[str, ...]
     sometimes: tuple[str, ...] = ()
@@ -38,51 +38,51 @@ class Kept(NamedTuple):
 
 PROOFS = ("certificates_", "statuses_", "traces_")
 COUNTS = ("n_iter_", "n_updates_", "separates_", "feature_names_in_")
-OF_ALL = ("n_features_in_", "classes_", "_reduced_by", "intercept_", *PROOFS)
-PLANES = Kept((*OF_ALL, "coef_", "_updates_of_tasks"), COUNTS)
+ALL_CLASSIFIERS = ("n_features_in_", "classes_", "_reduced_by", "intercept_", *PROOFS)
+PLANES = Attributes((*ALL_CLASSIFIERS, "coef_", "_updates_of_tasks"), COUNTS)
 EXPANSION = ("kernel_", "support_", "support_vectors_", "dual_coef_")
-MACHINE = Kept(
-    (*OF_ALL, *EXPANSION, "n_support_", "shape_fit_"),
+KERNEL_MACHINE = Attributes(
+    (*ALL_CLASSIFIERS, *EXPANSION, "n_support_", "shape_fit_"),
     (*COUNTS, "class_weight_", "fit_status_", "_fitted_with"),
     ("_memory", "_fitted_on", "_objects"),
 )
-SCALER = Kept(("n_features_in_",), ("feature_names_in_", "scale_", "n_samples_seen_"))
+SCALER = Attributes(("n_features_in_",), ("feature_names_in_", "scale_", "n_samples_seen_"))
 
-ESTIMATORS: dict[type, Kept] = {
+ESTIMATORS: dict[type, Attributes] = {
     Perceptron: PLANES,
     Pocket: PLANES,
     Relaxation: PLANES,
     LMS: PLANES,
     Pseudoinverse: PLANES,
-    HoKashyap: Kept((*PLANES.always, "multipliers_", "margins_", "refuted_"), COUNTS),
-    LinearSVC: Kept(
+    HoKashyap: Attributes((*PLANES.always, "multipliers_", "margins_", "refuted_"), COUNTS),
+    LinearSVC: Attributes(
         (*PLANES.always, "support_", "dual_coef_", "shape_fit_", "_fitted_with"),
         COUNTS,
         ("_memory",),
     ),
-    KernelPerceptron: Kept((*OF_ALL, *EXPANSION, "_linear_coef", "_n_rows"), COUNTS),
-    SVC: MACHINE,
-    NuSVC: MACHINE,
-    ColumnEncoder: Kept(
+    KernelPerceptron: Attributes((*ALL_CLASSIFIERS, *EXPANSION, "_linear_coef", "_n_rows"), COUNTS),
+    SVC: KERNEL_MACHINE,
+    NuSVC: KERNEL_MACHINE,
+    ColumnEncoder: Attributes(
         ("n_features_in_", "categories_", "fill_", "mean_", "scale_", "n_features_out_"),
         ("feature_names_in_",),
     ),
-    StandardScaler: Kept(SCALER.always, (*SCALER.sometimes, "mean_", "var_")),
-    MinMaxScaler: Kept(
+    StandardScaler: Attributes(SCALER.always, (*SCALER.sometimes, "mean_", "var_")),
+    MinMaxScaler: Attributes(
         SCALER.always, (*SCALER.sometimes, "min_", "data_min_", "data_max_", "data_range_")
     ),
-    MaxAbsScaler: Kept(SCALER.always, (*SCALER.sometimes, "max_abs_")),
-    RobustScaler: Kept(SCALER.always, (*SCALER.sometimes, "center_")),
+    MaxAbsScaler: Attributes(SCALER.always, (*SCALER.sometimes, "max_abs_")),
+    RobustScaler: Attributes(SCALER.always, (*SCALER.sometimes, "center_")),
     Normalizer: SCALER,
 }
 BY_NAME = {estimator.__name__: estimator for estimator in ESTIMATORS}
-# Code and folders stay behind: whoever loads a model says anew who listens and where to cache.
-NEVER = {"callback", "memory"}
+# Parameters that hold code or folders are not saved.
+UNSAVED = {"callback", "memory"}
 SKIPPED = (None, "passthrough")
 
 
 def is_fitted(model: Any) -> bool:
-    """Return whether an estimator (none of a pipeline) has been fitted."""
+    """Return whether an estimator other than a pipeline has been fitted."""
     return "n_features_in_" in vars(model)
 
 
@@ -95,7 +95,7 @@ def encode_model(model: Any, encoder: Encoder) -> JSON:
         ]
         return {"class": "Pipeline", "steps": steps, "parameters": _parameters(model, encoder)}
     if type(model) not in ESTIMATORS:
-        raise _not_on_the_list(model)
+        raise _unsupported(model)
     fitted = None
     if is_fitted(model):
         kept, owner = ESTIMATORS[type(model)], type(model).__name__
@@ -117,9 +117,9 @@ def _parameters(model: Any, encoder: Encoder) -> dict[str, JSON]:
 
 
 def _kept(name: str, value: Any) -> Any:
-    """Return a parameter as it is saved: states of random numbers are not."""
+    """Return a parameter as it is saved: None for code, folders and random states."""
     is_state = isinstance(value, np.random.RandomState | np.random.Generator)
-    return None if name in NEVER or is_state else value
+    return None if name in UNSAVED or is_state else value
 
 
 def _names(estimator: Any) -> list[str]:
@@ -127,7 +127,7 @@ def _names(estimator: Any) -> list[str]:
     return [name for name in estimator._get_param_names() if name != "steps"]
 
 
-def _not_on_the_list(model: Any) -> TypeError:
+def _unsupported(model: Any) -> TypeError:
     what = f"{type(model).__module__.partition('.')[0]}'s {type(model).__name__}"
     if isinstance(model, type):
         return TypeError(f"{model.__name__} is a class: pass a model, {model.__name__}().")
@@ -135,20 +135,20 @@ def _not_on_the_list(model: Any) -> TypeError:
         return TypeError(f"{what} cannot be saved: save its best_estimator_.")
     known = ", ".join(BY_NAME)
     return TypeError(
-        f"{what} cannot be saved: pass one of {known}, or a Pipeline of them. What is not on this "
-        "list would need code in the file."
+        f"{what} cannot be saved: the model must be one of {known}, or a Pipeline of them. Other "
+        "classes would need code in the file."
     )
 
 
 def decode_model(record: JSON, decoder: Decoder, depth: int = 0) -> Any:
-    """Return the estimator of a record; nothing but its parameters and attributes is set."""
+    """Return the estimator of a record, with its parameters and attributes set."""
     if not isinstance(record, dict) or depth > 8:
-        raise InconsistentModelError(f"the model is {record!r:.50}")
+        raise InconsistentModelError(f"the model must be a record, got {record!r:.50}")
     name = record.get("class")
     if name == "Pipeline":
         return _decode_pipeline(record, decoder, depth)
     if not isinstance(name, str) or name not in BY_NAME:
-        raise InconsistentModelError(f"it holds a model of class {name!r:.50}, which is unknown")
+        raise InconsistentModelError(f"the class {name!r:.50} of the model is unknown")
     _check_names(name, record, {"class", "parameters", "fitted"})
     model = _with_parameters(BY_NAME[name], record["parameters"], decoder)
     model._validate_params()
@@ -163,7 +163,7 @@ def _decode_pipeline(record: dict[str, JSON], decoder: Decoder, depth: int) -> P
     model.steps = []
     for name, step in record["steps"]:
         if not isinstance(name, str):
-            raise InconsistentModelError(f"a step of the pipeline is called {name!r:.50}")
+            raise InconsistentModelError(f"the name of a step must be text, got {name!r:.50}")
         passed = step in SKIPPED if not isinstance(step, dict) else False
         model.steps.append((name, step if passed else decode_model(step, decoder, depth + 1)))
     model._validate_params()
@@ -172,7 +172,7 @@ def _decode_pipeline(record: dict[str, JSON], decoder: Decoder, depth: int) -> P
 
 
 def _with_parameters(estimator: Any, given: JSON, decoder: Decoder) -> Any:
-    """Return an estimator with these parameters, all of them and no others."""
+    """Return an estimator with exactly these parameters."""
     owner, expected = estimator.__name__, _names(estimator)
     ours = estimator.__module__.startswith(__name__.partition(".")[0] + ".")
     if not isinstance(given, dict) or set(given) - set(expected):
@@ -182,10 +182,10 @@ def _with_parameters(estimator: Any, given: JSON, decoder: Decoder) -> Any:
         if name in given:
             value = decoder.decode(given[name])
         elif ours:
-            raise InconsistentModelError(f"{owner} lacks the parameter {name}")
-        else:  # one that scikit-learn has added since
+            raise InconsistentModelError(f"the parameter {name} of {owner} is missing")
+        else:  # added by a later scikit-learn
             value = signature(estimator).parameters[name].default
-        if name in NEVER and value is not None:
+        if name in UNSAVED and value is not None:
             raise InconsistentModelError(f"{owner} has {name}={value!r:.50}, which is never saved")
         setattr(model, name, value)
     return model
@@ -197,7 +197,7 @@ def _set_fitted(model: Any, given: JSON, decoder: Decoder) -> None:
         raise InconsistentModelError(f"{owner} has unknown attributes, {given!r:.100}")
     missing = set(kept.always) - set(given)
     if missing:
-        raise InconsistentModelError(f"{owner} lacks {', '.join(sorted(missing))}")
+        raise InconsistentModelError(f"{owner} has no {', '.join(sorted(missing))}")
     for name, value in given.items():
         setattr(model, name, decoder.decode(value))
     for name in kept.forgotten:
@@ -207,5 +207,5 @@ def _set_fitted(model: Any, given: JSON, decoder: Decoder) -> None:
 def _check_names(owner: str, record: dict[str, JSON], expected: set[str]) -> None:
     if set(record) != expected:
         raise InconsistentModelError(
-            f"{owner} has the parts {sorted(record)!r:.100}, not {sorted(expected)}"
+            f"{owner} must have the parts {sorted(expected)}, got {sorted(record)!r:.100}"
         )

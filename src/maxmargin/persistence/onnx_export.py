@@ -1,7 +1,7 @@
 """Models as ONNX graphs, computed in float64 from primitive operators.
 
-ai.onnx.ml's SVMClassifier computes in float32 and decides ties in its own way: labels would differ
-from ours. Converters are registered with skl2onnx, which puts them together with scikit-learn's.
+ai.onnx.ml's SVMClassifier computes in float32 and breaks ties differently, so that labels would
+differ. Converters are registered with skl2onnx, which combines them with scikit-learn's.
 """
 
 from __future__ import annotations
@@ -33,39 +33,57 @@ CLASSIFIERS = (
     Perceptron, Pocket, Relaxation, LMS, Pseudoinverse, HoKashyap, LinearSVC, KernelPerceptron,
     SVC, NuSVC,
 )  # fmt: skip
-# Operator sets that programs of several years read.
+# Operator sets that older programs read, too.
 OPSETS = {"": 18, "ai.onnx.ml": 3}
 
 
 def to_onnx(model: Any, *, dtype: Literal["float64", "float32"] = "float64") -> onnx.ModelProto:
-    """Return a model as an ONNX graph that says the same labels and scores.
+    """Return a model as an ONNX graph that computes the same labels and scores.
 
-    Inputs are one tensor ``X`` of shape (n, n_features); or, where a `ColumnEncoder` has columns of
-    words, one of shape (n, 1) for each column, under its name (with _ where an output is called
-    so), strings for words. Where missing
-    values are filled, NaN and the empty string are missing. Outputs are ``label``, int64 or string,
-    and ``scores``, what decision_function returns.
+    The input is one tensor ``X`` of shape (n, n_features). Where a `ColumnEncoder` has columns of
+    categories, there is one input of shape (n, 1) per column instead, with its name (and _ where an
+    output has that name); categories are strings. Where missing values are filled, NaN and the
+    empty string are missing. Outputs are ``label``, int64 or string, and ``scores``, the values of
+    decision_function.
 
     A kernel model contains rows of its training data.
 
     Parameters
     ----------
     model : classifier of maxmargin, or a Pipeline of scalers, `ColumnEncoder` and one
-    dtype : {"float64", "float32"}
-        Type of the numbers that go in; all is computed in float64.
+        A fitted model.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the input; all is computed in float64.
+
+    Returns
+    -------
+    onnx.ModelProto
+        The graph.
 
     Raises
     ------
     TypeError
-        For a kernel that is no formula (precomputed, or the caller's own function).
+        For a kernel without a formula (precomputed, or a function of the caller).
     ImportError
         Without skl2onnx: ``pip install "maxmargin[onnx]"``.
+
+    See Also
+    --------
+    save_onnx : Write the graph to a file.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> graph = mm.persistence.to_onnx(mm.SVC().fit(X, y)).graph  # doctest: +SKIP
+    >>> [output.name for output in graph.output]  # doctest: +SKIP
+    ['label', 'scores']
     """
     register_onnx()
     from skl2onnx import convert_sklearn
 
     if dtype not in ("float64", "float32"):
-        raise ValueError(f"dtype={dtype!r} is none: pass 'float64' or 'float32'.")
+        raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
     fitted = FittedModel(model)
     fitted.require_fitted_steps()
     steps, classifier = fitted.steps, fitted.classifier
@@ -79,10 +97,10 @@ def to_onnx(model: Any, *, dtype: Literal["float64", "float32"] = "float64") -> 
     graph = convert_sklearn(
         whole,
         name=fitted.name,
-        # skl2onnx makes identifiers of names: columns get theirs in the end.
+        # skl2onnx changes names to identifiers; inputs are renamed at the end.
         initial_types=[(f"input{k}", each) for k, each in enumerate(types)],
         target_opset=OPSETS,
-        # skl2onnx's own divides rows of zeros by zero.
+        # The converter of skl2onnx divides rows of zeros by zero.
         custom_conversion_functions={Normalizer: _convert_normalizer},
         custom_shape_calculators={Normalizer: _set_normalized_type},
     )
@@ -93,15 +111,45 @@ def to_onnx(model: Any, *, dtype: Literal["float64", "float32"] = "float64") -> 
 def save_onnx(
     model: Any, path: PathLike, *, dtype: Literal["float64", "float32"] = "float64"
 ) -> None:
-    """Write a model as ONNX; see `to_onnx`. The write is atomic."""
+    """Write a model as ONNX; the write is atomic.
+
+    Parameters
+    ----------
+    model : classifier of maxmargin, or a Pipeline of scalers, `ColumnEncoder` and one
+        A fitted model.
+    path : str or path
+        The file.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the input.
+
+    See Also
+    --------
+    to_onnx : The graph, its inputs and outputs.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> mm.persistence.save_onnx(mm.SVC().fit(X, y), "six.onnx")  # doctest: +SKIP
+    """
     write_bytes(path, to_onnx(model, dtype=dtype).SerializeToString())
 
 
 def register_onnx() -> None:
-    """Teach skl2onnx the classifiers of maxmargin and `ColumnEncoder`.
+    """Register the classifiers of maxmargin and `ColumnEncoder` with skl2onnx.
 
     ``skl2onnx.to_onnx(make_pipeline(StandardScaler(), maxmargin.SVC()).fit(X, y), X)`` then works,
-    with the outputs ``label`` and ``scores``. Doing it twice does no harm.
+    with the outputs ``label`` and ``scores``. A second call changes nothing.
+
+    Raises
+    ------
+    ImportError
+        Without skl2onnx: ``pip install "maxmargin[onnx]"``.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> mm.persistence.register_onnx()  # doctest: +SKIP
     """
     try:
         from skl2onnx import update_registered_converter
@@ -117,7 +165,7 @@ def register_onnx() -> None:
             _set_output_types,
             _convert_classifier,
             parser=_parse_classifier,
-            # skl2onnx asks every classifier for it; scores are no probabilities to make a map of.
+            # skl2onnx expects this option of every classifier; scores are not probabilities.
             options={"zipmap": [False, True]},
         )
     update_registered_converter(
@@ -131,11 +179,11 @@ def register_onnx() -> None:
 
 def _refuse_step(step: Any) -> None:
     if isinstance(step, MaxAbsScaler) and getattr(step, "clip", False):
-        raise TypeError("MaxAbsScaler(clip=True) is not exported: use clip=False.")
+        raise TypeError("MaxAbsScaler(clip=True) cannot be exported: use clip=False.")
 
 
 def _inputs(first: Any, dtype: str) -> tuple[list[str], list[Any]]:
-    """Return names and types of what goes in."""
+    """Return names and types of the inputs."""
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 
     number = DoubleTensorType if dtype == "float64" else FloatTensorType
@@ -166,7 +214,7 @@ def _cast_first() -> Any:
     return CastTransformer(dtype=np.float64)
 
 
-# What skl2onnx asks of a converter -----------------------------------------------------------
+# Converters ----------------------------------------------------------------------------------
 
 
 def _parse_classifier(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
@@ -227,8 +275,8 @@ def _convert_encoder(scope: Any, operator: Any, container: Any) -> None:
         expanded = _filled(graph, graph.features(operator.inputs), encoder.fill_)
     elif len(names) != encoder.n_features_in_:
         raise ValueError(
-            f"A ColumnEncoder of words takes {encoder.n_features_in_} inputs, one a column, not "
-            f"{len(names)}: use maxmargin.persistence.to_onnx, or initial_types of as many."
+            f"A ColumnEncoder of categories must have {encoder.n_features_in_} inputs, one per "
+            f"column; got {len(names)}: use maxmargin.persistence.to_onnx, or more initial_types."
         )
     else:
         columns = zip(names, encoder.categories_, encoder.fill_, strict=True)
@@ -245,7 +293,7 @@ def _convert_encoder(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _filled(graph: Graph, column: str, fill: list[float | None]) -> str:
-    """Return numbers with missing ones filled."""
+    """Return numbers with missing values filled."""
     if all(value is None for value in fill):
         return column
     values = np.array([np.nan if value is None else value for value in fill], dtype=np.float64)
@@ -253,7 +301,7 @@ def _filled(graph: Graph, column: str, fill: list[float | None]) -> str:
 
 
 def _one_hot(graph: Graph, column: str, words: list[str], fill: str | None) -> str:
-    """Return the 0/1 columns of words; no text at all is the word that fills."""
+    """Return the 0/1 columns of categories; the empty string is the category that fills."""
     known = list(words)
     places = np.eye(len(words))
     if fill is not None and "" not in known:

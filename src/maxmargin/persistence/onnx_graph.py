@@ -17,7 +17,7 @@ LARGEST_GRAPH_BYTES = 2**31 - 2**20
 
 
 class Graph:
-    """Nodes and constants of a graph in the making."""
+    """The nodes and constants of a graph under construction."""
 
     def __init__(self, scope: Any, container: Any) -> None:
         self.scope, self.container = scope, container
@@ -30,7 +30,7 @@ class Graph:
         op_domain: str = "",
         **options: Any,
     ) -> str:
-        """Add an operator; return the name of what it computes."""
+        """Add an operator; return the name of its output."""
         output = output or self.scope.get_unique_variable_name(kind.lower())
         self.container.add_node(
             kind, list(inputs), [output], op_domain=op_domain,
@@ -39,7 +39,7 @@ class Graph:
         return output
 
     def constant(self, values: NDArray[Any]) -> str:
-        """Add numbers or words; return their name."""
+        """Add numbers or strings; return their name."""
         from onnx import TensorProto, numpy_helper
 
         name: str = self.scope.get_unique_variable_name("constant")
@@ -79,8 +79,8 @@ class Graph:
     def product(self, X: str, weights: Floats) -> str:
         """Return X @ weights.
 
-        onnxruntime takes a factor before or after a product into it, in float32: one column, which
-        may come from a division by one number, is multiplied another way.
+        onnxruntime fuses a factor before or after a MatMul into it, in float32. One column, which
+        may come from a division by one number, is multiplied elementwise.
         """
         kind = "MatMul" if len(weights) > 1 else "Mul"
         return self.node(kind, X, self.constant(np.asarray(weights, dtype=np.float64)))
@@ -111,18 +111,18 @@ def _vectors(vectors: Any) -> Floats:
 
 
 class _KernelNodes:
-    """K(x, z) of every row and support vector, (n, n_support)."""
+    """Nodes of K(x, z) for every row and support vector, (n, n_support)."""
 
     def __init__(self, graph: Graph, X: str, vectors: Floats) -> None:
         self.graph, self.X, self.vectors = graph, X, vectors
 
     def of(self, kernel: Kernel) -> str:
-        """Return the name of the kernel's values."""
+        """Return the name of the kernel values."""
         for kind, method in self._methods.items():
             if isinstance(kernel, kind):
                 return method(self, kernel)  # type: ignore[operator, no-any-return]
         raise TypeError(
-            f"{kernel!r} is no formula of x and z, and cannot be written as ONNX: use linear, "
+            f"{kernel!r} is not a formula of x and z, and cannot be written as ONNX: use linear, "
             "poly, rbf, sigmoid, or sums and products of them."
         )
 
@@ -217,7 +217,7 @@ def label_nodes(graph: Graph, fitted: FittedModel, scores: str, label: str, show
 
 
 def label_values(classes: NDArray[Any]) -> NDArray[Any]:
-    """Return labels as int64, also whole numbers of other types, or as words."""
+    """Return labels as int64, also whole numbers of other types, or as strings."""
     labels = classes.tolist()
     if all(isinstance(label, str) for label in labels):
         return np.array(labels, dtype=object)

@@ -1,7 +1,7 @@
-"""Python values as JSON and tensors, and back: a closed list of types, none of them code.
+"""Python values as JSON and tensors, and back, for a closed list of types without code.
 
-Plain JSON stands for itself. All else is an object {"$": type, ...}; the numbers of arrays are
-tensors, which JSON names.
+Values that JSON has are written as they are, others as an object {"$": type, ...}. The numbers of
+arrays are tensors, to which JSON refers by name.
 """
 
 from __future__ import annotations
@@ -64,23 +64,23 @@ SCHEDULES: tuple[type, ...] = (Constant, Harmonic)
 RECORDS: dict[str, Any] = {
     record.__name__: record for record in (*CERTIFICATES, *KERNELS, *SCHEDULES, Trace)
 }
-# Of the arrays of a trace; the others hold numbers.
-KINDS = {"exact": "b"}
+# Kinds of the arrays of a trace; the others hold numbers.
+TRACE_KINDS = {"exact": "b"}
 SPARSE = {"csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}
-# Values within values: more is a mistake, or meant to exhaust the stack.
+# Nesting of values; more could exhaust the stack.
 DEEPEST = 64
-# Bytes of an array of words, next to those of the words themselves.
-WIDEST, AT_LEAST = 64, 1 << 20
+# Bytes of an array of text: per letter of the text, and for small arrays.
+BYTES_PER_LETTER, SMALL_BYTES = 64, 1 << 20
 
 
 class Encoder:
-    """Turn values into JSON; their numbers gather in ``tensors``."""
+    """Convert values to JSON; their arrays are collected in ``tensors``."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, NDArray[Any]] = {}
 
     def encode(self, value: Any, where: str, depth: int = 0) -> JSON:
-        """Return JSON for a value; ``where`` says in errors what it belongs to."""
+        """Return JSON for a value; ``where`` names it in errors."""
         if depth > DEEPEST:
             raise TypeError(f"{where} is nested more than {DEEPEST} deep: pass a simpler value.")
         for kind, method in self._methods.items():
@@ -137,7 +137,7 @@ class Encoder:
         if value.dtype.kind == "O":
             return {**record, "words": self._list(words, where, depth)}
         width = value.dtype.itemsize // 4
-        if 4 * width * len(words) > _roomy(words):
+        if 4 * width * len(words) > _byte_limit(words):
             width = _longest(words)
         return {**record, "width": width, "words": words}
 
@@ -161,13 +161,13 @@ class Encoder:
         return {"$": "Unproved", "program": value.program}
 
     def _tensor(self, value: NDArray[Any]) -> str:
-        # Little-endian and by rows, as the format has it; np.ascontiguousarray would make 0-d 1-d.
+        # The format is little-endian, row by row; np.ascontiguousarray would make 0-d arrays 1-d.
         dtype = value.dtype.newbyteorder("<")
         name = f"t{len(self.tensors)}"
         self.tensors[name] = np.array(value, dtype=dtype, order="C", copy=None)
         return name
 
-    # Subclasses before the classes they belong to: a Status is a str, True an int.
+    # Subclasses before their base classes: a Status is a str, True an int.
     _methods: ClassVar[dict[Any, Callable[[Encoder, Any, str, int], JSON]]] = {
         type(None): _plain,
         Status: _status,
@@ -188,23 +188,23 @@ class Encoder:
 
 def _unknown(value: Any, where: str) -> TypeError:
     if isinstance(value, Custom) or (callable(value) and not isinstance(value, type)):
-        remedy = "pass a kernel or a schedule of maxmargin, or a name"
-        return TypeError(f"{where}={value!r} is code, which a model file never holds: {remedy}.")
+        remedy = "pass a kernel or schedule of maxmargin, or a name"
+        return TypeError(f"{where}={value!r} is code, which a model file cannot hold: {remedy}.")
     kind = f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
     return TypeError(
-        f"{where} is of type {kind}, which a model file cannot hold: pass numbers, words, lists, "
+        f"{where} is of type {kind}, which a model file cannot hold: pass numbers, text, lists, "
         "dicts, NumPy arrays of numbers or CSR matrices."
     )
 
 
 class Decoder:
-    """Turn JSON back into values, with the tensors that it names."""
+    """Convert JSON back to values, with the tensors that it refers to."""
 
     def __init__(self, tensors: dict[str, NDArray[Any]]) -> None:
         self.tensors = dict(tensors)
 
     def decode(self, value: JSON, depth: int = 0) -> Any:
-        """Return the value; InconsistentModelError where it is none."""
+        """Return the value; raise InconsistentModelError where it cannot be decoded."""
         if depth > DEEPEST:
             raise InconsistentModelError(f"values are nested more than {DEEPEST} deep")
         if isinstance(value, list):
@@ -262,16 +262,18 @@ class Decoder:
     def _words(self, value: dict[str, JSON], depth: int) -> NDArray[Any]:
         words, shape = self._part(value, "words", list), _shape(value.get("shape"))
         if math.prod(shape) != len(words):
-            raise InconsistentModelError(f"{len(words)} words for an array of shape {shape}")
+            raise InconsistentModelError(f"an array of shape {shape} has {len(words)} texts")
         if "width" not in value:
             array = np.empty(len(words), dtype=object)
             array[:] = [self._word(self.decode(word, depth)) for word in words]
             return array.reshape(shape)
         width = self._part(value, "width", int)
         if not all(isinstance(word, str) for word in words):
-            raise InconsistentModelError("an array of words holds what is no word")
-        if not _longest(words) <= width or 4 * width * len(words) > _roomy(words):
-            raise InconsistentModelError(f"words of up to {_longest(words)} letters take {width}")
+            raise InconsistentModelError("an array of text must hold text only")
+        if not _longest(words) <= width or 4 * width * len(words) > _byte_limit(words):
+            raise InconsistentModelError(
+                f"text of up to {_longest(words)} letters has width {width}"
+            )
         return np.array(words, dtype=f"<U{width}").reshape(shape)
 
     @staticmethod
@@ -286,11 +288,15 @@ class Decoder:
             self._tensor(value, part) for part in ("data", "indices", "indptr")
         )
         if len(shape) != 2 or any(part.ndim != 1 for part in (data, indices, indptr)):
-            raise InconsistentModelError(f"a sparse matrix of shape {shape} has no three vectors")
+            raise InconsistentModelError(
+                f"a sparse matrix of shape {shape} must have three vectors"
+            )
         if any(part.dtype not in (np.int32, np.int64) for part in (indices, indptr)):
-            raise InconsistentModelError("indices of a sparse matrix are no integers")
+            raise InconsistentModelError("indices of a sparse matrix must be integers")
         if indptr.size != shape[0] + 1 or indices.size != data.size:
-            raise InconsistentModelError(f"a sparse matrix of shape {shape} has other sizes")
+            raise InconsistentModelError(
+                f"a sparse matrix of shape {shape} has vectors of other sizes"
+            )
         if indptr[0] != 0 or indptr[-1] != data.size or (np.diff(indptr) < 0).any():
             raise InconsistentModelError("rows of a sparse matrix are out of order")
         if indices.size and not (indices.min() >= 0 and indices.max() < shape[1]):
@@ -299,11 +305,11 @@ class Decoder:
 
     def _record(self, record: Any, entries: dict[str, JSON], depth: int) -> Any:
         expected = {field.name for field in fields(record)}
-        # Files of before do not say how errors were counted.
+        # Older files do not say how errors were counted.
         missing = {"exact", "unit"} if record is Trace else set()
         if not expected - missing <= set(entries) <= expected:
             raise InconsistentModelError(
-                f"{record.__name__} has {sorted(entries)!r:.200}, not {sorted(expected)}"
+                f"{record.__name__} must have {sorted(expected)}, got {sorted(entries)!r:.200}"
             )
         values = {name: self.decode(entry, depth) for name, entry in entries.items()}
         _check_record(record, values)
@@ -325,11 +331,13 @@ class Decoder:
 
 
 def _check_record(record: type, values: dict[str, Any]) -> None:
-    """Check what the record itself takes on trust."""
+    """Check what the class of the record does not check."""
     if record is Trace:
         arrays = {name: value for name, value in values.items() if name != "unit"}
         good = all(
-            isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype.kind in KINDS.get(name, "if")
+            isinstance(a, np.ndarray)
+            and a.ndim == 1
+            and a.dtype.kind in TRACE_KINDS.get(name, "if")
             for name, a in arrays.items()
         )
         good = good and len({a.size for a in arrays.values()}) == 1
@@ -365,6 +373,6 @@ def _longest(words: list[str]) -> int:
     return max(map(len, words), default=0) or 1
 
 
-def _roomy(words: list[str]) -> int:
-    """Bytes that an array of these words may take: a file must not ask for more than it holds."""
-    return max(AT_LEAST, WIDEST * (len(words) + sum(map(len, words))))
+def _byte_limit(words: list[str]) -> int:
+    """Return the bytes that an array of these texts may take, in proportion to the file."""
+    return max(SMALL_BYTES, BYTES_PER_LETTER * (len(words) + sum(map(len, words))))

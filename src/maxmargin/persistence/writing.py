@@ -1,4 +1,4 @@
-"""Files are written whole or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ __all__ = ["replacing", "write_bytes", "write_text"]
 
 @contextmanager
 def replacing(path: PathLike) -> Iterator[str]:
-    """Hand out the name of a new file, which takes the place of ``path`` when all went well.
+    """Yield the name of a temporary file that replaces ``path`` at the end of the block.
 
-    It lies in the same folder, so that the last step is one rename: a reader sees the old file or
-    the new one. Where anything fails it is removed, and the old file stays as it was. A symbolic
-    link stays, and what it names is replaced.
+    It is in the same folder, so that the replacement is one rename: a reader sees the old file or
+    the new one. On an error the temporary file is removed and the old file is unchanged. The target
+    of a symbolic link is replaced, not the link.
     """
     target = os.path.realpath(os.fspath(path))
     mode = _mode_of(target)
     temporary = os.path.join(os.path.dirname(target), f".maxmargin-{secrets.token_hex(8)}.tmp")
-    # As of any new file, the permissions are what the umask leaves.
+    # The umask decides the permissions, as for any new file.
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         mode = stat.S_IMODE(os.stat(temporary).st_mode) if mode is None else mode
         yield temporary
-        os.chmod(temporary, mode)  # who wrote it may have put another file in its place
+        os.chmod(temporary, mode)  # the block may have replaced the file
         _to_disk(temporary, os.O_RDWR)
         os.replace(temporary, target)
     except BaseException:
@@ -39,7 +39,7 @@ def replacing(path: PathLike) -> Iterator[str]:
             os.unlink(temporary)
         raise
     if os.name == "posix":
-        with contextlib.suppress(OSError):  # some file systems have no such thing for folders
+        with contextlib.suppress(OSError):  # some file systems cannot sync folders
             _to_disk(os.path.dirname(target), os.O_RDONLY)
 
 
@@ -56,7 +56,7 @@ def write_text(path: PathLike, lines: Iterator[str]) -> None:
 
 
 def _mode_of(target: str) -> int | None:
-    """Return the permissions of the file to be replaced, if there is one; refuse what is none."""
+    """Return the permissions of the file to be replaced; raise where it is not a regular file."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
@@ -64,7 +64,7 @@ def _mode_of(target: str) -> int | None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), target)
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "is no ordinary file, and would be replaced by one", target)
+        raise OSError(errno.EINVAL, "must be a regular file", target)
     return stat.S_IMODE(mode)
 
 

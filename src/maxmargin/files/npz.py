@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .table import DOUBLE, DataFileError, Table, as_labels, first_beyond, largest, too_large
+from .table import DOUBLE, DataFileError, DataTable, as_labels, first_beyond, largest, too_large
 
-ROWS = ("X", "data", "x")
-LABELS = ("y", "target", "labels")
+X_NAMES = ("X", "data", "x")
+Y_NAMES = ("y", "target", "labels")
 
 
 def read_npz(
@@ -22,10 +22,12 @@ def read_npz(
     target: str | None,
     labelled: bool,
     dtype: np.dtype[Any] = DOUBLE,
-) -> Table:
-    """Read X and y, which nothing in the file can turn into code: objects are refused."""
+) -> DataTable:
+    """Read X and y; arrays of objects, which could run code, raise an error."""
     if not zipfile.is_zipfile(file):
-        raise DataFileError(f"{source}: is no npz file: save one with np.savez(file, X=X, y=y).")
+        raise DataFileError(
+            f"{source}: the file must be an npz file: save one with np.savez(file, X=X, y=y)."
+        )
     try:
         with np.load(file, allow_pickle=False) as arrays:
             X = _rows(arrays, file, source)
@@ -33,36 +35,39 @@ def read_npz(
     except DataFileError:
         raise
     except (ValueError, zipfile.BadZipFile, KeyError, EOFError, OSError, zlib.error) as error:
-        raise DataFileError(f"{source}: is no usable npz file: {error}") from None
+        raise DataFileError(f"{source}: the npz file cannot be read: {error}") from None
     _check_sizes(X, source, dtype)
-    if X.dtype != np.float32:  # which is as exact as it was saved, at half the memory
+    if X.dtype != np.float32:  # float32 as saved: nothing is lost, and it takes half the memory
         X = X.astype(dtype, copy=False)
     if y is not None and len(y) != X.shape[0]:
-        raise DataFileError(f"{source}: X has {X.shape[0]} rows, y has {len(y)} labels.")
-    return Table(X, y, None, source)
+        raise DataFileError(
+            f"{source}: X has {X.shape[0]} rows, y has {len(y)} labels: save one label per row."
+        )
+    return DataTable(X, y, None, source)
 
 
 def _rows(arrays: Any, file: Path, source: str) -> Any:
     if {"indices", "indptr", "shape", "data"} <= set(arrays):
         X = sparse.csr_matrix(sparse.load_npz(file))
-        X.check_format(full_check=True)  # or compiled code would read outside of its arrays
+        X.check_format(full_check=True)  # compiled code must not read outside of its arrays
         return X
-    found = [name for name in ROWS if name in arrays]
+    found = [name for name in X_NAMES if name in arrays]
     if not found:
         raise DataFileError(
-            f"{source}: holds {', '.join(arrays) or 'nothing'}; save the rows as X: "
+            f"{source}: there is no array X, only {', '.join(arrays) or 'none'}: save the rows by "
             "np.savez(file, X=X, y=y)."
         )
     X = arrays[found[0]]
     if X.ndim != 2 or X.dtype.kind not in "biuf" or 0 in X.shape:
         raise DataFileError(
-            f"{source}: {found[0]} is {X.dtype} of shape {X.shape}: save numbers of shape (n, d)."
+            f"{source}: {found[0]} must be numbers of shape (n, d), got {X.dtype} of shape "
+            f"{X.shape}."
         )
     return X
 
 
 def _check_sizes(X: Any, source: str, dtype: np.dtype[Any]) -> None:
-    """Refuse numbers that are finite and too large."""
+    """Raise for finite numbers that are too large."""
     values = X.data if sparse.issparse(X) else X
     place = first_beyond(values, largest(dtype))
     if place is None:
@@ -76,13 +81,15 @@ def _check_sizes(X: Any, source: str, dtype: np.dtype[Any]) -> None:
 
 
 def _labels(arrays: Any, source: str, target: str | None) -> Any:
-    found = [name for name in ((target,) if target else LABELS) if name in arrays]
+    found = [name for name in ((target,) if target else Y_NAMES) if name in arrays]
     if not found:
         raise DataFileError(
-            f"{source}: no labels {target or 'y'!r}; it holds {', '.join(arrays)}. Save them: "
-            "np.savez(file, X=X, y=y)."
+            f"{source}: there are no labels {target or 'y'!r}, only {', '.join(arrays)}: save them "
+            "by np.savez(file, X=X, y=y)."
         )
     y = arrays[found[0]]
     if y.ndim != 1:
-        raise DataFileError(f"{source}: {found[0]} has shape {y.shape}: save one label a row.")
+        raise DataFileError(
+            f"{source}: {found[0]} must have shape (n,), one label per row; got {y.shape}."
+        )
     return as_labels(y, source, found[0])
