@@ -1,8 +1,8 @@
 """Figures of fitted classifiers, drawn with matplotlib.
 
-Every function takes the axes to draw on, makes a figure where none are given, and returns a
-display: the numbers drawn, and the artists in attributes that end in an underscore. Nothing global
-is touched, and nothing is shown.
+Every function draws on the given axes, or on a new figure, and returns a display: the numbers
+drawn, and the artists in attributes that end in an underscore. No global state is changed, and no
+window is opened.
 """
 
 from .animation import AnimationDisplay, animate

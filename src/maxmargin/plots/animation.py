@@ -1,4 +1,4 @@
-"""An algorithm at work, picture after picture, as a GIF or a page of HTML."""
+"""An algorithm at work, step by step, as a GIF or an HTML page."""
 
 from __future__ import annotations
 
@@ -45,23 +45,23 @@ FPS = 4.0
 MOST_FRAMES = 100
 DPI = 100
 RESOLUTION = 100
-MEGABYTES = 200.0  # of a page: matplotlib would leave out frames beyond 20
+MOST_MEGABYTES = 200.0  # of an HTML page; matplotlib leaves out frames beyond 20 by default
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """What one picture shows.
+    """One picture of an animation.
 
     Parameters
     ----------
     g : ndarray of shape (resolution, resolution)
-        On the lattice of the picture.
+        Scores on the lattice of the picture.
     wrong : ndarray of bool of shape (n,)
-        Samples not strictly on their side.
+        Samples that are not strictly on their side.
     moved : ndarray of int
-        The sample being corrected, or the pair whose α moved.
+        The sample being corrected, or the pair whose α changed.
     moment : Moment
-        Its b, w or α.
+        b, and w or α.
     """
 
     g: Floats
@@ -72,29 +72,51 @@ class Frame:
 
 @dataclass(eq=False)
 class AnimationDisplay:
-    """The frames of an algorithm at work; made by `animate`.
+    """The frames of an algorithm at work; what `animate` returns.
 
     Parameters
     ----------
     frames : list of Frame
+        The pictures, first to last.
     grid : Lattice
+        The points at which scores were computed.
     points : ndarray of shape (n, 2)
-        The samples, and their ``codes``.
+        The samples.
+    codes : ndarray of int of shape (n,)
+        Their class numbers.
     name : str
-        Of the algorithm; ``names`` of the classes, ``labels`` of the axes, ``note`` on the view.
+        Name of the algorithm.
+    names : list of str
+        Names of the classes.
+    labels : tuple of str
+        Labels of the axes.
+    note : str
+        What a projection leaves out.
     has_band : bool
         Whether g = ±1 is drawn.
-    fps : float
+    is_strip : bool
+        Whether there is one feature, with one strip per class.
+    fps : float, default=4
         Frames per second.
-    n_steps : int
-        Steps of the fit, of which the frames are some.
+    n_steps : int, default=0
+        Steps of the fit, some of which are frames.
 
     Attributes
     ----------
-    ax_, figure_, title_
-        A figure that pyplot knows nothing of: there is nothing to close.
-    regions_, boundary_, band_, points_, sample_, wrong_
+    ax_, figure_ : Axes, Figure
+        A figure outside of pyplot, which need not be closed.
+    title_ : Text
+        The title.
+    regions_, boundary_, band_, points_, sample_, wrong_ : artists
         The artists that change from frame to frame.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> display = mm.plots.animate(mm.Perceptron(shuffle=False), X, y)
+    >>> len(display), display.name
+    (2, 'Perceptron')
     """
 
     frames: list[Frame]
@@ -127,7 +149,18 @@ class AnimationDisplay:
         return len(self.frames)
 
     def draw(self, k: int) -> list[Any]:
-        """Change the figure to frame k; return the artists."""
+        """Change the figure to a frame.
+
+        Parameters
+        ----------
+        k : int
+            Number of the frame.
+
+        Returns
+        -------
+        list of artists
+            The artists that changed.
+        """
         frame, grid = self.frames[k], self.grid
         moment = frame.moment
         self.regions_.set_data((frame.g >= 0).astype(float))
@@ -141,14 +174,25 @@ class AnimationDisplay:
         return [self.regions_, self.boundary_, self.band_, *self.points_, self.wrong_, self.sample_]
 
     def save(self, path: str | Path) -> Path:
-        """Write a .gif, or a self-contained page .html; return its path."""
+        """Write the animation to a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            A .gif, or a self-contained .html page.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         target = Path(path)
         suffix = target.suffix.lower()
         if suffix not in (".gif", ".html"):
-            raise ValueError(f"path={str(path)!r} ends in {suffix!r}: use .gif or .html.")
+            raise ValueError(f"path must end in .gif or .html, got {str(path)!r}.")
         writer: Any = PillowWriter(fps=self.fps)  # type: ignore[arg-type]
         if suffix == ".html":
-            writer = HTMLWriter(fps=self.fps, embed_frames=True, embed_limit=MEGABYTES)  # type: ignore[arg-type]
+            writer = HTMLWriter(fps=self.fps, embed_frames=True, embed_limit=MOST_MEGABYTES)  # type: ignore[arg-type]
         pictures = FuncAnimation(
             self.figure_, self.draw, frames=len(self), init_func=lambda: self.draw(0), blit=False
         )
@@ -160,7 +204,7 @@ class AnimationDisplay:
         FigureCanvasAgg(self.figure_)
         ax = self.ax_ = self.figure_.subplots()
         x, y, n = self.grid.x, self.grid.y, len(self.points)
-        # Pixels have their middle at the points of the lattice.
+        # The points of the lattice are the centres of the pixels.
         half_x, half_y = (x[1] - x[0]) / 2, (y[1] - y[0]) / 2
         self.regions_ = ax.imshow(
             np.zeros((y.size, x.size)), vmin=-0.5, vmax=1.5, zorder=0, origin="lower",
@@ -180,12 +224,12 @@ class AnimationDisplay:
         set_title(ax, self._words(len(self) - 1), self.note)
         self.title_ = ax.title
         set_legend(ax, self._handles())
-        # Once laid out, it stays: nothing jumps from frame to frame.
+        # The layout is fixed, so that it does not change from frame to frame.
         self.figure_.canvas.draw()
         self.figure_.set_layout_engine("none")
 
     def _size_points(self, moment: Moment) -> None:
-        """Let α be the area of the markers, where the algorithm has one."""
+        """Make α the area of the markers, where the algorithm has one."""
         if moment.alpha is None:
             return
         known = [frame.moment.alpha for frame in self.frames if frame.moment.alpha is not None]
@@ -203,7 +247,7 @@ class AnimationDisplay:
         elif np.isfinite(frame.moment.objective):
             parts.append(f"objective {frame.moment.objective:.4g}")
         place = f"step {k + 1} of {len(self)}"
-        if self.n_steps > len(self):  # some were left out
+        if self.n_steps > len(self):
             place = f"picture {k + 1} of {len(self)} ({self.n_steps:,} steps)"
         return f"{self.name}: {place}\n{', '.join(parts)}"
 
@@ -235,31 +279,38 @@ def animate(
 ) -> AnimationDisplay:
     """Show an algorithm at work on two classes: its plane or curve after every step.
 
-    The steps are the solver's own: those of ``clf.callback`` where that is a `Recorder`, else those
-    of a new fit of the same parameters (with a ``random_state`` of None and random choices it goes
-    another way). The sample being corrected is ringed, α of a dual algorithm is the area of the
-    markers, × is on the wrong side.
+    The steps are the solver's: those of ``clf.callback`` where that is a `Recorder`, else those of
+    a fit with the same parameters (with ``random_state=None`` and random choices they differ). The
+    sample being corrected is ringed, α of a dual algorithm is the area of the markers, × is on the
+    wrong side.
 
     Parameters
     ----------
-    clf : classifier of two classes, or a pipeline or search that ends in one
-        One that is not fitted is fitted to X and y.
-    X, y
-        What it was fitted on.
+    clf : classifier of two classes, or a Pipeline or search that ends in one
+        The model; one that is not fitted is fitted to X and y.
+    X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        Samples of the fit.
+    y : array-like of shape (n_samples,)
+        Labels of the fit.
     path : str or Path, optional
-        Ends in .gif or .html (self-contained); `AnimationDisplay.save` writes it later, too.
+        A .gif or .html file to write; `AnimationDisplay.save` writes it later, too.
     fps : float, default=4
-        Frames a second.
+        Frames per second.
     max_frames : int, default=100
-        More steps are left out evenly, never the first or the last one.
+        The largest number of frames; steps are left out evenly, never the first or the last one.
     resolution : int, default=100
         Points of the lattice along each axis.
-    features, projection, feature_names
-        What to draw of more than two features, as of `boundary`.
+    features : one or two features, by number or name, optional
+        The features to draw, as in `boundary`.
+    projection : {"w", "pca"} or array of shape (n_features, 2), optional
+        For more than two features, as in `boundary`.
+    feature_names : sequence of str, optional
+        Names of the features; by default those of the frame X, or of the frame of the fit.
 
     Returns
     -------
     AnimationDisplay
+        The frames, and the figure.
 
     References
     ----------
@@ -269,16 +320,16 @@ def animate(
     --------
     >>> import maxmargin as mm
     >>> X, y = mm.datasets.load_six_points(return_X_y=True)
-    >>> len(animate(mm.Perceptron(shuffle=False).fit(X, y), X, y))
+    >>> len(mm.plots.animate(mm.Perceptron(shuffle=False).fit(X, y), X, y))
     2
     """
     if max_frames < 2 or resolution < 2 or not fps > 0:
         raise ValueError(
-            f"max_frames={max_frames}, resolution={resolution}, fps={fps}: pass at least 2 frames, "
-            "2 points, and a positive rate."
+            f"max_frames and resolution must be at least 2 and fps positive, got {max_frames}, "
+            f"{resolution} and {fps}."
         )
     if path is not None and Path(path).suffix.lower() not in (".gif", ".html"):
-        raise ValueError(f"path={str(path)!r} must end in .gif or .html.")
+        raise ValueError(f"path must end in .gif or .html, got {str(path)!r}.")
     model = FigureModel(fitted(clf, X, y))
     data = FigureData(X, feature_names, model.model)
     view = view_of(model, data, features, projection)
@@ -325,7 +376,7 @@ def _compute(
 
 
 def _moved(moment: Moment, before: Moment | None) -> Integers:
-    """Return the row that was corrected, or the two whose α moved, where they are no more."""
+    """Return the row that was corrected, or the one or two rows whose α changed."""
     if moment.sample is not None:
         return np.array([moment.sample])
     nothing = np.empty(0, dtype=np.int64)

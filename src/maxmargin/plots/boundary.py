@@ -1,4 +1,4 @@
-"""The boundary: regions, plane, margin band, support vectors, slack and mistakes."""
+"""The boundary: regions, plane, margin band, support vectors, slack and errors."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ..arrays import Floats, Integers
+from ..kernels import Precomputed
 from ..multiclass import OneVsOne
 from .canvas import (
     FAINT,
@@ -45,44 +46,73 @@ from .slack import slack_lines
 from .titles import described
 from .view import FigureData, Projection, View, grid_of, view_of
 
-MOST_RINGS = 300  # support vectors that keep their place where samples are left out
-MOST_LINES = 15  # of pairs: under more nothing else can be seen
+MOST_RINGS = 300  # support vectors that are drawn where samples are left out
+MOST_LINES = 15  # lines of pairs; more would hide everything else
 
 
 @dataclass(eq=False)
 class BoundaryDisplay:
-    """The regions of a classifier with the samples in them; made by `from_estimator`.
+    """The regions of a classifier with the samples in them; what `boundary` returns.
 
     Parameters
     ----------
     grid : Grid
-        g and the class over the picture.
+        Scores and classes over the picture.
     boundaries : list of (label, list of ndarray)
-        Polylines of g = 0, one entry a plane.
+        Polylines of g = 0, one entry per plane.
     band : list of ndarray
-        Polylines of g = ±1, of a support vector machine of two classes (``has_band``).
+        Polylines of g = ±1.
     points : ndarray of shape (m, 2)
-        The samples drawn, with ``rows`` (their rows of X) and ``codes`` (their classes).
+        The samples that are drawn.
+    rows : ndarray of int of shape (m,)
+        Their rows of X.
+    codes : ndarray of int of shape (m,)
+        Their class numbers.
     is_support, is_wrong : ndarray of bool of shape (m,)
+        Which of them are support vectors, and which are misclassified.
     slacks : ndarray of shape (k, 2, 2)
-        From violators of the margin to their own margin line.
+        Lines from violators of the margin to their margin.
     names : list of str
-        Of the classes; ``labels`` of the axes, ``title`` and ``note`` of the figure.
+        Names of the classes.
+    labels : tuple of str
+        Labels of the axes.
+    title, note : str
+        Title of the figure, and the smaller text below it.
+    has_band : bool
+        Whether the model has a band: a support vector machine of two classes.
+    pairs : list of (int, int)
+        The classes of each plane of "ovo".
+    is_strip : bool
+        Whether one feature is drawn, with one strip per class.
     is_flat : bool
-        Whether w = 0: there is no plane, and one label or none for all points.
+        Whether w = 0, so that there is no plane.
 
     Attributes
     ----------
-    ax_, figure_
+    ax_, figure_ : Axes, Figure
         Where it was drawn.
     regions_ : QuadMesh
+        The regions of the classes.
     boundary_ : list of LineCollection
-        One a plane.
+        One per plane.
     band_, slack_ : LineCollection or None
+        The band and the lines of slack.
     points_ : list of PathCollection
-        One a class.
+        One per class.
     support_, wrong_ : PathCollection or None
+        Rings of support vectors, and crosses of misclassified samples.
     legend_ : Legend or None
+        The legend.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from matplotlib.figure import Figure
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> model = mm.SVC(C=float("inf"), kernel="linear").fit(X, y)
+    >>> display = mm.plots.boundary(model, X, y, ax=Figure().subplots())
+    >>> int(display.is_support.sum()), display.has_band
+    (3, True)
     """
 
     grid: Grid
@@ -128,11 +158,60 @@ class BoundaryDisplay:
         max_points: int = MOST_POINTS,
         legend: bool = True,
     ) -> BoundaryDisplay:
-        """Compute the picture of a fitted classifier and draw it; see `boundary`."""
+        """Draw the regions of a classifier, its plane g(x) = 0 and the samples.
+
+        For a support vector machine of two classes, also the band g(x) = ±1, the support vectors
+        (ringed) and the slack ξ = 1 − y g(x) of violators, as lines to their margin. For many
+        classes: the plane of every pair ("ovo", in the colours of both), of every class ("ovr", in
+        its colour), or the lines of equal scores (joint). × marks misclassified samples.
+
+        Parameters
+        ----------
+        clf : fitted classifier, or a Pipeline or search that ends in one
+            The model; a pipeline is drawn in the space of X.
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Samples. Columns of a frame that are not numeric are held at their most frequent value.
+        y : array-like of shape (n_samples,)
+            Labels.
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        features : one or two features, by number or name, optional
+            The features to draw; the others are held at their means (a slice).
+        projection : {"w", "pca"} or array of shape (n_features, 2), optional
+            For more than two features. "w", the default: along w against the first principal
+            direction orthogonal to it; where g is not affine, w is that of the plane nearest to g.
+        resolution : int, default=200
+            Points of the lattice along each axis.
+        feature_names : sequence of str, optional
+            Names of the features; by default those of the frame X, or of the frame of the fit.
+        max_points : int, default=2000
+            The largest number of samples that are drawn, up to 300 support vectors among them; the
+            choice is deterministic.
+        legend : bool, default=True
+            Whether to draw a legend.
+
+        Returns
+        -------
+        BoundaryDisplay
+            The numbers drawn, and the artists.
+
+        References
+        ----------
+        Duda, Hart, Stork, *Pattern Classification*, sections 5.2 and 5.11.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> from matplotlib.figure import Figure
+        >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+        >>> model = mm.SVC(C=float("inf"), kernel="linear").fit(X, y)
+        >>> mm.plots.boundary(model, X, y, ax=Figure().subplots()).title
+        'hard margin, width 5.145, 3 support vectors'
+        """
         if resolution < 2:
-            raise ValueError(f"resolution={resolution} makes no lattice: pass at least 2.")
+            raise ValueError(f"resolution must be at least 2, got {resolution}.")
         model = FigureModel(clf)
-        _refuse_opaque(model)
+        _require_features(model)
         data = FigureData(X, feature_names, model.model)
         codes = model.codes(y, data.n_samples)
         view = view_of(model, data, features, projection)
@@ -141,12 +220,25 @@ class BoundaryDisplay:
         )
 
     def plot(self, ax: Axes | None = None, *, legend: bool = True) -> BoundaryDisplay:
-        """Draw on ``ax``, or on a new figure; return self."""
+        """Draw on ``ax``, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        legend : bool, default=True
+            Whether to draw a legend.
+
+        Returns
+        -------
+        BoundaryDisplay
+            The display itself, with its artists.
+        """
         ax = one_axes(ax)
         self.ax_, self.figure_ = ax, figure_of(ax)
         n = len(self.names)
         codes = self.grid.codes
-        if self.is_flat and np.ptp(codes) > 0:  # signs of rounding are no regions
+        if self.is_flat and np.ptp(codes) > 0:  # signs of rounding errors
             codes = np.ma.array(codes, mask=True)
         self.regions_ = ax.pcolormesh(
             self.grid.x, self.grid.y, codes, shading="nearest", rasterized=True,
@@ -167,7 +259,7 @@ class BoundaryDisplay:
         self.boundary_ = []
         for k, (_, pieces) in enumerate(self.boundaries):
             if self.pairs:
-                # Both colours of the pair: one line of dashes upon another.
+                # Both colours of the pair: dashes on top of a line.
                 i, j = self.pairs[k]
                 lines(ax, pieces, colour(i), "-", 1.6, zorder=1.5)
                 drawn = lines(ax, pieces, colour(j), (0, (4, 4)), 1.6, zorder=1.6)
@@ -202,7 +294,7 @@ class BoundaryDisplay:
     def _handles(self) -> list[Line2D]:
         handles = class_handles(self.names)
         if self.is_flat:
-            pass  # g = 0 is nowhere
+            pass  # there is no line g = 0
         elif len(self.names) == 2:
             handles.append(line_handle(f"g(x) = 0{_unseen(self.boundaries[0][1])}", width=1.8))
         elif self.pairs:
@@ -222,78 +314,14 @@ class BoundaryDisplay:
         return handles
 
 
-def boundary(
-    clf: Any,
-    X: Any,
-    y: Any,
-    *,
-    ax: Axes | None = None,
-    features: Any = None,
-    projection: Projection = None,
-    resolution: int = 200,
-    feature_names: Sequence[str] | None = None,
-    max_points: int = MOST_POINTS,
-    legend: bool = True,
-) -> BoundaryDisplay:
-    """Draw the regions of a classifier, its plane g(x) = 0 and the samples.
-
-    Of a support vector machine of two classes also the band g(x) = ±1, the support vectors
-    (ringed) and the slack ξ = 1 − y g(x) of violators, as lines to their own margin. Many classes:
-    the plane of every pair ("ovo", in the colours of both), of every class ("ovr", in its colour),
-    or where scores are equal (a linear machine). × marks what is misclassified.
-
-    Parameters
-    ----------
-    clf : fitted classifier, or a pipeline or search that ends in one
-        A pipeline is drawn in the space of the X that is passed in.
-    X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-        Not changed. Columns of a frame that are not numeric are held at their most frequent value.
-    y : array-like of shape (n_samples,)
-    ax : matplotlib Axes, optional
-        A new figure by default.
-    features : one or two features, by number or name, optional
-        Draw these; the others are held at their means (a slice).
-    projection : {"w", "pca"} or array of shape (n_features, 2), optional
-        For more than two features. "w", the default: along w against the first principal direction
-        orthogonal to it; where g is not a plane, w is that of the plane nearest to g.
-    resolution : int, default=200
-        Points of the lattice along each axis.
-    feature_names : sequence of str, optional
-        By default those of the frame, or of the frame that the model was fitted on.
-    max_points : int, default=2000
-        Samples drawn at most, the same ones every time, up to 300 support vectors among them.
-    legend : bool, default=True
-
-    Returns
-    -------
-    BoundaryDisplay
-
-    References
-    ----------
-    Duda, Hart, Stork, *Pattern Classification*, sections 5.2 and 5.11.
-
-    Examples
-    --------
-    >>> import maxmargin as mm
-    >>> from matplotlib.figure import Figure
-    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
-    >>> model = mm.SVC(C=float("inf"), kernel="linear").fit(X, y)
-    >>> boundary(model, X, y, ax=Figure().subplots()).title
-    'hard margin, width 5.145, 3 support vectors'
-    """
-    return BoundaryDisplay.from_estimator(
-        clf, X, y, ax=ax, features=features, projection=projection, resolution=resolution,
-        feature_names=feature_names, max_points=max_points, legend=legend,
-    )  # fmt: skip
+boundary = BoundaryDisplay.from_estimator
 
 
 def _unseen(pieces: list[Floats]) -> str:
     return "" if pieces else " (outside)"
 
 
-def _refuse_opaque(model: FigureModel) -> None:
-    from ..kernels import Precomputed
-
+def _require_features(model: FigureModel) -> None:
     if isinstance(model.kernel, Precomputed):
         raise ValueError(
             "a precomputed kernel has no feature space to draw: use plots.margins or plots.gram."
@@ -356,7 +384,7 @@ def _compute(
 def _planes(
     model: FigureModel, grid: Grid
 ) -> tuple[list[tuple[str, list[Floats]]], list[tuple[int, int]]]:
-    """Return named lines of g = 0, and the classes that they belong to where those are pairs."""
+    """Return named lines of g = 0, and the pairs of classes that they separate for "ovo"."""
     names = model.class_names
     if model.is_binary:
         return [("g(x) = 0", grid.contour(grid.scores[0], 0.0))], []
@@ -372,18 +400,18 @@ def _planes(
         return [
             (name, grid.contour(g, 0.0)) for name, g in zip(names, grid.scores, strict=True)
         ], []
-    everyone: list[Floats] = []
+    borders: list[Floats] = []
     for i, j in combinations(range(len(names)), 2):
         others = np.delete(grid.scores, [i, j], axis=0).max(axis=0)
         pair = grid.scores[i] - grid.scores[j]
-        # Only where the two are ahead of everybody else is their line a boundary.
+        # Their line is a boundary only where both scores exceed all others.
         ahead = np.maximum(grid.scores[i], grid.scores[j]) >= others - 1e-12
-        everyone += [part for line in grid.contour(pair, 0.0) for part in _parts(line, grid, ahead)]
-    return [("equal scores", everyone)], []
+        borders += [part for line in grid.contour(pair, 0.0) for part in _parts(line, grid, ahead)]
+    return [("equal scores", borders)], []
 
 
 def _parts(line: Floats, grid: Grid, inside: Bools) -> list[Floats]:
-    """Return the pieces of a polyline over cells that are inside."""
+    """Return the pieces of a polyline in cells that are inside."""
     column = np.clip(np.searchsorted(grid.x, line[:, 0]), 1, grid.x.size - 1)
     row = np.clip(np.searchsorted(grid.y, line[:, 1]), 1, grid.y.size - 1)
     near = inside[row, column] | inside[row - 1, column] | inside[row, column - 1]
@@ -400,7 +428,7 @@ def _title(model: FigureModel, data: FigureData, wrong: int, is_flat: bool) -> s
     if model.is_binary and model.is_support_vector_machine and not data.constant:
         planes = model.affine(data.mean, data.fill)
         norm = 0.0 if planes is None else float(np.linalg.norm(planes[0][0]))
-        # A ν-machine without a margin has w = 0 but for rounding.
+        # A ν-machine without a margin has w = 0 to rounding.
         far = 1e9 * max(1.0, float(abs(data.numbers).max()))
         width = 2.0 / norm if norm * far > 2.0 else None
     text = described(model, width)

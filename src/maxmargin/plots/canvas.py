@@ -1,4 +1,4 @@
-"""What all figures share: colours and markers of the classes, axes, legends, which rows to draw."""
+"""Shared by all figures: colours and markers of the classes, axes, legends, rows to draw."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ Bools: TypeAlias = NDArray[np.bool_]
 # Low and high end of both axes, (2, 2).
 Limits: TypeAlias = tuple[tuple[float, float], tuple[float, float]] | Floats
 
-# Okabe, Ito (2008): told apart by colour-blind readers; neighbours differ in lightness as well.
+# Okabe, Ito (2008): distinct for colour-blind readers; neighbours also differ in lightness.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "p", "h", "<", ">", "8")
 INK = "#222222"
 FAINT = "#8A8A8A"
 WRONG = "#D55E00"
 
-SQUARE = (0.4, 1.6)  # height over width of data drawn in equal units
-MOST_POINTS = 2000  # samples drawn: more only hide each other
-PER_INCH = 13.0  # characters of 10 points on an inch of axes
-LEAST_LINE = 24  # characters of a title on a line: letters are smaller where there is less room
+SQUARE_RATIOS = (0.4, 1.6)  # height over width of data drawn in equal units
+MOST_POINTS = 2000  # samples drawn
+CHARACTERS_PER_INCH = 13.0  # in letters of 10 points
+LEAST_LINE_CHARACTERS = 24  # of a title; narrower axes get smaller letters
 MOST_NAMES = 30  # classes in a legend
-MOST_ENTRIES = 18  # of a legend, one below another
-MOST_COVERED = 0.25  # of axes, by a legend inside of them
+MOST_ENTRIES = 18  # of a legend, per column
+MOST_COVERED = 0.25  # share of the axes that a legend inside of them may cover
 
 
 def colour(code: int) -> str:
@@ -81,15 +81,15 @@ def figure_of(ax: Axes) -> Figure:
 
 
 def set_title(ax: Axes, title: str, note: str = "") -> None:
-    """Write the title, and below it, smaller, what the reader has to know, as large as fits."""
+    """Write the title and a smaller note below it, as large as fits."""
     wide, high = _room_above(ax)
     for share in (1.0, 0.9, 0.8, 0.7, 0.6):
         size = share * plt.rcParams["font.size"]
-        room = max(int(10.0 * PER_INCH * wide / size), 1)
+        room = max(int(10.0 * CHARACTERS_PER_INCH * wide / size), 1)
         large = [line for part in title.splitlines() for line in textwrap.wrap(part, room)]
         small = textwrap.wrap(note, int(1.2 * room))
         pad = 6.0 + 1.3 * size * len(small)
-        if room >= LEAST_LINE and pad + 1.2 * size * len(large) <= 72.0 * high:
+        if room >= LEAST_LINE_CHARACTERS and pad + 1.2 * size * len(large) <= 72.0 * high:
             break
     ax.set_title("\n".join(large), fontsize=size, pad=pad)
     if small:
@@ -100,13 +100,13 @@ def set_title(ax: Axes, title: str, note: str = "") -> None:
 
 
 def size_for(ax: Axes, text: str) -> float:
-    """Return the size of small letters, or of smaller ones where the axes are narrower."""
+    """Return the size of small letters, smaller where the axes are narrow."""
     small = 0.833 * plt.rcParams["font.size"]
-    return float(min(small, 10.0 * PER_INCH * _room_above(ax)[0] / max(len(text), 1)))
+    return float(min(small, 10.0 * CHARACTERS_PER_INCH * _room_above(ax)[0] / max(len(text), 1)))
 
 
 def _room_above(ax: Axes) -> tuple[float, float]:
-    """Return width and height in inches of the room for a title; a layout makes any height."""
+    """Return width and height in inches available for a title; a layout engine has no limit."""
     figure, place = figure_of(ax), ax.get_position()
     wide, high = figure.get_size_inches()
     if figure.get_layout_engine() is not None:
@@ -120,9 +120,9 @@ def _room_above(ax: Axes) -> tuple[float, float]:
 
 
 def set_legend(ax: Axes, handles: Sequence[Any]) -> Any:
-    """Put the legend beside the axes where the layout makes room for it, else where it is free.
+    """Put the legend beside the axes where a layout engine makes room, else inside of them.
 
-    It is left out where it would cover too much of them.
+    It is left out where it would cover too much of the axes.
     """
     if not handles:
         return None
@@ -153,7 +153,7 @@ def size_of(n: int) -> float:
 def draw_classes(
     ax: Axes, points: Floats, codes: Integers, n_classes: int, sizes: Any = None
 ) -> list[PathCollection]:
-    """Draw the samples, one collection a class, in its colour and marker."""
+    """Draw the samples, one collection per class, in its colour and marker."""
     area = np.full(len(points), size_of(len(points))) if sizes is None else np.asarray(sizes)
     drawn = []
     for code in range(n_classes):
@@ -168,7 +168,7 @@ def draw_classes(
 
 
 def class_handles(names: Sequence[str]) -> list[Line2D]:
-    """Return legend entries of the classes; of very many only of the first."""
+    """Return legend entries of the classes, of the first ones where there are many."""
     handles = [
         Line2D(
             [], [], linestyle="", marker=marker(code), color=colour(code), markersize=7,
@@ -212,7 +212,7 @@ def lines(
     zorder: float = 2.0,
     alpha: float | None = None,
 ) -> LineCollection:
-    """Draw polylines as one artist, which leaves the limits alone."""
+    """Draw polylines as one artist; the limits of the axes do not change."""
     drawn = LineCollection(
         list(pieces), colors=ink, linestyles=style, linewidths=width, zorder=zorder, alpha=alpha
     )
@@ -221,9 +221,9 @@ def lines(
 
 
 def some_rows(n: int, limit: int, keep: Integers | None = None, most: int = 0) -> Integers:
-    """Return at most ``limit`` of n rows, in order, the same every time.
+    """Return at most ``limit`` of n rows, in order; the choice is deterministic.
 
-    Of those to ``keep`` come up to ``most``, but more where there are not enough others.
+    Up to ``most`` of those to ``keep`` are among them, more where there are not enough others.
     """
     if n <= limit:
         return np.arange(n)
@@ -237,7 +237,7 @@ def some_rows(n: int, limit: int, keep: Integers | None = None, most: int = 0) -
 
 
 def span(values: Floats, padding: float = 0.08) -> tuple[float, float]:
-    """Return limits around the finite values, of some width where they are all the same."""
+    """Return limits around the finite values, which differ even where all values are equal."""
     finite = values[np.isfinite(values)]
     if not finite.size:
         return -1.0, 1.0
@@ -251,9 +251,9 @@ def span(values: Floats, padding: float = 0.08) -> tuple[float, float]:
 def limits_of(
     points: Floats, strip_of: int = 0, padding: float | None = None
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the limits of both axes around points: more room around few of them.
+    """Return the limits of both axes around points, with more room around few of them.
 
-    ``strip_of`` is the number of classes where the heights are strips, one a class.
+    ``strip_of`` is the number of classes where the heights are strips, one per class.
     """
     room = padding if padding is not None else (0.2 if len(points) <= 10 else 0.08)
     up = (-0.5, strip_of - 0.5) if strip_of else span(points[:, 1], room)
@@ -261,20 +261,20 @@ def limits_of(
 
 
 def strip_heights(codes: Integers) -> Floats:
-    """Return heights of samples of one feature in the strip of their class: spread evenly."""
+    """Return heights of samples of one feature, spread evenly in the strip of their class."""
     return codes + 0.5 * ((np.arange(len(codes)) * 0.6180339887498949) % 1.0 - 0.5)
 
 
 def is_square(limits: Limits) -> bool:
-    """Whether equal units on both axes cost no room: right angles then look right."""
+    """Say whether equal units on both axes give a picture of reasonable proportions."""
     (left, right), (bottom, top) = limits
-    return SQUARE[0] <= (top - bottom) / (right - left) <= SQUARE[1]
+    return SQUARE_RATIOS[0] <= (top - bottom) / (right - left) <= SQUARE_RATIOS[1]
 
 
 def set_frame(
     ax: Axes, limits: Limits, labels: tuple[str, str], strips: Sequence[str] = ()
 ) -> None:
-    """Set limits and labels; ``strips`` are the classes whose strips the heights are."""
+    """Set limits and labels; ``strips`` are the classes where the heights are strips."""
     ax.set_xlim(*limits[0])
     ax.set_ylim(*limits[1])
     if strips:

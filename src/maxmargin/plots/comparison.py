@@ -1,4 +1,4 @@
-"""Every algorithm on the same rows: how wrong each is, and how long it took."""
+"""Errors and times of several algorithms on the same data."""
 
 from __future__ import annotations
 
@@ -15,15 +15,32 @@ from .canvas import FAINT, PALETTE, figure_of, set_title, several_axes
 
 
 class ComparisonDisplay:
-    """Errors and times of algorithms, one a line; see `comparison`.
+    """Errors and times of algorithms, one per row; what `comparison` returns.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        One per algorithm, as for `comparison`.
+    title : str, default=""
+        Title of the first panel.
 
     Attributes
     ----------
     axes_ : list of Axes
+        The panels of errors and times.
     figure_ : Figure
+        Their figure.
     error_dots_ : dict of str to PathCollection
         The dots of training and test errors.
     time_bars_ : BarContainer
+        The bars of times.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> row = {"algorithm": "svc", "training_error": 0.1, "test_error": 0.2, "seconds": 0.01}
+    >>> len(mm.plots.comparison([row | {"outcome": "optimal"}]).time_bars_)
+    1
     """
 
     def __init__(self, rows: Sequence[Mapping[str, Any]], title: str = "") -> None:
@@ -34,11 +51,45 @@ class ComparisonDisplay:
     def from_rows(
         cls, rows: Sequence[Mapping[str, Any]], *, title: str = "", axes: Any = None
     ) -> Self:
-        """Draw a comparison."""
+        """Draw the errors and times of several algorithms on the same data.
+
+        Parameters
+        ----------
+        rows : sequence of mappings
+            Each with ``algorithm``, ``training_error``, ``test_error``, ``seconds`` and
+            ``outcome``; those without ``seconds``, which could not be fitted, are left out.
+        title : str, default=""
+            Title of the first panel.
+        axes : two matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+
+        Returns
+        -------
+        ComparisonDisplay
+            The numbers drawn, and the artists.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> row = {"algorithm": "svc", "training_error": 0.1, "test_error": 0.2, "seconds": 0.01}
+        >>> mm.plots.comparison([row | {"outcome": "optimal"}]).axes_[0].get_xlabel()
+        'error, %'
+        """
         return cls(rows, title).plot(axes)
 
     def plot(self, axes: Any = None) -> Self:
-        """Draw on two axes, or on a new figure."""
+        """Draw on two axes, or on a new figure.
+
+        Parameters
+        ----------
+        axes : two matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+
+        Returns
+        -------
+        ComparisonDisplay
+            The display itself, with its artists.
+        """
         height = 1.3 + 0.34 * len(self.rows)
         self.axes_: list[Axes] = several_axes(axes, 2, (9.0, height))
         self.figure_: Figure = figure_of(self.axes_[0])
@@ -52,7 +103,7 @@ class ComparisonDisplay:
         for place, pair in enumerate(zip(*of.values(), strict=True)):
             ax.plot(pair, [place, place], color=FAINT, linewidth=1.0, zorder=1)
         self.error_dots_ = {}
-        # The larger one is a ring around the other where both errors are the same.
+        # The larger dot is a ring around the other where both errors are equal.
         for key, name, fill, area in (
             ("training_error", "training", "white", 110),
             ("test_error", "test", PALETTE[0], 42),
@@ -90,7 +141,7 @@ class ComparisonDisplay:
 
 
 def _set_log(ax: Axes, values: Floats) -> None:
-    """Give the axis a log scale from the power of 10 below all values, with few plain numbers."""
+    """Give the axis a log scale from the power of 10 below all values, with few labels."""
     low = 10.0 ** (np.ceil(np.log10(values.min())) - 1.0)
     ax.set_xscale("log")
     ax.set_xlim(left=low)
@@ -103,28 +154,4 @@ def _proved(row: Mapping[str, Any]) -> bool:
     return not str(row["outcome"]).startswith("not")
 
 
-def comparison(
-    rows: Sequence[Mapping[str, Any]], *, title: str = "", axes: Any = None
-) -> ComparisonDisplay:
-    """Draw the errors and times of several algorithms on the same rows.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        Each with ``algorithm``, ``training_error``, ``test_error``, ``seconds`` and ``outcome``;
-        those without ``seconds``, which could not be fitted, are left out.
-    title : str
-    axes : two Axes, optional
-
-    Returns
-    -------
-    ComparisonDisplay
-
-    Examples
-    --------
-    >>> import maxmargin as mm
-    >>> row = {"algorithm": "svc", "training_error": 0.1, "test_error": 0.2, "seconds": 0.01}
-    >>> mm.plots.comparison([row | {"outcome": "optimal"}]).axes_[0].get_xlabel()
-    'error, %'
-    """
-    return ComparisonDisplay.from_rows(rows, title=title, axes=axes)
+comparison = ComparisonDisplay.from_rows

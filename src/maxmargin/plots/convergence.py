@@ -31,9 +31,9 @@ from .model import FigureModel
 from .titles import cost_in_words, kernel_in_words
 
 Against = Literal["iteration", "seconds"]
-LEAST_GAP = 1e-16  # a gap that rounding made 0 or less is drawn there
+LEAST_GAP = 1e-16  # where a gap is drawn that is 0 or less by rounding
 STYLES: tuple[Any, ...] = ("-", "--", "-.")  # dotted lines are mistakes met
-UNLIKE = 20  # so many times as long a fit hides the shorter one on a linear axis
+LOG_RATIO = 20  # ratio of lengths of fits above which the horizontal axis is logarithmic
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +43,17 @@ class Course:
     Parameters
     ----------
     name : str
-        Of the model, and of its task where there are several.
-    iteration, seconds, objective, errors, primal, dual, exact, unit
+        Name of the model, and of its task where there are several.
+    iteration, seconds, objective, errors, primal, dual, exact : ndarray of shape (n,)
         As in `maxmargin.solution.Trace`.
+    unit : str
+        What an iteration is, as in `maxmargin.solution.Trace`.
     steps : int
-        Steps that a fit took in its rounds; the number of iterations of other fits.
+        Steps of a fit that iterates in rounds; the number of iterations of other fits.
     final : str
         How many samples the fitted plane of a separating rule has on the wrong side, in words.
     certified : float
-        The relative gap of the fitted model by its certificate, NaN where it has none.
+        The relative gap of the certificate, NaN without one.
     """
 
     name: str
@@ -69,18 +71,18 @@ class Course:
 
     @property
     def knows_errors(self) -> bool:
-        """Whether errors of a plane were counted, not only mistakes met on the way."""
+        """Whether errors of a plane were counted, not only mistakes met."""
         return bool(self.exact.any())
 
     @property
     def length(self) -> str:
-        """How long the fit took, in words: passes, steps, or rounds with their steps."""
+        """The length of the fit in words: passes, steps, or rounds with their steps."""
         text = counted(len(self.iteration), self.unit)
         return f"{text} ({counted(self.steps, 'step')})" if self.unit == "round" else text
 
     @property
     def bounds(self) -> tuple[Floats, Floats]:
-        """The least P and the largest D so far: each bounds the optimum whenever it was found."""
+        """The least P and the largest D so far, which bound the optimum."""
         primal, dual = (
             np.where(np.isfinite(each), each, np.nan) for each in (self.primal, self.dual)
         )
@@ -88,7 +90,7 @@ class Course:
 
     @property
     def knows_gap(self) -> bool:
-        """Whether primal and dual were known at some time."""
+        """Whether primal and dual were known at some iteration."""
         return bool(np.isfinite(self.gap).any())
 
     @property
@@ -102,29 +104,39 @@ class Course:
 
 @dataclass(eq=False)
 class ConvergenceDisplay:
-    """Traces of one or several fits side by side; made by `from_estimator`.
+    """Traces of one or several fits; what `convergence` returns.
 
     Parameters
     ----------
     courses : list of Course
         One per model.
-    against : {"iteration", "seconds"}
+    against : {"iteration", "seconds"}, default="iteration"
         The horizontal axis.
 
     Attributes
     ----------
     axes_ : list of Axes
-        Objective, gap (where a model knows it), errors.
-    ax_, figure_
+        Objective, gap (where a model has one), errors.
+    ax_, figure_ : Axes, Figure
         The first of them, and their figure.
     mistakes_ax_ : Axes or None
-        Where mistakes met are drawn: the last of ``axes_``, or an axis of its own on the right of
-        it where other models have errors.
+        Where mistakes met are drawn: the last of ``axes_``, or a second vertical axis of it
+        where other models have errors.
     primal_, dual_, objective_, gap_ : list of Line2D
         In the order of the models that have them.
     errors_ : list of Line2D
-        One per model: errors of its planes, or the mistakes met (dotted).
+        One per model: errors of its planes, or mistakes met (dotted).
     legend_ : Legend or None
+        The legend.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from matplotlib.figure import Figure
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> model = mm.SVC(kernel="linear").fit(X, y)
+    >>> mm.plots.convergence(model, axes=Figure().subplots(3)).knows_gap
+    True
     """
 
     courses: list[Course]
@@ -151,7 +163,57 @@ class ConvergenceDisplay:
         axes: Any = None,
         legend: bool = True,
     ) -> ConvergenceDisplay:
-        """Read the traces of fitted classifiers and draw them; see `convergence`."""
+        """Draw how fits went: primal P and dual D, the gap (P − D)/P, errors.
+
+        P(w, b) ≥ D(α) for every plane and every feasible α, so that the optimum lies between them.
+        Drawn are the least P and the largest D so far. For algorithms without a dual (the
+        perceptron and its variants) the criterion that they minimise is drawn instead; next to
+        models with a gap only the last panel shows them.
+
+        The last panel shows errors: the samples that the plane of an iteration misclassifies. Rules
+        that move the plane while they visit the samples do not know that number. For these the
+        mistakes met are drawn, dotted and on a second axis: samples found on the wrong side when
+        they were visited. The title then gives the errors of the fitted model. It also gives the
+        gap of the certificate where that differs, since solvers may improve the last iterate.
+
+        Parameters
+        ----------
+        clf : fitted classifier, Pipeline or search; or a list of them; or a dict name → classifier
+            The model or models.
+        *others : fitted classifiers, Pipelines or searches
+            More models.
+        labels : sequence of str, optional
+            Names of the models.
+        task : int, or labels, optional
+            The task of a model of many classes: a number from 0, the label of a class ("ovr") or
+            two labels ("ovo"). By default the one with the most iterations; the title names it.
+        x : {"iteration", "seconds"}, default="iteration"
+            The horizontal axis. Iterations are passes over the samples, steps, or rounds of many
+            steps, as the axis and the title say.
+        axes : sequence of matplotlib Axes, optional
+            Where to draw: three where a model has a gap, else two; by default a new figure.
+        legend : bool, default=True
+            Whether to draw a legend.
+
+        Returns
+        -------
+        ConvergenceDisplay
+            The numbers drawn, and the artists.
+
+        References
+        ----------
+        Boyd, Vandenberghe, *Convex Optimization* (2004), section 5.5.1.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> from matplotlib.figure import Figure
+        >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+        >>> model = mm.Perceptron(shuffle=False).fit(X, y)
+        >>> display = mm.plots.convergence(model, axes=Figure().subplots(2))
+        >>> print(display.errors_[0].get_ydata())
+        [2 0]
+        """
         if x not in ("iteration", "seconds"):
             raise ValueError(f"x must be 'iteration' or 'seconds', got {x!r}.")
         models, names = _models(clf, others, labels)
@@ -160,11 +222,24 @@ class ConvergenceDisplay:
 
     @property
     def knows_gap(self) -> bool:
-        """Whether some model knows its primal and dual values."""
+        """Whether some model has primal and dual values."""
         return any(course.knows_gap for course in self.courses)
 
     def plot(self, axes: Any = None, *, legend: bool = True) -> ConvergenceDisplay:
-        """Draw on ``axes``, three with a gap and two without, or on a new figure; return self."""
+        """Draw on several axes, or on a new figure.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib Axes, optional
+            Where to draw: three with a gap, two without; by default those of a new figure.
+        legend : bool, default=True
+            Whether to draw a legend.
+
+        Returns
+        -------
+        ConvergenceDisplay
+            The display itself, with its artists.
+        """
         panels = 3 if self.knows_gap else 2
         self.axes_ = several_axes(axes, panels, (7.5, 2.1 * panels + 0.6), rows=True)
         self.ax_, self.figure_ = self.axes_[0], figure_of(self.axes_[0])
@@ -177,7 +252,7 @@ class ConvergenceDisplay:
         return self
 
     def _mistakes_axis(self) -> Axes | None:
-        """Return where to draw mistakes met, which do not share an axis with errors."""
+        """Return the axes of mistakes met, which do not share an axis with errors."""
         if all(course.knows_errors for course in self.courses):
             return None
         bottom = self.axes_[-1]
@@ -185,7 +260,7 @@ class ConvergenceDisplay:
 
     def _draw(self, k: int, course: Course) -> None:
         at = course.iteration if self.against == "iteration" else course.seconds
-        # The first of several are wider: equal courses do not hide each other.
+        # The first lines are wider, so that equal ones do not hide each other.
         width = max(1.2, 2.8 - 0.8 * k) if len(self.courses) > 1 else 1.6
         style: dict[str, Any] = {
             "color": colour(k), "marker": marker(k), "linewidth": width,
@@ -232,7 +307,7 @@ class ConvergenceDisplay:
         self._frame_time()
 
     def _frame_errors(self, bottom: Axes) -> None:
-        """Name what is counted, from 0."""
+        """Label what is counted; the axes begin at 0."""
         bottom.set_ylabel("errors")
         if self.mistakes_ax_ is not None:
             self.mistakes_ax_.set_ylabel("mistakes met")
@@ -242,14 +317,14 @@ class ConvergenceDisplay:
             ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
 
     def _frame_time(self) -> None:
-        """Give all panels the same axis of time: a log one where fits are of unlike lengths."""
+        """Give all panels the same horizontal axis, logarithmic for fits of very unequal length."""
         lengths = [len(course.iteration) for course in self.courses]
-        if self.against == "iteration" and max(lengths) > UNLIKE * min(lengths):
+        if self.against == "iteration" and max(lengths) > LOG_RATIO * min(lengths):
             for ax in self.axes_:
                 ax.set_xscale("log")
         left = min(ax.get_xlim()[0] for ax in self.axes_)
         right = max(ax.get_xlim()[1] for ax in self.axes_)
-        if self.against == "iteration":  # also those of which nothing is known
+        if self.against == "iteration":  # also iterations without known values
             left, right = (0.5, 1.5) if max(lengths) == 1 else (min(left, 1.0), right)
         for ax in self.axes_:
             ax.set_xlim(left, right)
@@ -272,7 +347,7 @@ class ConvergenceDisplay:
         return f"{course.name}: {course.length}, {last}"
 
     def _final(self) -> str:
-        """Return what the fitted planes get wrong, where curves do not show it."""
+        """Return the errors of the fitted planes, where the curves do not show them."""
         known = [course for course in self.courses if course.final and not course.knows_errors]
         if len(self.courses) == 1:
             return "".join(course.final for course in known)
@@ -294,92 +369,32 @@ class ConvergenceDisplay:
         return handles
 
 
-def convergence(
-    clf: Any,
-    *others: Any,
-    labels: Sequence[str] | None = None,
-    task: Any = None,
-    x: Against = "iteration",
-    axes: Any = None,
-    legend: bool = True,
-) -> ConvergenceDisplay:
-    """Draw how fits went: primal P and dual D closing in, the gap (P − D)/P, errors.
-
-    P(w, b) ≥ D(α) for every plane and every feasible α, so the optimum lies between: drawn are the
-    least P and the largest D so far. Algorithms without a dual (the perceptron's family) show the
-    criterion that they descend instead; beside models that know their gap only the last panel
-    shows them.
-
-    The last panel shows errors: the samples that the plane of an iteration misclassifies. Rules
-    that move the plane while they visit the samples do not know that number. Of them the mistakes
-    met are drawn, dotted and on an axis of their own: samples found on the wrong side when they
-    were visited. The title then says what the fitted model gets wrong. The title also has the
-    gap of the certificate, where that differs: solvers may improve their answer at the very end.
-
-    Parameters
-    ----------
-    clf : fitted classifier, pipeline or search; or a list of them; or a dict name → classifier
-    *others : more of them
-    labels : sequence of str, optional
-        What to call them.
-    task : int, or labels, optional
-        Which task of a model of many classes: a number from 0, the label of a class ("ovr") or two
-        labels ("ovo"). By default the one of most iterations; the title names it.
-    x : {"iteration", "seconds"}, default="iteration"
-        Iterations are passes over the samples, steps, or rounds of many steps: the axis and the
-        title say which.
-    axes : sequence of matplotlib Axes, optional
-        Three where some model knows its gap, else two; a new figure by default.
-    legend : bool, default=True
-
-    Returns
-    -------
-    ConvergenceDisplay
-
-    References
-    ----------
-    Boyd, Vandenberghe, *Convex Optimization* (2004), section 5.5.1.
-
-    Examples
-    --------
-    >>> import maxmargin as mm
-    >>> from matplotlib.figure import Figure
-    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
-    >>> model = mm.Perceptron(shuffle=False).fit(X, y)
-    >>> display = convergence(model, axes=Figure().subplots(2))
-    >>> print(display.errors_[0].get_ydata())
-    [2 0]
-    """
-    return ConvergenceDisplay.from_estimator(
-        clf, *others, labels=labels, task=task, x=x, axes=axes, legend=legend
-    )
+convergence = ConvergenceDisplay.from_estimator
 
 
 def _models(
     clf: Any, others: Sequence[Any], labels: Sequence[str] | None
 ) -> tuple[list[FigureModel], list[str]]:
-    """Return the models and what they are called."""
+    """Return the models and their names."""
     if isinstance(clf, Mapping):
         if labels is not None:
-            raise ValueError("a dict has its labels: leave out labels.")
+            raise ValueError("the keys of a dict are its labels: leave out labels.")
         labels, first = [str(name) for name in clf], list(clf.values())
     else:
         first = list(clf) if isinstance(clf, (list, tuple)) else [clf]
     models = [FigureModel(each) for each in [*first, *others]]
     if not models:
-        raise ValueError("no model was passed: pass at least one.")
+        raise ValueError("pass at least one model.")
     if labels is None:
         return models, _names(models)
     names = [str(label) for label in labels]
     if len(names) != len(models):
-        raise ValueError(
-            f"labels holds {len(names)} names for {len(models)} models: pass one each."
-        )
+        raise ValueError(f"labels must hold {len(models)} names, one per model; got {len(names)}.")
     return models, names
 
 
 def _names(models: Sequence[FigureModel]) -> list[str]:
-    """Return names that tell the models apart: by class, then by what differs, last by number."""
+    """Return distinct names of the models: by class, then by what differs, last by number."""
     names = [model.name for model in models]
     for more in (_solver, lambda model: kernel_in_words(model.kernel), cost_in_words):
         texts = [more(model) for model in models]
@@ -401,7 +416,8 @@ def _course(model: FigureModel, name: str, task: Any) -> Course:
     traces = getattr(machine, "traces_", None)
     if not isinstance(traces, list):
         raise ValueError(
-            f"{name} was trained by another program, which did not tell its steps: fit it again."
+            f"{name} was trained by another program, whose file holds no steps: fit it with "
+            "maxmargin."
         )
     k = _chosen(model, traces, task)
     trace = traces[k]
@@ -427,11 +443,11 @@ def _course(model: FigureModel, name: str, task: Any) -> Course:
 
 
 def _chosen(model: FigureModel, traces: list[Any], task: Any) -> int:
-    """Return the number of the task to draw: the longest unless one is named."""
+    """Return the number of the task to draw, by default the longest."""
     if task is not None and len(traces) > 1:
         return task_number(model, task)
     if task not in (None, 0):
-        raise ValueError(f"task={task!r}: the model has one task only; leave task out.")
+        raise ValueError(f"the model has one task only: leave out task={task!r}.")
     return max(range(len(traces)), key=lambda k: 0 if traces[k] is None else len(traces[k]))
 
 
@@ -444,7 +460,7 @@ def _final_errors(certificate: Any) -> str:
 
 
 def _close_in(ax: Axes, courses: Sequence[Course]) -> None:
-    """Show where the values end up: what is far off at the start would flatten all of it."""
+    """Limit the vertical axis to the later values; the first ones may be far off."""
     seen = []
     for course in courses:
         for values in course.bounds:
@@ -457,7 +473,7 @@ def _close_in(ax: Axes, courses: Sequence[Course]) -> None:
 
 
 def _spread(ax: Axes, courses: Sequence[Course]) -> None:
-    """Use a log axis, with room for 0, where criteria of different size are compared."""
+    """Use a symmetric log axis where criteria of very different size are compared."""
     values = np.concatenate([course.objective for course in courses])
     values = np.abs(values[np.isfinite(values) & (values != 0.0)])
     if values.size and values.max() > 200.0 * values.min():

@@ -1,4 +1,4 @@
-"""The kernel matrix ordered by class, its spectrum, and whether Mercer's condition holds."""
+"""The kernel matrix ordered by class, its spectrum, and Mercer's condition."""
 
 from __future__ import annotations
 
@@ -31,36 +31,49 @@ from .canvas import (
 from .model import FigureModel
 from .titles import kernel_in_words
 
-MOST_LETTERS = 16  # of a class, beside the matrix
-MOST_ROWS = 500  # of the matrix: the eye sees no more, and eigenvalues take n³
+MOST_LETTERS = 16  # letters of the name of a class
+MOST_ROWS = 500  # rows of the matrix; the eigenvalues take time in n³
 
 
 @dataclass(eq=False)
 class GramDisplay:
-    """A kernel matrix and its eigenvalues; made by `from_kernel`.
+    """A kernel matrix and its eigenvalues; what `gram` returns.
 
     Parameters
     ----------
     K : ndarray of shape (m, m)
-        Kernel values of ``rows`` of X, class by class.
+        Kernel values of some rows of X, class by class.
     rows : ndarray of int of shape (m,)
+        These rows of X.
     spectrum : ndarray of shape (m,)
         Eigenvalues of (K + Kᵀ)/2, the largest first.
     verdict : MercerReport
+        Whether K is positive semidefinite.
     blocks : list of (name, start, stop)
-        Where each class is.
+        The place of each class.
     name, note : str
+        The kernel in words, and the smaller text of the title.
 
     Attributes
     ----------
     axes_ : list of Axes
-        The matrix, the spectrum.
-    ax_, figure_
+        The panels of the matrix and of the spectrum.
+    ax_, figure_ : Axes, Figure
+        The first panel and its figure.
     image_ : AxesImage
+        The matrix.
     positive_, negative_ : Line2D
-        Eigenvalues λ > 0, and \\|λ\\| of those below 0; what rounding made of 0 is left out.
+        Eigenvalues λ > 0, and \\|λ\\| of those below 0; those that are 0 to rounding are left out.
     rounding_ : Annotation or None
-        The line below which eigenvalues are left out, in words.
+        The label of the line below which eigenvalues are left out.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from matplotlib.figure import Figure
+    >>> X, y = mm.datasets.load_xor(return_X_y=True)
+    >>> mm.plots.gram("rbf", X, y, axes=Figure().subplots(1, 2)).K.shape
+    (4, 4)
     """
 
     K: Floats
@@ -88,9 +101,45 @@ class GramDisplay:
         axes: Any = None,
         max_rows: int = MOST_ROWS,
     ) -> GramDisplay:
-        """Compute kernel values of X and draw them; see `gram`."""
+        """Draw the kernel matrix K(x_i, x_j), class by class, and its eigenvalues.
+
+        K is positive semidefinite, vᵀKv ≥ 0, if and only if no eigenvalue is negative: Mercer's
+        condition on these rows (`maxmargin.kernels.mercer`).
+
+        Parameters
+        ----------
+        kernel : Kernel, name, callable, or a fitted classifier with a kernel (or a Pipeline of one)
+            The kernel; for a name, γ is "scale" as in scikit-learn.
+        X : array-like or CSR matrix of shape (n_samples, n_features), or kernel values
+            Samples.
+        y : array-like of shape (n_samples,), optional
+            Classes, which order the rows.
+        axes : two matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        max_rows : int, default=500
+            The largest number of rows that are drawn; the choice is deterministic.
+
+        Returns
+        -------
+        GramDisplay
+            The numbers drawn, and the artists.
+
+        References
+        ----------
+        Schölkopf, Smola, *Learning with Kernels*, section 2.2.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> from matplotlib.figure import Figure
+        >>> X, y = mm.datasets.load_xor(return_X_y=True)
+        >>> kernel = mm.kernels.Polynomial(2, coef0=1.0)
+        >>> display = mm.plots.gram(kernel, X, y, axes=Figure().subplots(1, 2))
+        >>> print(display.spectrum.round(6))
+        [12.  8.  8.  8.]
+        """
         if max_rows < 1:
-            raise ValueError(f"max_rows={max_rows} leaves no row: pass at least 1.")
+            raise ValueError(f"max_rows must be at least 1, got {max_rows}.")
         formula, rows = _resolved(kernel, X)
         n = rows.shape[0]
         codes, names = _classes(y, n)
@@ -114,12 +163,23 @@ class GramDisplay:
 
     @property
     def rounding(self) -> float:
-        """What rounding may make of an eigenvalue 0."""
+        """The size of an eigenvalue that may be 0 to rounding."""
         m, largest = len(self.spectrum), float(np.abs(self.spectrum).max())
         return float(np.finfo(float).eps) * m * max(largest, 1e-300)
 
     def plot(self, axes: Any = None) -> GramDisplay:
-        """Draw on two ``axes``, or on a new figure; return self."""
+        """Draw on two axes, or on a new figure.
+
+        Parameters
+        ----------
+        axes : two matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+
+        Returns
+        -------
+        GramDisplay
+            The display itself, with its artists.
+        """
         self.axes_ = several_axes(axes, 2, (10.0, 4.6))
         self.ax_, self.figure_ = self.axes_[0], figure_of(self.axes_[0])
         self._draw_matrix(self.axes_[0])
@@ -134,7 +194,7 @@ class GramDisplay:
             vmin=-largest if signed else 0.0, vmax=largest,
         )  # fmt: skip
         figure = figure_of(ax)
-        # Where no layout makes room, the numbers beside the bar have to be given some.
+        # Without a layout engine, the numbers beside the bar need more room.
         share = 0.15 if figure.get_layout_engine() is not None else 0.3
         bar = figure.colorbar(self.image_, ax=ax, shrink=0.85, fraction=share)
         bar.ax.set_title("K(x, z)", fontsize="small", loc="left")
@@ -210,48 +270,11 @@ class GramDisplay:
         return f"not a Mercer kernel: {number(below, 'negative eigenvalue')}"
 
 
-def gram(
-    kernel: Any, X: Any, y: Any = None, *, axes: Any = None, max_rows: int = MOST_ROWS
-) -> GramDisplay:
-    """Draw the kernel matrix K(x_i, x_j), class by class, and its eigenvalues.
-
-    K is positive semidefinite, vᵀKv ≥ 0, if and only if no eigenvalue is negative: that is Mercer's
-    condition on these rows (`maxmargin.kernels.mercer`).
-
-    Parameters
-    ----------
-    kernel : Kernel, name, callable, or a fitted classifier with a kernel (in a pipeline too)
-        A name takes its γ from X, "scale" as in scikit-learn.
-    X : array-like or CSR matrix of shape (n_samples, n_features), or the given kernel values
-    y : array-like of shape (n_samples,), optional
-        Classes, in whose order the rows are drawn.
-    axes : two matplotlib Axes, optional
-        A new figure by default.
-    max_rows : int, default=500
-        Rows drawn at most, the same ones every time.
-
-    Returns
-    -------
-    GramDisplay
-
-    References
-    ----------
-    Schölkopf, Smola, *Learning with Kernels*, section 2.2.
-
-    Examples
-    --------
-    >>> import maxmargin as mm
-    >>> from matplotlib.figure import Figure
-    >>> X, y = mm.datasets.load_xor(return_X_y=True)
-    >>> display = gram(mm.kernels.Polynomial(2, coef0=1.0), X, y, axes=Figure().subplots(1, 2))
-    >>> print(display.spectrum.round(6))
-    [12.  8.  8.  8.]
-    """
-    return GramDisplay.from_kernel(kernel, X, y, axes=axes, max_rows=max_rows)
+gram = GramDisplay.from_kernel
 
 
 def _resolved(kernel: Any, X: Any) -> tuple[Kernel, Any]:
-    """Return the kernel with its parameters, and the rows that it takes."""
+    """Return the kernel with its parameters, and the rows in its input space."""
     if isinstance(kernel, (BaseEstimator, Pipeline)):
         model = FigureModel(kernel)
         if model.kernel is None:
@@ -266,7 +289,7 @@ def _classes(y: Any, n: int) -> tuple[Integers, list[str]]:
         return np.zeros(n, dtype=np.int64), []
     names, codes = np.unique(np.asarray(y).ravel(), return_inverse=True)
     if codes.size != n:
-        raise ValueError(f"y has {codes.size} labels, X {n} rows: pass one each.")
+        raise ValueError(f"y has {codes.size} labels, X {n} rows: pass one label per row.")
     return codes, [str(name) for name in names]
 
 

@@ -1,4 +1,4 @@
-"""How far on their side the samples are: y·g by class, with the band and the slack."""
+"""Histograms of the margins y·g by class, with the band and the slack."""
 
 from __future__ import annotations
 
@@ -27,40 +27,53 @@ from .canvas import (
 from .model import FigureModel
 from .titles import described
 
-TAIL = 0.5  # percent of the samples at either end that may lie outside, where they are far out
+TAIL_PERCENT = 0.5  # samples at either end that may lie outside the bins
 
 
 @dataclass(eq=False)
 class MarginsDisplay:
-    """The margins of the samples, one histogram a class; made by `from_estimator`.
+    """The margins of the samples, one histogram per class; what `margins` returns.
 
     Parameters
     ----------
     margins : ndarray of shape (n_samples,)
         y·g(x), in units of ``label``.
     codes : ndarray of int of shape (n_samples,)
+        Class numbers.
     errors : ndarray of bool of shape (n_samples,)
-        Which samples the model gives to another class; on the plane itself that need not be the
-        wrong side.
+        Which samples are misclassified; a sample on the plane itself may be classified correctly.
     names : list of str
-        Of the classes.
+        Names of the classes.
     label, title : str
+        Label of the horizontal axis, and title.
     has_band : bool
-        Whether a margin of 1 is what the model asks for.
+        Whether a margin of 1 is what the model requires.
     is_two_sided : bool
         Whether margins are y·g of two classes, so that |g| ≤ 1 is a band.
-    edges : ndarray
-        Of the bins; what lies beyond is in the first or the last one.
+    edges : ndarray of shape (n_bins + 1,)
+        Edges of the bins; values beyond are in the first or the last one.
 
     Attributes
     ----------
-    ax_, figure_, legend_
+    ax_, figure_ : Axes, Figure
+        Where it was drawn.
     histograms_ : list of StepPatch
-        One a class, on a row of its own.
+        One per class, each on its own row.
     band_ : artist or None
         The span |g| ≤ 1.
     counts_ : list of Text
         Samples, slacks and errors of each class.
+    legend_ : Legend or None
+        The legend.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from matplotlib.figure import Figure
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> model = mm.SVC(C=float("inf"), kernel="linear").fit(X, y)
+    >>> int(mm.plots.margins(model, X, y, ax=Figure().subplots()).slacks.sum())
+    0
     """
 
     margins: Floats
@@ -90,9 +103,49 @@ class MarginsDisplay:
         bins: int = 40,
         legend: bool = True,
     ) -> MarginsDisplay:
-        """Compute the margins of a fitted classifier and draw them; see `margins`."""
+        """Draw the distribution of the margins of the samples, class by class.
+
+        The margin is y·g(x): below 0 is an error, below 1 has slack ξ = 1 − y·g(x). For many
+        classes it is the score of the own class less that of its best rival. Where a margin of 1
+        has no meaning (a perceptron), it is the signed distance y·g(x)/‖w‖ for linear models, else
+        y·g(x).
+
+        Parameters
+        ----------
+        clf : fitted classifier, or a Pipeline or search that ends in one
+            The model.
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Labels.
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        bins : int, default=40
+            Number of bars; heights are relative to the highest of a class. Outliers are in the last
+            bar.
+        legend : bool, default=True
+            Whether to draw a legend.
+
+        Returns
+        -------
+        MarginsDisplay
+            The numbers drawn, and the artists.
+
+        References
+        ----------
+        Schölkopf, Smola, *Learning with Kernels*, section 7.2.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> from matplotlib.figure import Figure
+        >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+        >>> model = mm.SVC(C=float("inf"), kernel="linear").fit(X, y)
+        >>> print(mm.plots.margins(model, X, y, ax=Figure().subplots()).margins.round(3))
+        [1. 1.8 1. 1.133 1. 2.4 ]
+        """
         if bins < 1:
-            raise ValueError(f"bins={bins} is no number of bars: pass at least 1.")
+            raise ValueError(f"bins must be at least 1, got {bins}.")
         model = FigureModel(clf)
         scores = model.scores(X)
         codes = model.codes(y, len(scores))
@@ -114,16 +167,29 @@ class MarginsDisplay:
 
     @property
     def slacks(self) -> Bools:
-        """Which samples fall short of the margin 1, the wrong ones included."""
+        """Which samples have a margin below 1, errors included."""
         return self.margins < 1.0 - 1e-6 if self.has_band else np.zeros(len(self.margins), bool)
 
     def plot(self, ax: Axes | None = None, *, legend: bool = True) -> MarginsDisplay:
-        """Draw on ``ax``, or on a new figure; return self."""
+        """Draw on ``ax``, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        legend : bool, default=True
+            Whether to draw a legend.
+
+        Returns
+        -------
+        MarginsDisplay
+            The display itself, with its artists.
+        """
         ax = one_axes(ax, height=max(4.8, 1.2 + 0.7 * len(self.names)))
         self.ax_, self.figure_ = ax, figure_of(ax)
         self._draw_zones(ax)
         self.histograms_, self.counts_ = [], []
-        # A margin of exactly 1 counts as one, whatever rounding made of it.
+        # A margin of 1 to rounding counts as 1.
         raised = self.margins + 1e-9 * np.maximum(1.0, np.abs(self.margins))
         clipped = np.clip(raised, self.edges[0], self.edges[-1])
         for code, name in enumerate(self.names):
@@ -140,7 +206,7 @@ class MarginsDisplay:
         return self
 
     def _draw_zones(self, ax: Axes) -> None:
-        # Hatched as well: the zones are told apart without colour.
+        # Hatched as well, so that the zones differ without colour.
         ax.axvspan(self.edges[0] - 1.0, 0.0, facecolor="#F2D9CC", edgecolor="none", zorder=0)
         ax.axvline(0.0, color=INK, linewidth=1.4, zorder=3)
         if not self.has_band:
@@ -188,48 +254,11 @@ class MarginsDisplay:
         return handles
 
 
-def margins(
-    clf: Any, X: Any, y: Any, *, ax: Axes | None = None, bins: int = 40, legend: bool = True
-) -> MarginsDisplay:
-    """Draw how the margins of the samples are distributed, class by class, in any dimension.
-
-    The margin is y·g(x): below 0 is wrong, below 1 has slack ξ = 1 − y·g(x). Of many classes it is
-    the score of a sample's own class less that of its best rival. Where a margin of 1 means nothing
-    (a perceptron's), it is the signed distance y·g(x)/‖w‖ of linear models, else y·g(x) as it is.
-
-    Parameters
-    ----------
-    clf : fitted classifier, or a pipeline or search that ends in one
-    X : what the classifier takes
-    y : array-like of shape (n_samples,)
-    ax : matplotlib Axes, optional
-        A new figure by default.
-    bins : int, default=40
-        Bars; heights are relative to the highest of a class. Far outliers are in the last bar.
-    legend : bool, default=True
-
-    Returns
-    -------
-    MarginsDisplay
-
-    References
-    ----------
-    Schölkopf, Smola, *Learning with Kernels*, section 7.2.
-
-    Examples
-    --------
-    >>> import maxmargin as mm
-    >>> from matplotlib.figure import Figure
-    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
-    >>> model = mm.SVC(C=float("inf"), kernel="linear").fit(X, y)
-    >>> print(margins(model, X, y, ax=Figure().subplots()).margins.round(3))
-    [1. 1.8 1. 1.133 1. 2.4 ]
-    """
-    return MarginsDisplay.from_estimator(clf, X, y, ax=ax, bins=bins, legend=legend)
+margins = MarginsDisplay.from_estimator
 
 
 def _unit(model: FigureModel) -> tuple[str, float]:
-    """Return what the margins are, and what to divide by."""
+    """Return the label of the margins, and their divisor."""
     if not model.is_binary:
         votes = "votes for" if model.scheme == "ovo" else "score of"
         return f"{votes} the own class less those of its best rival", 1.0
@@ -241,10 +270,12 @@ def _unit(model: FigureModel) -> tuple[str, float]:
 
 
 def _edges(found: Floats, bins: int, has_band: bool) -> Floats:
-    """Return edges around all margins, or around all but the farthest where those would squeeze."""
+    """Return edges around all margins; outliers are left out where they would compress the rest."""
     marks = np.array([-1.0, 0.0, 1.0]) if has_band else np.zeros(1)
     low, high = span(np.concatenate([found, marks]), 0.04)
-    inner = np.percentile(found, [TAIL, 100.0 - TAIL]) if found.size else np.zeros(2)
+    inner = (
+        np.percentile(found, [TAIL_PERCENT, 100.0 - TAIL_PERCENT]) if found.size else np.zeros(2)
+    )
     near_low, near_high = span(np.concatenate([inner, marks]), 0.04)
     if high - low > 3.0 * (near_high - near_low):
         low, high = near_low, near_high

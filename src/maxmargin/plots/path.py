@@ -1,4 +1,4 @@
-"""The way of an algorithm: planes first to last, and w through weight space to the solutions."""
+"""The steps of an algorithm: its planes, and the path of w through weight space."""
 
 from __future__ import annotations
 
@@ -40,49 +40,73 @@ from .view import FigureData
 MOST_MOMENTS = 5000
 MOST_PLANES = 25  # lines in the first panel
 MOST_ARROWS = 60
-MOST_WIDENED = 20.0  # times the window of w, to show solutions: in more the way of w is a dot
-HUGE = 1e6  # times the window of w, in which solutions would be met
-RESOLUTION = 100  # of planes that a pipeline bends
+MOST_WIDENED = 20.0  # factor by which the window of w grows at most, to show solutions
+SEARCH_WINDOW = 1e6  # factor of the window of w in which solutions are searched
+RESOLUTION = 100  # of the lattice for planes that a pipeline bends
 SOLUTIONS = PALETTE[2]
 
 
 @dataclass(eq=False)
 class PathDisplay:
-    """The planes and weight vectors a fit went through; made by `from_estimator`.
+    """The planes and weight vectors of the steps of a fit; what `path` returns.
 
     Parameters
     ----------
     planes : list of list of ndarray
-        Polylines of g = 0 of some moments, first to last, in the space of X.
+        Polylines of g = 0 of some steps, first to last, in the space of X.
     points : ndarray of shape (n, 2)
-        The samples, and their ``codes``.
+        The samples.
+    codes : ndarray of int of shape (n,)
+        Their class numbers.
     limits : ndarray of shape (2, 2)
-        Of the first panel: a row an axis.
+        Limits of the first panel, one row per axis.
     weights : ndarray of shape (m, 2)
-        w of every moment, from the start.
+        w of every step, from the start.
     biases : ndarray of shape (m,)
-        b with them.
+        b of every step.
     solutions : ndarray of shape (k, 2)
-        Corners of {w : y_i(w·x_i + b) > 0 for every i} at the last b, cut off at the picture's
-        edge; empty where there is none, or where it is far outside.
+        Corners of {w : y_i(w·x_i + b) > 0 for every i} at the last b, clipped at the edge of the
+        picture; empty where there is none, or where it is far outside.
     is_solvable : bool
         Whether there is such a w, in the picture or not.
     window : ndarray of shape (2, 2)
-        Of the second panel.
+        Limits of the second panel.
     normal : ndarray of shape (2, 2) or None
-        From a point of the last plane along its w.
-    names, labels, title, weight_labels
-        Texts.
+        Arrow from a point of the last plane along its w.
+    names : list of str
+        Names of the classes.
+    labels, weight_labels : tuple of str
+        Labels of the axes of the two panels.
+    title : str
+        Title of the first panel.
 
     Attributes
     ----------
     axes_ : list of Axes
-    ax_, figure_, legend_
+        The panels of the planes and of w.
+    ax_, figure_ : Axes, Figure
+        The first panel and its figure.
     planes_ : list of LineCollection
+        One per plane.
     points_ : list of PathCollection
+        One per class.
     path_ : Line2D
+        The path of w.
     solutions_ : Polygon or None
+        The set of solutions.
     start_, end_ : PathCollection
+        The first and the last w.
+    legend_ : Legend or None
+        The legend.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from matplotlib.figure import Figure
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> model = mm.Perceptron(shuffle=False).fit(X, y)
+    >>> mm.plots.path(model, X, y, axes=Figure().subplots(1, 2)).is_solvable
+    True
     """
 
     planes: list[list[Floats]]
@@ -121,7 +145,52 @@ class PathDisplay:
         feature_names: Sequence[str] | None = None,
         legend: bool = True,
     ) -> PathDisplay:
-        """Watch a fit, or read its recorder, and draw its way; see `path`."""
+        """Draw the planes of the steps of a fit, and the path of w to the solutions.
+
+        First the planes in the space of X, faint to strong, with w at the last one. Then w in
+        weight space, where every sample allows one half-plane y(w·x + b) > 0 at the last b: their
+        intersection, a cone if b = 0, is the set of solutions.
+
+        The steps are those of ``clf.callback`` where that is a `Recorder`. Otherwise a model with
+        the same parameters is fitted to X and y with one; with ``random_state=None`` and random
+        choices its steps differ.
+
+        Parameters
+        ----------
+        clf : linear classifier of two classes, or a Pipeline that ends in one
+            The model, also one with a linear kernel. Of a pipeline the planes are drawn in the
+            space of X, w in that of the last step. One that is not fitted is fitted to X and y.
+        X : array-like or frame of shape (n_samples, 2)
+            Samples of the fit.
+        y : array-like of shape (n_samples,)
+            Labels.
+        axes : two matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        feature_names : sequence of str, optional
+            Names of the features; by default those of the frame X, or of the frame of the fit.
+        legend : bool, default=True
+            Whether to draw a legend.
+
+        Returns
+        -------
+        PathDisplay
+            The numbers drawn, and the artists.
+
+        References
+        ----------
+        Duda, Hart, Stork, *Pattern Classification*, section 5.4.1 (solution region), figure 5.8.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> from matplotlib.figure import Figure
+        >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+        >>> model = mm.Perceptron(shuffle=False).fit(X, y)
+        >>> print(mm.plots.path(model, X, y, axes=Figure().subplots(1, 2)).weights)
+        [[ 0. 0.]
+         [ 1. 6.]
+         [-4. 4.]]
+        """
         model = FigureModel(fitted(clf, X, y))
         data = FigureData(X, feature_names, model.model)
         seen = model.classifier.n_features_in_
@@ -130,14 +199,27 @@ class PathDisplay:
             if data.n_features == 2 and model.is_linear:
                 what = f"{seen} features after the pipeline"
             raise ValueError(
-                f"the way of w is drawn in the plane, this model has {what}: fit it on two "
+                f"the path of w is drawn in the plane, this model has {what}: fit it on two "
                 "features without a kernel, or use plots.animate or plots.convergence."
             )
         run = run_of(model, X, y, MOST_MOMENTS)
         return _compute(cls, model, data, run, model.codes(y)).plot(axes, legend=legend)
 
     def plot(self, axes: Any = None, *, legend: bool = True) -> PathDisplay:
-        """Draw on two ``axes``, or on a new figure; return self."""
+        """Draw on several axes, or on a new figure.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib Axes, optional
+            Where to draw, two axes; by default those of a new figure.
+        legend : bool, default=True
+            Whether to draw a legend.
+
+        Returns
+        -------
+        PathDisplay
+            The display itself, with its artists.
+        """
         self.axes_ = several_axes(axes, 2, (11.0, 4.8))
         self.ax_, self.figure_ = self.axes_[0], figure_of(self.axes_[0])
         self._draw_planes(self.axes_[0])
@@ -189,7 +271,7 @@ class PathDisplay:
         )
         set_frame(ax, self.window, self.weight_labels)
         ax.locator_params(nbins=6)
-        found = "some w has all samples right" if self.is_solvable else "no w has all samples right"
+        found = "a w separates" if self.is_solvable else "no w separates"
         if self.is_solvable and len(self.solutions) < 3:
             found = "solutions lie outside"
         set_title(ax, f"weight space, b = {self.biases[-1]:.3g}: {found}")
@@ -198,7 +280,7 @@ class PathDisplay:
         w = self.weights
         if not 2 <= len(w) <= MOST_ARROWS:
             return
-        # Heads halfway, so that those of short steps do not pile up at the ends.
+        # Heads halfway, so that those of short steps do not overlap at the ends.
         for start, end, shade in zip(w[:-1], w[1:], _shades(len(w) - 1), strict=True):
             look = {"arrowstyle": "-|>", "color": shade, "lw": 1.2, "shrinkA": 0, "shrinkB": 0}
             halfway = start + 0.55 * (end - start)
@@ -211,75 +293,23 @@ class PathDisplay:
         where = " (outside)" if self.weights[-1].any() else " (none: w = 0)"
         last = "plane, at the end" + ("" if self.planes[-1] else where)
         handles.append(line_handle(last, width=2.2))
-        handles.append(line_handle("way of w", "-", "#9A9A9A", 1.0))
+        handles.append(line_handle("path of w", "-", "#9A9A9A", 1.0))
         handles.append(mark_handle("its start", "o", hollow=True, edge=1.5))
         handles.append(mark_handle("its end", "*", WRONG, 11))
         if self.solutions_ is not None:
-            text = "w with all samples right"
+            text = "separating w"
             handles.append(Patch(facecolor=(SOLUTIONS, 0.2), edgecolor=SOLUTIONS, label=text))
         return handles
 
 
-def path(
-    clf: Any,
-    X: Any,
-    y: Any,
-    *,
-    axes: Any = None,
-    feature_names: Sequence[str] | None = None,
-    legend: bool = True,
-) -> PathDisplay:
-    """Draw the planes that an algorithm went through, and the way of w to the solutions.
-
-    First the planes in the space of X, faint to strong, with w at the last. Then w in weight
-    space, where every sample allows one half-plane y(w·x + b) > 0 at the last b: what they have in
-    common, a cone if b = 0, are the solutions.
-
-    The steps are those of ``clf.callback`` where that is a `Recorder`. Else a new model of the same
-    parameters is fitted on X and y with one: with a ``random_state`` of None and random choices it
-    goes another way.
-
-    Parameters
-    ----------
-    clf : fitted linear classifier of two classes (a linear kernel too), or a pipeline ending in one
-        Of a pipeline the planes are drawn in the space of X, w in that of the last step.
-    X : array-like or frame of shape (n_samples, 2)
-    y : array-like of shape (n_samples,)
-        What it was fitted on.
-    axes : two matplotlib Axes, optional
-        A new figure by default.
-    feature_names : sequence of str, optional
-    legend : bool, default=True
-
-    Returns
-    -------
-    PathDisplay
-
-    References
-    ----------
-    Duda, Hart, Stork, *Pattern Classification*, section 5.4.1 (solution region) and figure 5.8.
-
-    Examples
-    --------
-    >>> import maxmargin as mm
-    >>> from matplotlib.figure import Figure
-    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
-    >>> model = mm.Perceptron(shuffle=False).fit(X, y)
-    >>> print(path(model, X, y, axes=Figure().subplots(1, 2)).weights)
-    [[ 0. 0.]
-     [ 1. 6.]
-     [-4. 4.]]
-    """
-    return PathDisplay.from_estimator(
-        clf, X, y, axes=axes, feature_names=feature_names, legend=legend
-    )
+path = PathDisplay.from_estimator
 
 
 def solution_region(X: Floats, signs: Floats, b: float, window: Floats) -> Floats:
     """Return the corners of {w in window : y_i(w·x_i + b) > 0 for every i}, none if it is empty.
 
-    The window, a row of two limits an axis, is cut by one half-plane after another (Sutherland,
-    Hodgman, 1974): a convex polygon stays one.
+    The window, one row of two limits per axis, is clipped by one half-plane after another
+    (Sutherland, Hodgman, 1974).
 
     >>> window = np.array([[-1.0, 1.0], [-1.0, 1.0]])
     >>> solution_region(np.array([[1.0, 0.0]]), np.array([1.0]), 0.0, window).tolist()
@@ -316,7 +346,7 @@ def _compute(
     lattice, evaluate = _lattice(model, data, run, limits)
     chosen = thinned(run.moments, MOST_PLANES)
     planes = [lattice.contour(evaluate(moment), 0.0) for moment in chosen]
-    weights, biases = _way(run)
+    weights, biases = _weights(run)
     window = np.array([span(np.append(weights[:, k], 0.0), 0.2) for k in (0, 1)])
     seen = run.X.toarray() if hasattr(run.X, "toarray") else run.X
     window, cone, is_solvable = solutions(seen, run.signs, float(biases[-1]), weights[-1], window)
@@ -335,19 +365,19 @@ def _compute(
 def solutions(
     X: Floats, signs: Floats, b: float, w: Floats, window: Floats
 ) -> tuple[Floats, Floats, bool]:
-    """Return a window that shows solutions where it can, those in it, and whether there are any.
+    """Return a window that shows solutions if possible, those in it, and whether there are any.
 
-    Every sample cuts weight space at the distance \\|b\\|/‖x‖ from 0: whether anything is left is
-    seen in a window many times as large.
+    The line of a sample has the distance \\|b\\|/‖x‖ from 0 in weight space: a window many times as
+    large shows whether the half-planes intersect.
     """
     corners = solution_region(X, signs, b, window)
     if len(corners) > 2:
         return window, corners, True
     length = np.linalg.norm(X, axis=1)
     far = np.abs(b) / length[(length > 0) & (signs * b <= 0)]
-    reach = HUGE * max(float(np.abs(window).max()), float(far.max(initial=0.0)))
+    reach = SEARCH_WINDOW * max(float(np.abs(window).max()), float(far.max(initial=0.0)))
     corners = solution_region(X, signs, b, np.array([[-reach, reach], [-reach, reach]]))
-    # What rounding leaves of nothing has no inside.
+    # An empty intersection that rounding left corners of has no interior.
     if len(corners) < 3 or not (signs * (X @ corners.mean(axis=0) + b) > 0).all():
         return window, np.empty((0, 2)), False
     edges = np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
@@ -357,7 +387,7 @@ def solutions(
 
 
 def _widened(window: Floats, point: Floats) -> Floats:
-    """Return the window with a point and some room beyond it; as it is where that is far off."""
+    """Return the window widened to hold a point; unchanged where the point is far away."""
     wide = np.array([span(np.append(window[k], point[k]), 0.2) for k in (0, 1)])
     too_far = (np.ptp(wide, axis=1) > MOST_WIDENED * np.ptp(window, axis=1)).any()
     return window if too_far else wide
@@ -375,8 +405,8 @@ def _lattice(
     return lattice, run.evaluator(model.transform(data.fill(lattice.points)))
 
 
-def _way(run: Run) -> tuple[Floats, Floats]:
-    """Return w and b of all moments, from 0 where the algorithm starts there."""
+def _weights(run: Run) -> tuple[Floats, Floats]:
+    """Return w and b of all moments, beginning with 0 where the algorithm starts there."""
     moments: list[Moment] = run.moments
     weights = np.array([run.weights(moment) for moment in moments])
     biases = np.array([moment.b for moment in moments])
@@ -387,7 +417,7 @@ def _way(run: Run) -> tuple[Floats, Floats]:
 
 
 def _normal(model: FigureModel, data: FigureData, points: Floats, limits: Floats) -> Floats | None:
-    """Return an arrow along w from the last plane, as near to the middle as may be."""
+    """Return an arrow along w from the point of the last plane that is nearest to the middle."""
     planes = model.affine(data.mean, data.fill)
     if planes is None or not np.abs(planes[0][0]).any():
         return None
@@ -397,7 +427,7 @@ def _normal(model: FigureModel, data: FigureData, points: Floats, limits: Floats
     width = np.diff(limits, axis=1).ravel()
     if (foot < limits[:, 0]).any() or (foot > limits[:, 1]).any():
         return None
-    # As long in the picture whatever the units.
+    # The same length in the picture for all units.
     return np.array([foot, foot + 0.14 * w / np.linalg.norm(w / width)])
 
 
@@ -407,5 +437,5 @@ def _title(model: FigureModel, run: Run, shown: int) -> str:
 
 
 def _shades(n: int) -> list[str]:
-    """Return greys from faint to strong."""
+    """Return n greys from light to dark."""
     return [f"{level:.3f}" for level in np.linspace(0.82, 0.3, max(n, 1))]

@@ -1,4 +1,4 @@
-"""Two convex hulls: what they have in common, or the band between them."""
+"""Two convex hulls: a common point, or the band between them."""
 
 from __future__ import annotations
 
@@ -41,33 +41,58 @@ from .view import DIRECTION_ROWS, FigureData, principal
 
 @dataclass(eq=False)
 class SeparabilityDisplay:
-    """The hulls of two classes with the proof; made by `from_report`.
+    """The convex hulls of two classes with the proof; what `separability` returns.
 
     Parameters
     ----------
     report : Separability
+        The decision and its proof.
     points : ndarray of shape (n, 2)
-        The samples in the picture, and their ``codes``.
-    drawn : ndarray of int
+        The samples in the picture.
+    codes : ndarray of int of shape (n,)
+        Their class numbers.
+    drawn : ndarray of int of shape (m,)
         Which of them are drawn.
     hulls : list of ndarray of shape (k, 2)
         Corners of the convex hull of each class: 1 of a point, 2 of a segment.
     common : ndarray of shape (2,) or None
         The common point.
-    used : ndarray of int
-        Samples that the common point is a combination of.
+    used : ndarray of int of shape (k,)
+        Samples of which the common point is a combination.
     plane, band : ndarray or None
-        Ends of the line g = 0, (2, 2), and of the lines at the margin's distance, (2, 2, 2).
+        Ends of the line g = 0, (2, 2), and of the lines at the distance of the margin, (2, 2, 2).
     names : list of str
-        Of the classes; ``labels`` of the axes, ``title`` and ``note`` of the figure.
+        Names of the classes.
+    labels : tuple of str
+        Labels of the axes.
+    title, note : str
+        Title of the figure, and the smaller text below it.
+    is_strip : bool
+        Whether there is one feature, with one strip per class.
 
     Attributes
     ----------
-    ax_, figure_, legend_
+    ax_, figure_ : Axes, Figure
+        Where it was drawn.
     hulls_ : list of Polygon
+        One per class.
     points_ : list of PathCollection
+        One per class.
     plane_, band_, combination_ : LineCollection or None
+        The plane, its margin, and lines from the samples to the common point.
     common_ : PathCollection or None
+        The common point.
+    legend_ : Legend or None
+        The legend.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from matplotlib.figure import Figure
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> display = mm.plots.separability(mm.separability(X, y), X, y, ax=Figure().subplots())
+    >>> display.common is None, len(display.hulls)
+    (True, 2)
     """
 
     report: Separability
@@ -106,13 +131,55 @@ class SeparabilityDisplay:
         max_points: int = MOST_POINTS,
         legend: bool = True,
     ) -> SeparabilityDisplay:
-        """Compute the hulls of the classes and draw them with the report; see `separability`."""
+        """Draw the convex hulls of two classes, and a plane between them or a common point.
+
+        Gordan's alternative: either a plane has y·g(x) > 0 for every sample, or u ≥ 0, Σu = 1,
+        gives Σ u_i y_i (x_i, 1) = 0, a point common to both hulls. More than two features are
+        projected: along w against the first principal direction orthogonal to it, which keeps the
+        hulls apart, or onto two principal directions, which keep the common point common.
+
+        Parameters
+        ----------
+        report : Separability
+            The result of `maxmargin.separability`; with ``maximum_margin=True`` the band is the
+            widest.
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Samples of the report.
+        y : array-like of shape (n_samples,)
+            Labels.
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        feature_names : sequence of str, optional
+            Names of the features; by default those of the frame X, or of the frame of the fit.
+        max_points : int, default=2000
+            The largest number of samples that are drawn; the hulls are those of all.
+        legend : bool, default=True
+            Whether to draw a legend.
+
+        Returns
+        -------
+        SeparabilityDisplay
+            The numbers drawn, and the artists.
+
+        References
+        ----------
+        Gordan (1873); Bennett, Bredensteiner, *ICML* (2000), on the hulls and the margin.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> from matplotlib.figure import Figure
+        >>> X, y = mm.datasets.load_xor(return_X_y=True)
+        >>> display = mm.plots.separability(mm.separability(X, y), X, y, ax=Figure().subplots())
+        >>> print(display.title, display.common)
+        not separable: the hulls share a point made of 4 samples [0. 0.]
+        """
         data = FigureData(X, feature_names)
         names, codes = np.unique(np.asarray(y).ravel(), return_inverse=True)
         if len(names) != 2 or codes.size != data.n_samples:
             raise ValueError(
-                f"y holds {codes.size} labels of {len(names)} classes for {data.n_samples} rows: "
-                "pass the X and y of the report, of two classes."
+                f"y must hold {data.n_samples} labels of two classes, got {codes.size} of "
+                f"{len(names)}: pass the X and y of the report."
             )
         if report.certificate.n_samples != data.n_samples:
             raise ValueError(
@@ -124,7 +191,20 @@ class SeparabilityDisplay:
         )
 
     def plot(self, ax: Axes | None = None, *, legend: bool = True) -> SeparabilityDisplay:
-        """Draw on ``ax``, or on a new figure; return self."""
+        """Draw on ``ax``, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        legend : bool, default=True
+            Whether to draw a legend.
+
+        Returns
+        -------
+        SeparabilityDisplay
+            The display itself, with its artists.
+        """
         ax = one_axes(ax)
         self.ax_, self.figure_ = ax, figure_of(ax)
         self.hulls_ = []
@@ -171,56 +251,7 @@ class SeparabilityDisplay:
         return handles
 
 
-def separability(
-    report: Separability,
-    X: Any,
-    y: Any,
-    *,
-    ax: Axes | None = None,
-    feature_names: Sequence[str] | None = None,
-    max_points: int = MOST_POINTS,
-    legend: bool = True,
-) -> SeparabilityDisplay:
-    """Draw the convex hulls of two classes, and the plane between them or a point they share.
-
-    Gordan's alternative: either a plane has y·g(x) > 0 for every sample, or u ≥ 0, Σu = 1, has
-    Σ u_i y_i (x_i, 1) = 0, a point common to both hulls. With more than two features the picture
-    is a projection: along w against the first principal direction orthogonal to it, in which the
-    hulls stay apart, or onto two principal directions, in which the common point stays common.
-
-    Parameters
-    ----------
-    report : Separability
-        Of `maxmargin.separability`; with ``maximum_margin=True`` the band is the widest.
-    X, y
-        The samples that the report is on.
-    ax : matplotlib Axes, optional
-        A new figure by default.
-    feature_names : sequence of str, optional
-    max_points : int, default=2000
-        Samples drawn at most; the hulls are those of all.
-    legend : bool, default=True
-
-    Returns
-    -------
-    SeparabilityDisplay
-
-    References
-    ----------
-    Gordan (1873); Bennett, Bredensteiner, *ICML* (2000), on the hulls and the margin.
-
-    Examples
-    --------
-    >>> import maxmargin as mm
-    >>> from matplotlib.figure import Figure
-    >>> X, y = mm.datasets.load_xor(return_X_y=True)
-    >>> display = separability(mm.separability(X, y), X, y, ax=Figure().subplots())
-    >>> print(display.title, display.common)
-    not separable: the hulls share a point made of 4 samples [0. 0.]
-    """
-    return SeparabilityDisplay.from_report(
-        report, X, y, ax=ax, feature_names=feature_names, max_points=max_points, legend=legend
-    )
+separability = SeparabilityDisplay.from_report
 
 
 def _compute(
@@ -259,7 +290,7 @@ def _compute(
 def _projection(
     report: Separability, data: FigureData
 ) -> tuple[Floats, Floats, tuple[str, str], str]:
-    """Return the directions of the picture (d, 2), what to add, labels, and a note."""
+    """Return the directions of the picture (d, 2), its offset, labels, and a note."""
     d, nothing = data.n_features, np.zeros(2)
     if d <= 2:
         names = [*data.names, ""]
@@ -269,7 +300,7 @@ def _projection(
         labels = ("first principal direction", "second principal direction")
         note = f"projection of {d} features onto two directions"
         if report.common_point is None:
-            note += ": hulls that meet in it need not meet"
+            note += ", in which separate hulls may meet"
         return principal(rows, 2), nothing, labels, note
     plane = report.hyperplane.normalized()
     second = principal(rows, 1, plane.w[:, None])[:, 0]
@@ -281,7 +312,7 @@ def _projection(
 def _lines(
     report: Separability, basis: Floats, offset: Floats, points: Floats, strip: bool
 ) -> tuple[Floats | None, Floats | None]:
-    """Return the plane and the two ends of its margin as lines across the picture."""
+    """Return the plane and both edges of its margin as lines across the picture."""
     if report.hyperplane is None:
         return None, None
     plane = report.hyperplane.normalized()
@@ -299,14 +330,14 @@ def _lines(
 
 
 def _interval(points: Floats, codes: Integers, code: int) -> Floats:
-    """Return the hull of numbers as a box of the strip of their class."""
+    """Return the hull of numbers as a box in the strip of their class."""
     own = points[codes == code, 0]
     low, high = own.min(), own.max()
     return np.array([[low, code - 0.3], [high, code - 0.3], [high, code + 0.3], [low, code + 0.3]])
 
 
 def hull(points: Floats) -> Floats:
-    """Return the corners of the convex hull in order: of a segment its 2 ends, of a point it alone.
+    """Return the corners of the convex hull in order: 2 of a segment, 1 of a point.
 
     >>> hull(np.array([[0.0, 0.0], [2.0, 2.0], [1.0, 1.0]])).tolist()
     [[0.0, 0.0], [2.0, 2.0]]
@@ -318,14 +349,14 @@ def hull(points: Floats) -> Floats:
         corners: Floats = different[ConvexHull(different).vertices]
         return corners
     except QhullError:
-        # All on a line: its ends are the first and the last along it.
+        # All points are on a line: its ends are the first and the last along it.
         along = (different - different[0]) @ (different[-1] - different[0])
         return different[[along.argmin(), along.argmax()]]
 
 
 def _title(report: Separability, n_used: int) -> str:
     if report.separable is None:
-        return "undecided: neither a margin nor a common point stands out of rounding"
+        return "undecided: margin and common point are below rounding"
     if not report.separable:
         return f"not separable: the hulls share a point made of {number(n_used, 'sample')}"
     if np.isfinite(report.margin_bound):

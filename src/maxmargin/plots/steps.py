@@ -1,4 +1,4 @@
-"""An algorithm at work: the planes, or the α, that a fit went through, from its own steps."""
+"""The planes, or the α, of the steps of a fit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Evaluate: TypeAlias = Callable[["Moment"], Floats]
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """Where the algorithm stood: w (d,) or α (n,), or both, and b.
+    """The state of an algorithm: w (d,) or α (n,), or both, and b.
 
     ``sample`` is the row being corrected, None at the end of a pass; ``unit`` is what an iteration
     is.
@@ -42,7 +42,7 @@ class Moment:
     unit: str = "step"
 
     def same_as(self, other: Moment) -> bool:
-        """Whether nothing moved in between."""
+        """Say whether nothing changed in between."""
         pairs = ((self.w, other.w), (self.alpha, other.alpha))
         return self.b == other.b and all(
             (a is None) == (b is None) and (a is None or b is None or np.array_equal(a, b))
@@ -51,16 +51,17 @@ class Moment:
 
 
 class Run:
-    """The moments of a fit of two classes, first to last, the answer at the end.
+    """The moments of a fit of two classes, first to last, the fitted model at the end.
 
     Parameters
     ----------
     model : FigureModel
-    X : what the classifier at the end of a pipeline is given, (n, d)
+    X : array or CSR matrix of shape (n, d)
+        Features of the classifier.
     signs : ndarray of shape (n,)
         y = ±1.
     moments : list of Moment
-        Of the ``n_moments`` of the fit those that were kept.
+        Those of the ``n_moments`` moments of the fit that were kept.
     """
 
     def __init__(self, model: FigureModel, X: Any, signs: Floats, moments: list[Moment]) -> None:
@@ -82,8 +83,8 @@ class Run:
             assert self.model.kernel is not None
             if rows.shape[0] * self.X.shape[0] > MOST_KERNEL_VALUES:
                 raise ValueError(
-                    f"{rows.shape[0]:,} points times {self.X.shape[0]:,} samples are more kernel "
-                    "values than fit: lower resolution, or fit on fewer samples."
+                    f"{rows.shape[0]:,} points times {self.X.shape[0]:,} samples are too many "
+                    "kernel values: lower resolution, or fit on fewer samples."
                 )
             K = self.model.kernel(rows, self.X)
 
@@ -99,7 +100,7 @@ class Run:
 
 
 def fitted(clf: Any, X: Any, y: Any) -> Any:
-    """Return a classifier as it is, or fitted to X and y with every step recorded if it is not."""
+    """Return a fitted classifier as it is, another one fitted to X and y with a recorder."""
     try:
         check_is_fitted(clf)
     except NotFittedError:
@@ -113,11 +114,12 @@ def fitted(clf: Any, X: Any, y: Any) -> Any:
 def run_of(model: FigureModel, X: Any, y: Any, limit: int) -> Run:
     """Return at most ``limit`` moments of the fit: as recorded by its callback, or of a new fit.
 
-    A new fit has the same parameters, so it goes the same way unless it is random without a seed.
+    A new fit with the same parameters has the same steps, unless it is random without a seed.
     """
     if not model.is_binary:
         raise ValueError(
-            f"{len(model.classes)} classes: the way of an algorithm is drawn for two. Fit a pair."
+            f"the steps of an algorithm are drawn for two classes, got {len(model.classes)} "
+            "classes: fit a pair."
         )
     rows = model.transform(X)
     rows = rows if sparse.issparse(rows) else np.asarray(rows, dtype=float)
@@ -137,7 +139,7 @@ def run_of(model: FigureModel, X: Any, y: Any, limit: int) -> Run:
 
 
 def thinned(items: Sequence[Any], limit: int) -> list[Any]:
-    """Return at most ``limit`` items, evenly, the first and the last among them."""
+    """Return at most ``limit`` items, evenly spaced, with the first and the last."""
     if len(items) <= limit:
         return list(items)
     chosen = np.unique(np.linspace(0, len(items) - 1, max(limit, 2)).round().astype(int))
@@ -145,20 +147,20 @@ def thinned(items: Sequence[Any], limit: int) -> list[Any]:
 
 
 def _last_fit(steps: list[Step]) -> list[Step]:
-    """Return the steps of the last fit that a recorder has seen."""
+    """Return the steps of the last fit in a recorder."""
     number = [step.iteration for step in steps]
     starts = [k for k in range(1, len(steps)) if number[k] < number[k - 1]]
     return steps[starts[-1] :] if starts else steps
 
 
 def _again(machine: Any, X: Any, y: Any) -> list[Step]:
-    """Fit a new one of the same parameters, with somebody watching every update."""
+    """Fit a model with the same parameters, and return every update."""
     recorder = Recorder(every_update=True)
     given = machine.get_params(deep=False)
     wanted = {"callback": recorder, "warm_start": False, "verbose": False}
     again = type(machine)(**given | {name: wanted[name] for name in wanted if name in given})
     with warnings.catch_warnings():
-        # What there is to complain about, the first fit has said.
+        # The first fit has warned already.
         warnings.simplefilter("ignore", ConvergenceWarning)
         again.fit(X, np.asarray(y))
     return recorder.steps
@@ -173,7 +175,7 @@ def _moment(step: Step) -> Moment:
 
 
 def _answer(model: FigureModel, n: int, before: list[Moment]) -> Moment:
-    """Return the fitted model as the last moment: the best plane, where that is not the last."""
+    """Return the fitted model as the last moment; its plane may be an earlier, better one."""
     machine = model.classifier
     last = before[-1] if before else None
     w = dense(machine.coef_)[0] if model.is_linear else None
@@ -198,7 +200,7 @@ def _of_margin_one(run: Run, moment: Moment) -> Moment:
 
 
 def _different(moments: list[Moment]) -> list[Moment]:
-    """Leave out moments at which nothing had moved."""
+    """Leave out moments at which nothing changed."""
     kept: list[Moment] = []
     for moment in moments:
         if not kept or not moment.same_as(kept[-1]):

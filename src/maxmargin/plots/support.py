@@ -1,4 +1,4 @@
-"""What each sample weighs: α against y·g, and the KKT conditions as the corner they form."""
+"""α of the samples against y·g, and the line on which the KKT conditions hold."""
 
 from __future__ import annotations
 
@@ -39,23 +39,38 @@ LOOK = dict(
 
 @dataclass(eq=False)
 class SupportDisplay:
-    """α and the KKT state of every training sample; made by `from_estimator`.
+    """Dual variables and KKT states of the training samples; what `support` returns.
 
     Parameters
     ----------
     table : SupportTable
+        α, margin and state of every sample.
     unit : ndarray of shape (n,)
-        What α is divided by in the picture: C_i where costs differ, else 1.
+        Divisor of α in the picture: C_i where costs differ, else 1.
+    max_points : int, default=5000
+        The largest number of samples that are drawn.
 
     Attributes
     ----------
-    ax_, figure_, legend_
+    ax_, figure_ : Axes, Figure
+        Where it was drawn.
     points_ : dict of PathCollection
-        One a state.
+        One per state.
     corner_ : Line2D
-        Where KKT lets samples be.
+        The set that the KKT conditions allow.
     bound_ : Line2D or None
         α = C.
+    legend_ : Legend or None
+        The legend.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from matplotlib.figure import Figure
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> model = mm.SVC(C=1.0, kernel="linear").fit(X, y)
+    >>> mm.plots.support(model, X, y, ax=Figure().subplots()).bound_ is None
+    False
     """
 
     table: SupportTable
@@ -80,7 +95,47 @@ class SupportDisplay:
         ax: Axes | None = None,
         legend: bool = True,
     ) -> SupportDisplay:
-        """Compute the KKT states of the training samples and draw them; see `support`."""
+        """Draw α of every training sample against its margin, and the KKT conditions.
+
+        y·g > 1 ⇒ α = 0 (outside), 0 < α < C ⇒ y·g = 1 (on the margin), y·g < 1 ⇒ α = C (inside, or
+        misclassified): at the optimum every sample lies on that polygonal line. The squared hinge
+        has α = 2Cξ, ξ = 1 − y·g, in place of the bound; the hard margin has no bound.
+
+        Parameters
+        ----------
+        clf : fitted support vector machine, or a Pipeline or search that ends in one
+            The model.
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Samples of the fit; that is checked, as in `maxmargin.diagnostics.support_table`.
+        y : array-like of shape (n_samples,)
+            Labels of the fit.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the fit.
+        task : int, or labels, optional
+            The task of a model of many classes, as in `maxmargin.diagnostics.support_table`.
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        legend : bool, default=True
+            Whether to draw a legend.
+
+        Returns
+        -------
+        SupportDisplay
+            The numbers drawn, and the artists.
+
+        References
+        ----------
+        Cristianini, Shawe-Taylor (2000), *An Introduction to Support Vector Machines*, section 6.1.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> from matplotlib.figure import Figure
+        >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+        >>> model = mm.SVC(C=float("inf"), kernel="linear").fit(X, y)
+        >>> mm.plots.support(model, X, y, ax=Figure().subplots()).table.counts["on margin"]
+        3
+        """
         model = FigureModel(clf)
         labels = np.asarray(y)
         table = support_table(
@@ -97,7 +152,20 @@ class SupportDisplay:
         return self.table.alpha / self.unit
 
     def plot(self, ax: Axes | None = None, *, legend: bool = True) -> SupportDisplay:
-        """Draw on ``ax``, or on a new figure; return self."""
+        """Draw on ``ax``, or on a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default the axes of a new figure.
+        legend : bool, default=True
+            Whether to draw a legend.
+
+        Returns
+        -------
+        SupportDisplay
+            The display itself, with its artists.
+        """
         ax = one_axes(ax)
         self.ax_, self.figure_ = ax, figure_of(ax)
         table, heights = self.table, self.heights
@@ -126,14 +194,14 @@ class SupportDisplay:
         return self
 
     def _draw_corner(self, ax: Axes, left: float, right: float, highest: float) -> float:
-        """Draw the set that the KKT conditions allow; return how high the picture is."""
+        """Draw the set that the KKT conditions allow; return the height of the picture."""
         table = self.table
         bounded = np.isfinite(table.bound).all()
         bound = float((table.bound / self.unit).max()) if bounded else np.inf
         squared = not bounded and np.isfinite(table.cost).all()
         top = bound if bounded else max(highest, 1e-300)
         if squared:
-            # α = 2Cξ of the squared hinge: a slope in place of the upper bound.
+            # The squared hinge has α = 2Cξ in place of the upper bound.
             slope = 2.0 * float((table.cost / self.unit).max())
             corner = np.array([[right, 0.0], [1.0, 0.0], [left, slope * (1.0 - left)]])
             label = "KKT: α = 0, then α = 2Cξ"
@@ -170,48 +238,4 @@ class SupportDisplay:
         return handles
 
 
-def support(
-    clf: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
-    *,
-    task: Any = None,
-    ax: Axes | None = None,
-    legend: bool = True,
-) -> SupportDisplay:
-    """Draw α of every training sample against its margin, with the corner of the KKT conditions.
-
-    y·g > 1 ⇒ α = 0 (outside), 0 < α < C ⇒ y·g = 1 (on the margin), y·g < 1 ⇒ α = C (inside, or
-    misclassified): at the optimum every sample lies on that corner. The squared hinge has
-    α = 2Cξ, ξ = 1 − y·g, in place of the bound; the hard margin has no bound.
-
-    Parameters
-    ----------
-    clf : fitted support vector machine, or a pipeline or search that ends in one
-    X, y, sample_weight
-        What it was fitted on; that is checked, as in `maxmargin.diagnostics.support_table`.
-    task : int, or labels, optional
-        Which machine of many classes.
-    ax : matplotlib Axes, optional
-        A new figure by default.
-    legend : bool, default=True
-
-    Returns
-    -------
-    SupportDisplay
-
-    References
-    ----------
-    Cristianini, Shawe-Taylor (2000), *An Introduction to Support Vector Machines*, section 6.1.
-
-    Examples
-    --------
-    >>> import maxmargin as mm
-    >>> from matplotlib.figure import Figure
-    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
-    >>> model = mm.SVC(C=float("inf"), kernel="linear").fit(X, y)
-    >>> support(model, X, y, ax=Figure().subplots()).table.counts["on margin"]
-    3
-    """
-    return SupportDisplay.from_estimator(clf, X, y, sample_weight, task=task, ax=ax, legend=legend)
+support = SupportDisplay.from_estimator

@@ -13,7 +13,7 @@ from .model import FigureModel
 
 
 def kernel_in_words(kernel: Kernel | None) -> str:
-    """Return the kernel as a title has it.
+    """Return the kernel in words.
 
     >>> kernel_in_words(RBF(0.5))
     'RBF γ = 0.5'
@@ -30,7 +30,7 @@ def kernel_in_words(kernel: Kernel | None) -> str:
 
 
 def cost_in_words(model: FigureModel) -> str:
-    """Return what a support vector machine pays for errors, ν or C; nothing of other models."""
+    """Return ν or C of a support vector machine, an empty text for other models."""
     machine = model.classifier
     if isinstance(machine, NuSVC):
         return f"ν = {machine.nu:g}"
@@ -40,7 +40,7 @@ def cost_in_words(model: FigureModel) -> str:
 
 
 def described(model: FigureModel, width: float | None = None) -> str:
-    """Return what the model is and what its certificate says, in a few words."""
+    """Return the model and the state of its certificate in a few words."""
     machine, name = model.classifier, model.name
     if not model.is_binary:
         return f"{name}{_options(model)}, {_reduced(model)}{_unfinished(model)}"
@@ -56,7 +56,7 @@ def described(model: FigureModel, width: float | None = None) -> str:
     if width is not None and np.isfinite(width):
         parts.append(f"width {width:.4g}")
     parts.append(number(int(model.is_active.sum()), "support vector"))
-    proof = getattr(machine, "certificate_", None)  # which other programs do not give
+    proof = getattr(machine, "certificate_", None)  # None for models of other programs
     if proof is not None and not proof.holds(machine.tol):
         parts.append(f"not optimal: gap {proof.relative_gap:.1e}")
     return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""The window on feature space: two features, a slice, or a projection, there and back."""
+"""Views of feature space: two features, a slice, or a projection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BLOCK_VALUES = 1 << 22  # numbers of X that are evaluated at a time
 
 
 class FigureData:
-    """X as the figures see it: numeric columns with names, and rows like X made of new numbers.
+    """X for the figures: numeric columns with names, and rows like X made of new numbers.
 
     Columns of a frame that are not numeric keep their most frequent value in new rows.
     """
@@ -38,8 +38,8 @@ class FigureData:
             self.X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
             if self.X.ndim != 2 or self.X.dtype.kind not in "biuf":
                 raise ValueError(
-                    f"X has shape {self.X.shape} and dtype {self.X.dtype}: pass a matrix of "
-                    "numbers, (n_samples, n_features)."
+                    f"X must be a matrix of numbers, (n_samples, n_features); got shape "
+                    f"{self.X.shape} and dtype {self.X.dtype}."
                 )
             self.numbers: Any = self.X
             known = getattr(fitted, "feature_names_in_", None)
@@ -50,7 +50,7 @@ class FigureData:
         self._fill_missing()
 
     def _fill_missing(self) -> None:
-        """Draw missing values at the mean of their column; what the model gets is left alone."""
+        """Draw missing values at the mean of their column; the input of the model is unchanged."""
         self.n_missing = 0
         if sparse.issparse(self.numbers) or self.numbers.dtype.kind != "f":
             return
@@ -67,7 +67,7 @@ class FigureData:
         self.columns = columns
         self.numeric = [k for k, array in enumerate(arrays) if array.dtype.kind in "biuf"]
         if not self.numeric:
-            raise ValueError(f"X has no numeric column among {columns}: there is nothing to draw.")
+            raise ValueError(f"X must have a numeric column to draw, got {columns}.")
         self.numbers = np.column_stack([arrays[k].astype(float) for k in self.numeric])
         self.constant = {
             columns[k]: _most_frequent(array)
@@ -79,8 +79,8 @@ class FigureData:
     def _rename(self, names: Sequence[str]) -> None:
         if len(names) != self.n_features:
             raise ValueError(
-                f"feature_names holds {len(names)} names, X has {self.n_features} features: pass "
-                "one a feature."
+                f"feature_names must hold {self.n_features} names, one per feature; got "
+                f"{len(names)}."
             )
         self.names = [str(name) for name in names]
 
@@ -106,11 +106,11 @@ class FigureData:
         return dense.astype(float)
 
     def take(self, index: Integers) -> Any:
-        """Return some rows of X as they were given."""
+        """Return some rows of X in its own type."""
         return self.X.iloc[index] if hasattr(self.X, "iloc") else self.X[index]
 
     def fill(self, numbers: Floats) -> Any:
-        """Return rows like those of X, a frame where X is one, that hold these numbers."""
+        """Return rows of the type of X that hold these numbers."""
         if not self.is_frame:
             return numbers
         by_name = {self.columns[k]: numbers[:, place] for place, k in enumerate(self.numeric)}
@@ -125,8 +125,8 @@ class FigureData:
         elif which in self.names:
             return self.names.index(which)
         raise ValueError(
-            f"features names {which!r}, which is not there: pass numbers below {self.n_features}, "
-            f"or names of {self.names[:6]}."
+            f"features must be numbers below {self.n_features} or names such as {self.names[:6]}, "
+            f"got {which!r}."
         )
 
 
@@ -145,11 +145,11 @@ class View:
     basis : ndarray of shape (d, 2)
         Orthonormal columns. The second one is 0 for a single feature.
     origin : ndarray of shape (d,)
-        A point of the plane, and ``offset`` (2,) where it is in the picture.
+        A point of the plane, and ``offset`` (2,) its place in the picture.
     labels : tuple of str
-        What the axes are.
+        Labels of the axes.
     note : str
-        What is lost, in words.
+        What the picture leaves out, in words.
     exact : bool
         Whether g of every sample is g of its point in the picture.
     """
@@ -171,16 +171,16 @@ class View:
         return np.asarray(X @ self.basis) - self.origin @ self.basis + self.offset
 
     def lift(self, points: Floats) -> Floats:
-        """Return the rows that the points of the picture stand for, (m, d)."""
+        """Return the rows at the points of the picture, (m, d)."""
         return self.origin + (points - self.offset) @ self.basis.T
 
 
 def view_of(
     model: FigureModel, data: FigureData, features: Any = None, projection: Projection = None
 ) -> View:
-    """Return the window that was asked for, or the one that shows most."""
+    """Return the requested view, or the default one."""
     if features is not None and projection is not None:
-        raise ValueError("features and projection are two ways to a picture: pass one of them.")
+        raise ValueError("pass either features or projection, not both.")
     d = data.n_features
     if features is not None:
         return _of_features(data, features)
@@ -188,7 +188,7 @@ def view_of(
         return _of_features(data, range(d))
     if projection is None or isinstance(projection, str):
         if projection not in (None, "w", "pca"):
-            raise ValueError(f"projection={projection!r} is none: pass 'w', 'pca' or a matrix.")
+            raise ValueError(f"projection must be 'w', 'pca' or a matrix, got {projection!r}.")
         if d == 1:
             return _of_features(data, [0])
         return _principal_view(data) if projection == "pca" else _along_planes(model, data)
@@ -199,7 +199,7 @@ def _of_features(data: FigureData, features: Any) -> View:
     alone = isinstance(features, (int, np.integer, str))
     chosen = [data.feature(which) for which in ([features] if alone else features)]
     if len(chosen) not in (1, 2) or len(set(chosen)) != len(chosen):
-        raise ValueError(f"features={features!r}: pass one or two different features.")
+        raise ValueError(f"features must be one or two different features, got {features!r}.")
     mean, d = data.mean, data.n_features
     basis = np.zeros((d, 2))
     for column, feature in enumerate(chosen):
@@ -228,9 +228,9 @@ def _with_held(note: str, data: FigureData) -> str:
 
 
 def _along_planes(model: FigureModel, data: FigureData) -> View:
-    """w against the first principal direction orthogonal to it; of many planes the main two.
+    """Return w against the first principal direction orthogonal to it; for many planes two w.
 
-    Where g is no plane, w is that of the plane nearest to g on the samples.
+    Where g is not affine, w is that of the plane nearest to g on the samples.
     """
     mean = data.mean
     chosen = some_rows(data.n_samples, DIRECTION_ROWS)
@@ -258,7 +258,7 @@ def _along_planes(model: FigureModel, data: FigureData) -> View:
 
 
 def _signed_distances(data: FigureData, w: Floats, b: float, rows: Any) -> View:
-    """The exact picture of one plane: g does not change along what the picture leaves out."""
+    """Return the exact view of one plane: g is constant along what the picture leaves out."""
     norm = float(np.linalg.norm(w))
     first = w / norm
     second = principal(rows, 1, first[:, None])[:, 0]
@@ -292,7 +292,7 @@ def _given(data: FigureData, matrix: Floats) -> View:
     d = data.n_features
     if matrix.shape != (d, 2) or np.linalg.matrix_rank(matrix) < 2:
         raise ValueError(
-            f"projection has shape {matrix.shape}: pass two independent directions, ({d}, 2)."
+            f"projection must be two independent directions, ({d}, 2); got shape {matrix.shape}."
         )
     basis, triangle = np.linalg.qr(matrix)
     basis = basis * np.where(np.diag(triangle) < 0, -1.0, 1.0)
@@ -305,7 +305,7 @@ def _given(data: FigureData, matrix: Floats) -> View:
 def principal(X: Any, k: int, orthogonal_to: Floats | None = None) -> Floats:
     """Return the first k principal directions of rows, (d, k), orthogonal to given unit columns.
 
-    Where the rows spread no further, any orthogonal direction will do.
+    Where the rows span fewer directions, any orthogonal one is added.
 
     >>> principal(np.array([[0.0, 0.0], [2.0, 0.1]]), 1).round(1).ravel().tolist()
     [1.0, 0.0]
@@ -317,7 +317,7 @@ def principal(X: Any, k: int, orthogonal_to: Floats | None = None) -> Floats:
     else:
         found = _by_iteration(X, k, given)
     found = _completed(found, k, given)
-    # The sign of a direction means nothing: the largest entry is made positive.
+    # The sign of a direction is arbitrary: the largest entry is made positive.
     largest = np.abs(found).argmax(axis=0)
     return found * np.where(found[largest, np.arange(k)] < 0, -1.0, 1.0)
 
@@ -330,7 +330,7 @@ def _by_svd(X: Floats, k: int, given: Floats) -> Floats:
 
 
 def _by_iteration(X: Any, k: int, given: Floats) -> Floats:
-    """The same for many features: X is only multiplied with, and stays sparse."""
+    """Return the same for many features, by products with X, which may be sparse."""
     n, d = X.shape
     mean = np.asarray(X.mean(axis=0)).ravel()
 
