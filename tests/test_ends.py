@@ -28,7 +28,7 @@ from maxmargin.solvers.dual.active_set import ActiveSet
 from maxmargin.solvers.dual.feature_space import FeatureSpace
 from maxmargin.solvers.dual.interior_point import DualInteriorPoint
 from maxmargin.solvers.dual.optimality import Optimality, best_bias, exactly_balanced
-from maxmargin.solvers.dual.qp_libraries import Answer, Program, TimeUpError
+from maxmargin.solvers.dual.qp.libraries import Answer, Program, TimeUpError
 
 TOL = 1e-3
 

@@ -18,7 +18,7 @@ from . import validation
 from .arrays import Floats
 from .kernels import Kernel, Precomputed, resolve
 from .problems import DualProblem
-from .solvers.dual.qp import QP, QPSolution, QPStatus, margin_qp, solve
+from .solvers.dual.qp import QP, QPSolution, QPStatus, dual_program, solve
 
 __all__ = ["QP", "QPSolution", "QPStatus", "dual_qp", "solve"]
 
@@ -84,13 +84,13 @@ def dual_qp(
             raise ValueError(f"nu={nu} replaces C and the squared hinge: pass one of them.")
         return _nu_qp(which, X, signs, nu)
     pose = DualProblem.hinge if loss == "hinge" else DualProblem.squared_hinge
-    return margin_qp(pose(which, X, signs, costs), which(X))
+    return dual_program(pose(which, X, signs, costs), which(X))
 
 
 def _nu_qp(kernel: Kernel, X: Any, y: Floats, nu: float) -> QP:
     """Return the ν-machine's program with Σα ≥ ν, as textbooks write it."""
     feasible = DualProblem.nu(kernel, X, y, nu)
-    program = margin_qp(DualProblem.hinge(kernel, X, y, feasible.upper), kernel(X))
+    program = dual_program(DualProblem.hinge(kernel, X, y, feasible.upper), kernel(X))
     return replace(
         program, q=np.zeros(y.size), G=np.vstack([program.G, -np.ones(y.size)]),
         h=np.append(program.h, -nu),

@@ -20,8 +20,8 @@ from maxmargin.kernels import RBF, Linear
 from maxmargin.problems import DualProblem
 from maxmargin.progress import Limits, Progress, Recorder, Step
 from maxmargin.solution import Solution, Status, Trace
-from maxmargin.solvers.dual import active_set, decomposition
-from maxmargin.solvers.dual.active_set import ActiveSet
+from maxmargin.solvers.dual import decomposition
+from maxmargin.solvers.dual.active_set import ActiveSet, Tuning
 from maxmargin.solvers.dual.decomposition import Decomposition
 from maxmargin.solvers.joint import CrammerSinger
 from maxmargin.solvers.joint import solver as joint_solver
@@ -154,7 +154,7 @@ def test_primal_is_known_where_all_samples_are_looked_at(nu, options):
 def test_active_set_knows_the_primal_of_whole_chunks_only():
     X, y = dual.blobs(700, 4, 10)
     problem = DualProblem.hinge(RBF(gamma=0.3), X, y, 3.0)
-    assert len(y) > active_set.WHOLE + active_set.VIOLATORS
+    assert len(y) > Tuning.whole_up_to_variables + Tuning.violators_per_chunk
     solver = ActiveSet(Gram(problem.kernel, X))
     solution, steps = watched(lambda progress: solver.solve(problem, None, progress))
     assert_traces(problem, solution, steps)
@@ -162,12 +162,11 @@ def test_active_set_knows_the_primal_of_whole_chunks_only():
     assert (np.diff(solution.trace.dual) >= -1e-10).all()
 
 
-def test_steps_of_another_problem_say_nothing(monkeypatch):
+def test_steps_of_another_problem_say_nothing():
     """Where α grows without end the nearest points of the hulls are looked for instead."""
-    monkeypatch.setattr(active_set, "BLURRED", 1e-16)
     problem = DualProblem.hard(Linear(), *mm.datasets.load_six_points(return_X_y=True))
     problem = replace(problem, signs=problem.signs.astype(float))
-    solver = ActiveSet(Gram(problem.kernel, problem.X))
+    solver = ActiveSet(Gram(problem.kernel, problem.X), tuning=Tuning(blurred_margin=1e-16))
     solution, steps = watched(lambda progress: solver.solve(problem, None, progress))
     assert solution.status is not Status.DIVERGED
     (first, *others) = np.flatnonzero(~known(solution.trace.dual))

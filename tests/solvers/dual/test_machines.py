@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -56,6 +57,29 @@ ONE_CLASS = {
     "one class": lambda: DualProblem.one_class(KERNEL, X, 0.3),
     "one class, weights": lambda: DualProblem.one_class(KERNEL, X, 0.3, weights()),
     "one class, linear": lambda: DualProblem.one_class(Linear(), X + 3.0, 0.2),
+}
+
+
+def in_beta(problem):
+    """Pose a machine in β = sα, with signs of 1 and bounds below 0."""
+    ends = problem.signs * problem.lower, problem.signs * problem.upper
+    return replace(
+        problem,
+        signs=np.ones(problem.n_variables),
+        p=problem.signs * problem.p,
+        lower=np.minimum(*ends),
+        upper=np.maximum(*ends),
+    )
+
+
+LABELS = np.where(Y > 0, 1.0, -1.0)
+OTHERS |= {
+    "hinge in β": lambda: in_beta(DualProblem.hinge(KERNEL, X, LABELS, 1.0)),
+    "no bias in β": lambda: in_beta(DualProblem.hinge(KERNEL, X, LABELS, 1.0, bias=False)),
+    "nu in β": lambda: in_beta(DualProblem.nu(KERNEL, X, LABELS, 0.4)),
+    "α of at least 0.1": lambda: replace(
+        DualProblem.hinge(KERNEL, X, LABELS, 1.0), lower=np.full(80, 0.1)
+    ),
 }
 MACHINES = REGRESSIONS | OTHERS | ONE_CLASS
 

@@ -22,11 +22,12 @@ from maxmargin.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid
 from maxmargin.problems import DualProblem
 from maxmargin.progress import Limits, Progress
 from maxmargin.solution import Status
-from maxmargin.solvers.dual import active_set
-from maxmargin.solvers.dual import qp as margin_qp
-from maxmargin.solvers.dual.active_set import ActiveSet
+from maxmargin.solvers.dual.active_set import ActiveSet, Tuning
+from maxmargin.solvers.dual.active_set import factor as factors
 from maxmargin.solvers.dual.decomposition import Decomposition
 from maxmargin.solvers.dual.qp import QuadraticProgram
+from maxmargin.solvers.dual.qp import program as qp_program
+from maxmargin.solvers.dual.qp import solver as qp_solver
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ def method(request):
 
 
 def answer(method, problem, alpha=None, progress=None, limits=None, tol=None):
-    gram = Gram(problem.kernel, problem.X)
+    gram = Gram(problem.kernel, problem.X, dtype=np.float64)
     if problem.index.size != problem.X.shape[0]:
         gram = gram.restrict(problem.index)
     solver = method.make(gram, tol or method.tol, limits or Limits())
@@ -393,7 +394,7 @@ def test_active_set_beyond_one_chunk():
     X, y = blobs(700, 4, 10)
     order = np.argsort(y, kind="stable")  # the first few hundred are of one class
     X, y = X[order], y[order]
-    assert 2 * active_set.VIOLATORS < 700
+    assert 2 * Tuning.violators_per_chunk < 700
     for problem in (
         DualProblem.hinge(RBF(gamma=0.3), X, y, 3.0),
         DualProblem.nu(RBF(gamma=0.3), X, y, 0.6),
@@ -433,13 +434,13 @@ def test_active_set_ends_on_an_indefinite_kernel():
 def test_factor_follows_its_matrix(compiled, monkeypatch):
     if not compiled:
         for name in ("solve_transposed", "solve_upper", "drop_column", "add_rows"):
-            monkeypatch.setattr(active_set, name, getattr(active_set, name).py_func)
+            monkeypatch.setattr(factors, name, getattr(factors, name).py_func)
     rng = np.random.default_rng(12)
     B = rng.standard_normal((12, 12))
     M = B @ B.T + np.eye(12)
-    factor, rows = active_set._Factor(), []
+    factor, rows = factors.Factor(), []
     for j in range(12):
-        assert factor.append(M[rows, j], M[j, j], np.sqrt(M.diagonal()[[*rows, j]]))[0]
+        assert factor.append(M[rows, j], M[j, j], np.sqrt(M.diagonal()[[*rows, j]]), 1e-14)[0]
         rows.append(j)
     for k in (11, 0, 4):
         factor.drop(k)
@@ -449,10 +450,12 @@ def test_factor_follows_its_matrix(compiled, monkeypatch):
     b = rng.standard_normal(9)
     np.testing.assert_allclose(factor.solve(b), np.linalg.solve(M[np.ix_(rows, rows)], b))
     total = np.ones(12)
-    active_set.add_rows(M, np.array([3, 5]), np.array([2.0, -1.0]), total)
+    factors.add_rows(M, np.array([3, 5]), np.array([2.0, -1.0]), total)
     np.testing.assert_allclose(total, 1.0 + 2.0 * M[3] - M[5])
     twin = M[rows, rows[0]]
-    independent, x = factor.append(twin, M[rows[0], rows[0]], np.sqrt(M.diagonal()[[*rows, 1]]))
+    independent, x = factor.append(
+        twin, M[rows[0], rows[0]], np.sqrt(M.diagonal()[[*rows, 1]]), 1e-14
+    )
     assert not independent
     np.testing.assert_allclose(x, np.eye(9)[0], atol=1e-12)
 
@@ -571,13 +574,13 @@ def test_unknown_and_missing_libraries(monkeypatch):
     program = qp.dual_qp([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="solver='cplex' is none"):
         qp.solve(program, "cplex")
-    monkeypatch.setattr(margin_qp, "find_spec", lambda name: None)
+    monkeypatch.setattr(qp_program, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r'pip install "maxmargin\[qp\]"'):
         qp.solve(program)
 
 
 def test_too_large_a_program_is_refused(monkeypatch):
-    monkeypatch.setattr(margin_qp, "free_memory", lambda: 1000)
+    monkeypatch.setattr(qp_solver, "free_memory", lambda: 1000)
     problem = two_samples()
     assert answer(METHODS[1], problem).status is Status.CONVERGED
     with pytest.raises(ValueError, match='solver="decomposition"'):

@@ -1,15 +1,16 @@
 """A primal–dual interior point method for the dual of a kernel machine with some thousand samples.
 
-    min ½αᵀHα − p 1ᵀα   subject to   Aα = a,  0 ≤ α ≤ u,   H = Q + D
+    min ½αᵀHα + pᵀα   subject to   Aα = a,  l ≤ α ≤ u,   H = Q + D
 
-has the multipliers λ of Aα = a, s ≥ 0 of α ≥ 0 and v ≥ 0 of t = u − α ≥ 0. Newton's method on
+has the multipliers λ of Aα = a, s ≥ 0 of r = α − l ≥ 0 and v ≥ 0 of t = u − α ≥ 0. Newton's method
+on
 
-    Hα − p + Aᵀλ − s + v = 0,   Aα = a,   s_i α_i = τ,   v_i t_i = τ,
+    Hα + p + Aᵀλ − s + v = 0,   Aα = a,   s_i r_i = τ,   v_i t_i = τ,
 
-with τ falling to 0, first for τ = 0 and then with the second-order correction that this foretells
+with τ falling to 0, first for τ = 0 and then with the second-order correction that this predicts
 (Mehrotra's predictor and corrector), eliminates all but α and λ: a step factors
-H + diag(s/α + v/t), n³/3 multiplications. Some dozens of steps do, whatever C and the scale of the
-kernel: where pairs of α creep, and where the active set is ill-conditioned, this method ends.
+H + diag(s/r + v/t), n³/3 multiplications. Some dozens of steps suffice, whatever C and the scale of
+the kernel, also where SMO needs millions of steps and the active set is ill-conditioned.
 
 References: Mehrotra, *SIAM J. Optim.* 2 (1992); Ferris, Munson, *SIAM J. Optim.* 13 (2003).
 """
@@ -27,8 +28,8 @@ from ...problems import DualProblem
 from ...progress import Limits, Progress
 from ...solution import Solution, Status
 from ..primal.newton import Factored
-from .active_set import Float64Gram, GramMatrix
 from .feasibility import Constraints
+from .gram import GramMatrix
 from .optimality import AIM, Optimality, violation_unit
 
 # How far towards the boundary a step goes, and the power of what the predictor achieved.
@@ -51,7 +52,7 @@ class DualInteriorPoint:
     Parameters
     ----------
     gram : GramMatrix
-        The engine of the rows ``problem.index``.
+        K of the rows ``problem.index``, in float64.
     tol : float
         The largest violation of a KKT condition.
     limits : Limits
@@ -64,7 +65,7 @@ class DualInteriorPoint:
 
     def solve(self, problem: DualProblem, alpha: Floats | None, progress: Progress) -> Solution:
         """Return α and b; a start is of no use to this method but as the answer to improve on."""
-        K = Float64Gram(problem, self.gram).block(np.arange(problem.n_variables))
+        K = self.gram.block(np.arange(problem.n_variables))
         iterate, idle = _Iterate(problem, K), _Idle()
         best, steps = iterate.judged(iterate.feasible(alpha)), 0
         status: Status | None = None
@@ -143,10 +144,15 @@ class _Iterate:
 
         From above it comes down by a factor of a hundred per step; from below it takes longer.
         """
-        upper, ridge = self.problem.upper, self.problem.ridge
+        lower, upper, ridge = self.problem.lower, self.problem.upper, self.problem.ridge
         tiny = np.finfo(float).tiny
         free = 1.0 / np.maximum(np.where(ridge > 0.0, ridge, self.H.diagonal()), tiny)
-        return np.where(self.bounded, 0.5 * upper, free)
+        return lower + np.where(self.bounded, 0.5 * (upper - lower), free)
+
+    @property
+    def r(self) -> Floats:
+        """α − l."""
+        return self.alpha - self.problem.lower
 
     @property
     def t(self) -> Floats:
@@ -154,14 +160,14 @@ class _Iterate:
         return self.problem.upper - self.alpha
 
     def _slope(self) -> Floats:
-        """Hα − p + Aᵀλ."""
+        """Hα + p + Aᵀλ."""
         return self.H @ self.alpha + self.problem.p + self.lam @ self.A
 
     def distances(self) -> tuple[float, float]:
         """Return what is left of complementarity, and of the linear conditions."""
         of_slope = float(np.abs(self._slope() - self.s + self.v).max())
         of_sums = float(np.abs(self.A @ self.alpha - self.a).max(initial=0.0))
-        return self._average(self.alpha, self.t, self.s, self.v), of_slope + of_sums
+        return self._average(self.r, self.t, self.s, self.v), of_slope + of_sums
 
     def judged(self, alpha: Floats) -> Optimality:
         """Return what α is worth as an answer."""
@@ -182,20 +188,20 @@ class _Iterate:
 
     def step(self) -> bool:
         """Predict, correct, and go as far as all stay positive; return whether that is anywhere."""
-        t = self.t
-        theta = self.s / self.alpha + self.v / t
+        r, t = self.r, self.t
+        theta = self.s / r + self.v / t
         M = self.H.copy()
         M[np.diag_indices(t.size)] += theta
         if not np.isfinite(M.diagonal()).all():
             return False
         system = _System(Factored(M), M, self.A)
         residuals = self._slope() - self.s + self.v, self.A @ self.alpha - self.a
-        average = self._average(self.alpha, t, self.s, self.v)
+        average = self._average(r, t, self.s, self.v)
         zero = np.zeros(t.size)
         first = self._change(system, residuals, 0.0, zero, zero)
         reach = min(1.0, self._reach(first))
         there = self._average(
-            self.alpha + reach * first.alpha, t - reach * first.alpha,
+            r + reach * first.alpha, t - reach * first.alpha,
             self.s + reach * first.s, self.v + reach * first.v,
         )  # fmt: skip
         centre = (there / average) ** POWER * average
@@ -210,12 +216,12 @@ class _Iterate:
         if not all(np.isfinite(each).all() for each in new):
             return False
         self.alpha, self.lam, self.s, self.v = new
-        return length > 1e-10 and bool((self.alpha > 0).all() and (self.t > 0).all())
+        return length > 1e-10 and bool((self.r > 0).all() and (self.t > 0).all())
 
-    def _average(self, alpha: Floats, t: Floats, s: Floats, v: Floats) -> float:
+    def _average(self, r: Floats, t: Floats, s: Floats, v: Floats) -> float:
         """Return the mean product of what is complementary."""
         above = t[self.bounded] * v[self.bounded]
-        return float((alpha @ s + above.sum()) / (alpha.size + above.size))
+        return float((r @ s + above.sum()) / (r.size + above.size))
 
     def _change(
         self,
@@ -225,20 +231,20 @@ class _Iterate:
         of_s: Floats,
         of_v: Floats,
     ) -> _Change:
-        """Return the step to s α = τ, v t = τ, with the products of the first step taken off."""
-        t, bounded = self.t, self.bounded
-        lower = centre - self.alpha * self.s - of_s
+        """Return the step to s r = τ, v t = τ, with the products of the first step taken off."""
+        r, t, bounded = self.r, self.t, self.bounded
+        lower = centre - r * self.s - of_s
         upper = np.where(bounded, centre - np.where(bounded, t, 1.0) * self.v - of_v, 0.0)
-        right = -residuals[0] + lower / self.alpha - upper / t
+        right = -residuals[0] + lower / r - upper / t
         alpha, lam = system.solve(right, -residuals[1])
-        s = (lower - self.s * alpha) / self.alpha
+        s = (lower - self.s * alpha) / r
         return _Change(alpha, lam, s, (upper + self.v * alpha) / t)
 
     def _reach(self, change: _Change) -> float:
         """Return the longest step at which nothing is negative."""
         fastest = float(np.finfo(float).tiny)
         for values, changes in (
-            (self.alpha, change.alpha), (self.s, change.s), (self.t, -change.alpha),
+            (self.r, change.alpha), (self.s, change.s), (self.t, -change.alpha),
             (self.v, change.v),
         ):  # fmt: skip
             ratios = np.where(values > 0.0, -changes / values, 0.0)

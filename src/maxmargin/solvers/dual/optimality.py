@@ -17,6 +17,7 @@ from ...problems import DualProblem, PrimalProblem
 from ...solution import Solution, Status
 from ..primal.ledger import best_biases
 from .feasibility import Constraints, Mask
+from .gram import GramMatrix
 
 # Shares of tol, and of the relative gap of 2·tol, that solvers aim at: the certificate adds up in
 # another order.
@@ -107,6 +108,15 @@ class Optimality:
 # KKT conditions ----------------------------------------------------------------------------------
 
 
+def dual_gradient(problem: DualProblem, gram: GramMatrix, alpha: Floats) -> Floats:
+    """Return (Q + D)α − p."""
+    support = np.flatnonzero(alpha)
+    gradient = problem.ridge * alpha + problem.p
+    if support.size:
+        gradient += problem.signs * gram.dot(support, (alpha * problem.signs)[support])
+    return gradient
+
+
 def kkt_interval(
     constraints: Constraints, row: Floats, alpha: Floats, gradient: Floats
 ) -> tuple[int, int, float, float]:
@@ -129,6 +139,27 @@ def middle(constraints: Constraints, row: Floats, alpha: Floats, gradient: Float
     interval = kkt_interval(constraints, row, alpha, gradient)[2:]
     ends = [end for end in interval if np.isfinite(end)]
     return float(np.mean(ends)) if ends else 0.0
+
+
+def multipliers(constraints: Constraints, alpha: Floats, gradient: Floats, free: Mask) -> Floats:
+    """Return μ of Aα = a, for which the gradient + Aᵀμ of the free variables is 0 on average.
+
+    Where a row of A has no free variable, the KKT conditions leave an interval for its μ: the
+    midpoint is taken, or the end there is.
+    """
+    found = np.zeros(len(constraints.A))
+    for k, row in enumerate(constraints.A):
+        inner = free & (row != 0)
+        if inner.any():
+            found[k] = -np.mean((row * gradient)[inner])
+        else:
+            found[k] = middle(constraints, row, alpha, gradient)
+    return found
+
+
+def bias(problem: DualProblem, found: Floats) -> float:
+    """Return b, the mean of the multipliers of the groups' sums; 0 where there are none."""
+    return float(np.mean(found)) if problem.groups else 0.0
 
 
 def violations(constraints: Constraints, alpha: Floats, slope: Floats) -> Floats:
