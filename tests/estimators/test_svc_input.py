@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
+from tests.helpers.bad_input import BAD_WEIGHTS
 from tests.helpers.storage import DATA, thin
 from tests.helpers.svc import MODELS, cloud
 
@@ -56,18 +57,9 @@ def test_bad_labels(make, labels, told):
 
 
 @pytest.mark.parametrize("make", MODELS)
-@pytest.mark.parametrize(
-    ("weight", "told"),
-    [
-        (np.zeros(20), "zero"),
-        (np.where(np.arange(20) == 2, np.nan, 1.0), "NaN"),
-        (np.where(np.arange(20) == 2, np.inf, 1.0), "inf"),
-        (np.ones(19), "19"),
-        (np.ones((20, 2)), "1D"),
-    ],
-    ids=["zero", "nan", "inf", "short", "2-D"],
-)
-def test_bad_weights(make, weight, told):
+@pytest.mark.parametrize("kind", BAD_WEIGHTS)
+def test_bad_weights(make, kind):
+    weight, told = BAD_WEIGHTS[kind]
     with pytest.raises(ValueError, match=r"(?i)weight") as caught:
         make().fit(*cloud(20), weight)
     assert told.lower() in str(caught.value).lower()

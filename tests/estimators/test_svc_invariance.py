@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 import maxmargin as mm
 from maxmargin.kernels import RBF
-from maxmargin.runtime import threads
 from tests.helpers.storage import DATA, thin
 from tests.helpers.svc import KERNELS, LOSSES, N, cloud, rows_for
 
@@ -28,34 +27,20 @@ def test_the_same_bits_twice_and_on_any_number_of_cores(n, n_classes):
         np.testing.assert_array_equal(model.intercept_, models[0].intercept_)
 
 
-@pytest.fixture
-def pools(monkeypatch):
-    """Threads that were started, on a machine of two cores."""
-    made, start = [], threads.start_new_thread
-
-    def started(work, arguments):
-        made.append(work)
-        return start(work, arguments)
-
-    monkeypatch.setattr(threads, "start_new_thread", started)
-    monkeypatch.setattr(threads, "_available", lambda: 2)
-    return made
-
-
 @pytest.mark.parametrize(("n", "n_classes"), [(4500, 2), (900, 3)])
-def test_one_job_is_one_thread(pools, n, n_classes):
+def test_one_job_is_one_thread(started_threads, n, n_classes):
     X, y = cloud(n, n_classes=n_classes)
     mm.SVC(n_jobs=1).fit(X, y)
-    assert not pools
+    assert not started_threads
     mm.SVC(n_jobs=2).fit(X, y)
-    assert pools  # the test sees what it is about
+    assert started_threads  # the test sees what it is about
 
 
-def test_one_job_is_one_thread_in_prediction(pools):
+def test_one_job_is_one_thread_in_prediction(started_threads):
     X, y = cloud(2000)
     model = mm.SVC(n_jobs=1).fit(X, y)
     model.predict(X)
-    assert not pools
+    assert not started_threads
 
 
 @pytest.mark.parametrize("kind", DATA)

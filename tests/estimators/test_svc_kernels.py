@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
 from maxmargin.kernels import RBF, Linear, Polynomial, Precomputed
+from tests.helpers.bad_input import BAD_KERNELS
 from tests.helpers.svc import LOSSES, MODELS, SECONDS, TOL, N, cloud, plain_kernel
 
 
@@ -136,20 +137,11 @@ def test_rounding_is_not_warned_of(kernel):
     assert model.certificate_.holds(TOL)
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        lambda A, B: np.full((len(A), len(B)), np.nan),
-        lambda A, B: np.ones((len(A), len(B) + 1)),
-        lambda A, B: np.ones(len(A)),
-        lambda A, B: "kernel",
-    ],
-    ids=["nan", "wide", "flat", "text"],
-)
+@pytest.mark.parametrize("kind", BAD_KERNELS)
 @pytest.mark.parametrize("n", [20, N])
-def test_bad_callable_kernels(kernel, n):
+def test_bad_callable_kernels(kind, n):
     with pytest.raises(ValueError, match=r"(?i)lambda|shape|nan"):
-        mm.SVC(kernel=kernel).fit(*cloud(n))
+        mm.SVC(kernel=BAD_KERNELS[kind]).fit(*cloud(n))
 
 
 def test_a_callable_kernel_that_fails():

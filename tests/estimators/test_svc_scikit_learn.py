@@ -9,6 +9,7 @@ from sklearn import svm
 from sklearn.multiclass import OneVsRestClassifier
 
 import maxmargin as mm
+from tests.helpers.bad_input import LABEL_TYPES
 from tests.helpers.storage import DATA, thin
 from tests.helpers.svc import (
     KERNELS,
@@ -191,18 +192,9 @@ def test_one_against_the_rest(loss):
     np.testing.assert_array_equal(model.predict(X), model.decision_function(X).argmax(axis=1))
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        np.array(["no", "yes"]),
-        np.array([False, True]),
-        np.array(["a", "b"], dtype=object),
-        np.array([-1.0, 1.0]),
-        np.array([900, 3], dtype=np.int16),
-    ],
-    ids=["str", "bool", "object", "float", "int16"],
-)
-def test_labels_of_any_type_come_back(labels):
+@pytest.mark.parametrize("kind", LABEL_TYPES)
+def test_labels_of_any_type_come_back(kind):
+    labels = LABEL_TYPES[kind]
     X, y = cloud()
     model = mm.SVC().fit(X, labels[y])
     expected = svm.SVC().fit(X, labels[y]).predict(X)

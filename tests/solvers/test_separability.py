@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.stats import ortho_group
 
 import maxmargin as mm
 from tests.helpers.algorithms import blobs, cloud, materialised
+from tests.helpers.bad_input import BAD_LABELS, SCALES, X, Y
 
 seeds = st.integers(0, 2**20)
 
@@ -352,3 +354,66 @@ def test_the_tolerance_knows_neither_units_nor_origin(scale, offset):
     report = mm.separability(X, y)
     check(report, X, y)
     assert report.separable
+
+
+# Bad input and hard data --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_not_finite_to_separability(value):
+    bad = X.copy()
+    bad[7, 2] = value
+    with pytest.raises(ValueError, match=r"row 7, column 2"):
+        mm.separability(bad, Y)
+
+
+@pytest.mark.parametrize("kind", ["nan", "mixed", "two columns", "too few"])
+def test_bad_labels_to_separability(kind):
+    with pytest.raises(ValueError, match=r"(?i)y |label|inconsistent|1d"):
+        mm.separability(X, BAD_LABELS[kind])
+
+
+@pytest.mark.parametrize("scale", [1e120, 1e155, 1e200, 1e300])
+@pytest.mark.parametrize("data", [blobs, cloud])
+def test_separability_of_large_values(scale, data):
+    rows, y = data(40, 3)
+    truth = mm.separability(rows, y).separable
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            found = mm.separability(rows * scale, y).separable
+        except ValueError as error:
+            found = truth if "rescale" in str(error) else str(error)
+    assert found in (truth, None)
+
+
+def test_bad_scales_and_separability():
+    rows, y = blobs(40, 3, gap=8.0, seed=1)
+    verdict = mm.separability(rows * SCALES[::-1], y)
+    assert verdict.separable
+    rows, y = cloud(60, 3, seed=1)
+    assert mm.separability(rows, y).separable is False
+    assert mm.separability(rows * SCALES, y).separable is False
+
+
+def test_bisector_of_two_samples():
+    two = np.array([[1.0, 2.0], [4.0, -2.0]])
+    verdict = mm.separability(two, [0, 1], maximum_margin=True)
+    assert verdict.margin == pytest.approx(2.5)
+    assert verdict.hyperplane.same_plane(mm.Hyperplane([3.0, -4.0], -7.5))
+    with pytest.raises(ValueError, match="1 class"):
+        mm.separability(two[:1], [0])
+
+
+@pytest.mark.parametrize("n", [4, 100, 10_000])
+@pytest.mark.parametrize("gap", [1e-16, 1e-15, 1e-14, 1e-13])
+@pytest.mark.parametrize("at", [0.0, 1.0])
+def test_a_margin_lost_in_rounding_is_undecided(n, gap, at):
+    low, high = np.linspace(at - 1, at, n // 2), np.linspace(at, at + 1, n // 2)
+    high[0] = np.nextafter(at, 2) if at + gap == at else at + gap
+    assert low.max() < high.min()  # there is a plane, in exact arithmetic
+    verdict = mm.separability(np.concatenate([low, high])[:, np.newaxis], np.repeat([0, 1], n // 2))
+    assert verdict.separable is None
+    assert "undecided at tolerance" in str(verdict)
+    assert verdict.hyperplane is None
+    assert verdict.multipliers is None

@@ -1,0 +1,105 @@
+"""Every fit of SVC and NuSVC ends, with a proof or a warning."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+import maxmargin as mm
+from maxmargin.solution import Status
+from tests.helpers.fits import TOL, assert_proved, noisy, p_of_nothing, quiet_fit
+
+
+@pytest.mark.parametrize("C", [1e-6, 1e-3, 1.0, 1e3, 1e6, 1e8])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_rbf_of_any_cost_ends_with_its_proof(C, loss):
+    X, y = noisy(300)
+    assert_proved(mm.SVC(C=C, loss=loss).fit(X, y))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_large_kernel_values_end(loss):
+    X, y = noisy(600)
+    started = time.perf_counter()
+    model = mm.SVC(kernel="poly", gamma=1.0, coef0=1.0, loss=loss)
+    model, warned = quiet_fit(model, 10.0 * X, y)
+    assert time.perf_counter() - started < 30.0  # one or two seconds on a machine of its own
+    # What rounding of such values can do may be more than tol; what is known of it is not.
+    certificate = model.certificate_
+    assert certificate.violation <= TOL
+    assert certificate.relative_gap <= 2.0 * TOL
+    assert certificate.holds(TOL) or warned
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "sigmoid"])
+@pytest.mark.parametrize("nu", [0.05, 0.5])
+@pytest.mark.filterwarnings("ignore:.*positive semidefinite")
+def test_nu_machines_end_with_their_proof(kernel, nu):
+    X, y = noisy(300)
+    assert_proved(mm.NuSVC(nu=nu, kernel=kernel).fit(X, y))
+
+
+@pytest.mark.parametrize("coef0", [-1.0, 0.0, 1.0])
+@pytest.mark.parametrize("C", [1.0, 1e4])
+@pytest.mark.filterwarnings("ignore:.*positive semidefinite")
+def test_indefinite_kernels_end(coef0, C):
+    X, y = noisy(300)
+    model = mm.SVC(C=C, kernel="sigmoid", gamma=1.0, coef0=coef0)
+    model, warned = quiet_fit(model, X, y)
+    assert warned or model.certificate_.holds(TOL)
+
+
+def test_columns_of_far_apart_scales_end_with_a_warning():
+    X, y = noisy(40)
+    X = X * [1e-8, 1.0, 1e8]
+    for solver in ("auto", "active-set", "smo"):
+        model, warned = quiet_fit(mm.SVC(kernel="linear", solver=solver), X, y)
+        assert warned or model.certificate_.holds(TOL)
+        assert model.certificate_.primal <= p_of_nothing(y, 1.0) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("solver", ["smo", "decomposition", "coordinate-ascent"])
+def test_named_solvers_end_where_they_creep(solver):
+    """In a process of its own: without an end this is a hang."""
+    code = f"""
+        import warnings, numpy as np, maxmargin as mm
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(300, 3))
+        y = np.where(X[:, 0] + rng.normal(size=300) > 0, 1, -1)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = mm.SVC(kernel="linear", solver={solver!r},
+                           fit_intercept={solver != "coordinate-ascent"}).fit(1e4 * X, y)
+        print(model.status_, "use solver='auto'" in str(caught[-1].message))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.strip() == "patience ran out True", done.stderr
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_qp_answers_are_proved(scale, fit_intercept, loss, kernel):
+    pytest.importorskip("piqp")
+    for seed in range(3):
+        X, y = noisy(60, 2, seed)
+        model = mm.SVC(kernel=kernel, loss=loss, fit_intercept=fit_intercept, solver="qp")
+        assert_proved(model.fit(scale * X, y))
+
+
+def test_the_clock_counts_from_the_beginning_of_the_fit():
+    X, y = noisy(4500, 3)
+    quiet_fit(mm.SVC(C=1e5, gamma=1.0, max_iter=5000), X, y)  # compiles
+    started = time.perf_counter()
+    model, warned = quiet_fit(mm.SVC(C=1e5, gamma=1.0, time_limit=1.0), X, y)
+    assert time.perf_counter() - started < 4.0  # on a busy machine
+    assert model.status_ is Status.TIME_LIMIT
+    assert warned
+    assert not hasattr(model, "_clock")

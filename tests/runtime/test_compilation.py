@@ -1,0 +1,78 @@
+"""Compiled functions where nothing can be cached, and those of other programs."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numba
+import pytest
+
+import maxmargin as mm
+from maxmargin.runtime import row_access as rows_module
+from tests.helpers.bad_input import X, Y
+
+
+def test_no_place_for_the_cache(monkeypatch):
+    real = numba.njit
+
+    def refusing(*args, cache=False, **options):
+        if cache:
+            raise RuntimeError("cannot cache function 'f': no locator available")
+        return real(*args, **options)
+
+    monkeypatch.setattr(rows_module.numba, "njit", refusing)
+    double = rows_module.compiled(lambda x: 2.0 * x)
+    assert double(1.5) == 3.0
+
+
+def bound_by_permissions():
+    """Let go of the superuser's right to write everywhere, where we are the superuser."""
+    drop_from_bounding_set, dac_override = 24, 1
+    ctypes.CDLL(None).prctl(drop_from_bounding_set, dac_override, 0, 0, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="drops a capability of Linux")
+def test_a_read_only_install_without_a_home():
+    """A copy of the package that the process may not write to, and a home that does not exist."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        source = Path(mm.__file__).parent
+        shutil.copytree(source, folder / "maxmargin", ignore=shutil.ignore_patterns("__pycache__"))
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        environment = {
+            key: value for key, value in os.environ.items()
+            if not key.startswith(("NUMBA", "XDG", "PYTHONPATH"))
+        }  # fmt: skip
+        environment |= {"HOME": "/proc/nobody", "PYTHONPATH": str(folder)}
+        program = (
+            f"import maxmargin as mm; assert mm.__file__.startswith({str(folder)!r});"
+            "print(mm.Perceptron().fit([[0.0], [1.0]], [0, 1]).separates_);"
+            "from maxmargin.solvers.separating.compiled_passes import signed_pass;"
+            "print(signed_pass._cache.__class__.__name__)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", program], env=environment, cwd="/", text=True,
+            capture_output=True, timeout=120, check=False, preexec_fn=bound_by_permissions,
+        )  # fmt: skip
+        assert done.stdout == "True\nNullCache\n", done.stderr
+    finally:
+        for path in [folder, *folder.rglob("*")]:
+            if path.is_dir():
+                path.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_other_peoples_compiled_functions_are_left_alone():
+    import numba
+
+    mm.Perceptron().fit(X, Y)
+    names = {}
+    exec("def f(x): return x + 1", names)
+    assert numba.njit(names["f"])(3) == 4
