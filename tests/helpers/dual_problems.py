@@ -1,4 +1,4 @@
-"""Dual problems of kernel machines."""
+"""Dual problems of kernel machines with large costs and large kernel values."""
 
 from __future__ import annotations
 

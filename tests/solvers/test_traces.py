@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-import tests.solvers.dual.test_margin_solvers as dual
-import tests.solvers.joint.test_crammer_singer as joint
 import tests.solvers.primal.test_linear_solvers as linear
 from maxmargin.engines.cpu.gram import Gram
 from maxmargin.kernels import RBF, Linear
@@ -26,6 +24,8 @@ from maxmargin.solvers.dual.decomposition import Decomposition
 from maxmargin.solvers.joint import CrammerSinger
 from maxmargin.solvers.joint import solver as joint_solver
 from maxmargin.solvers.primal import newton
+from tests.helpers import dual_solvers as dual
+from tests.helpers import joint_solvers as joint
 from tests.helpers.algorithms import ALGORITHMS, blobs, cloud, over, quiet
 
 # What adding up in another order makes of P and D, relative to them; of a hard margin α is large,

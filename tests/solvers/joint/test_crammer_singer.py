@@ -1,4 +1,4 @@
-"""The Crammer–Singer machine and its certificate, held to a quadratic program and to LIBLINEAR."""
+"""The Crammer–Singer machine and its certificate, compared with a QP and with LIBLINEAR."""
 
 from __future__ import annotations
 
@@ -17,37 +17,11 @@ from sklearn.svm import SVC, LinearSVC
 from maxmargin import qp
 from maxmargin.certificates import certify
 from maxmargin.certificates.joint import circulation
-from maxmargin.problems import JointProblem
-from maxmargin.progress import Limits, Progress, Recorder
+from maxmargin.progress import Limits, Recorder
 from maxmargin.runtime.row_access import rows_of
 from maxmargin.solution import Solution, Status
-from maxmargin.solvers.joint import CrammerSinger, ascent, directions, passes, solver
-
-BIASES = ["free", "penalised", "none"]
-# How much work comes before Newton steps, and how their systems are solved.
-NEWTON, BLOCKS = (ascent, "STEPS", 0.0), (directions, "WHOLE", 0)
-WAYS = {
-    "sequential": [(ascent, "STEPS", 1e6)],
-    "both": [],
-    "newton": [NEWTON],
-    "newton-blocks": [NEWTON, BLOCKS],
-    "newton-diagonal": [NEWTON, BLOCKS, (directions, "BLOCKS", 0)],
-}
-
-
-def blobs(n, d, c, seed, spread=1.0):
-    rng = np.random.default_rng(seed)
-    labels = rng.integers(0, c, n)
-    return rng.standard_normal((n, d)) + spread * rng.standard_normal((c, d))[labels], labels
-
-
-def posed(X, labels, C=1.0, bias="free", n_classes=None):
-    n_classes = int(labels.max()) + 1 if n_classes is None else n_classes
-    return JointProblem(X, labels, n_classes, np.broadcast_to(C, len(labels)) * 1.0, bias)
-
-
-def solved(problem, tol=1e-6, start=None, callbacks=(), **options):
-    return CrammerSinger(tol, **options).solve(problem, start, Progress(callbacks))
+from maxmargin.solvers.joint import ascent, passes, solver
+from tests.helpers.joint_solvers import BIASES, WAYS, blobs, posed, solved
 
 
 def optimum(problem):
@@ -300,9 +274,6 @@ def test_a_stop_among_samples_leaves_a_plane(monkeypatch):
     assert certify(problem, stopped).primal < 900.0
 
 
-# The certificate -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("bias", BIASES)
 def test_no_alpha_proves_too_much(bias):
     X, labels = blobs(30, 3, 4, seed=15)
@@ -366,9 +337,6 @@ def test_circulation_is_balanced_and_below(F):
     np.testing.assert_allclose(inside.sum(axis=0), inside.sum(axis=1), atol=1e-12 * F.sum())
     balanced = F + F.T
     np.testing.assert_array_equal(circulation(balanced), balanced)
-
-
-# Kernels ---------------------------------------------------------------------------------------
 
 
 def projected(v):
