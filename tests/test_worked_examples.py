@@ -1,4 +1,4 @@
-"""The worked examples of theory section 7, exactly, for every algorithm."""
+"""The bundled worked examples (AND, XOR, six points, fruit), exactly, for every algorithm."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ def test_missing_values_in_predict_name_the_file(here):
     bad(call("predict", "w.mm", "new.csv"), "new.csv", "--impute")
 
 
-# Files that are bad (row 28) ---------------------------------------------------------------------
+# Bad files --------------------------------------------------------------------------------------
 
 
 LATE = "a,b,y\n" + "1,2,u\n3,4,v\n" * 11_000

@@ -162,7 +162,7 @@ def test_labels_of_numbers_and_words_mean_the_same_in_every_file(here):
     assert json.loads(good(call("evaluate", "m.mm", "b.csv", "--json")))["errors"] == 0
 
 
-# Models that are bad (row 27) --------------------------------------------------------------------
+# Bad models -------------------------------------------------------------------------------------
 
 
 class Trap:
