@@ -49,7 +49,8 @@ def linear_scores(
 
     Returns
     -------
-    scores : ndarray of shape (n_rows, n_vectors)
+    ndarray of shape (n_rows, n_vectors)
+        The products in float64.
     """
     n_rows = X.shape[0] if index is None else index.size
     scores = np.empty((n_rows, w.shape[0]))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .arrays import Floats
 
 
 class Schedule(Protocol):
-    """What the algorithms need of a schedule: a run of consecutive rates at once."""
+    """A learning rate, of which the algorithms take many consecutive values at once."""
 
     def rates(self, first: int, count: int) -> Floats:
         """Return ρ(first), …, ρ(first + count − 1)."""
@@ -20,31 +21,58 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True)
 class Constant:
-    """ρ(t) = rate.
+    """Constant learning rate, ρ(t) = rate.
+
+    On separable data the perceptron converges with any constant rate.
+
+    Parameters
+    ----------
+    rate : float, default=1.0
+        The rate; positive.
+
+    See Also
+    --------
+    Harmonic : A rate that falls with the number of updates.
 
     Examples
     --------
-    >>> Constant(0.5)(7)
+    >>> import maxmargin as mm
+    >>> mm.Constant(0.5)(7)
     0.5
     """
 
     rate: float = 1.0
 
     def __call__(self, t: float) -> float:
+        """Return ρ(t)."""
         return self.rate
 
     def rates(self, first: int, count: int) -> Floats:
-        """Return ``count`` times the rate."""
+        """Return ρ(first), …, ρ(first + count − 1)."""
         return _positive([self.rate] * min(count, 1), self).repeat(count)
 
 
 @dataclass(frozen=True)
 class Harmonic:
-    """ρ(t) = c/(t + offset), so that Σρ = ∞ and Σρ² < ∞.
+    """Harmonic learning rate, ρ(t) = c/(t + offset).
+
+    Σρ = ∞ and Σρ² < ∞, as stochastic approximation requires (Robbins, Monro, 1951).
+
+    Parameters
+    ----------
+    c : float, default=1.0
+        The numerator; positive.
+    offset : float, default=0.0
+        Added to the number of the update; greater than −1.
+
+    See Also
+    --------
+    Constant : The same rate for every update.
 
     Examples
     --------
-    >>> Harmonic(2.0, offset=3.0)(1)
+    >>> import maxmargin as mm
+    >>> mm.Harmonic(2.0, offset=3.0)(1)
     0.5
     """
 
@@ -52,25 +80,27 @@ class Harmonic:
     offset: float = 0.0
 
     def __call__(self, t: float) -> float:
+        """Return ρ(t)."""
         return self.c / (t + self.offset)
 
     def rates(self, first: int, count: int) -> Floats:
-        """Return c/(first + offset), …"""
+        """Return ρ(first), …, ρ(first + count − 1)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return _positive(self.c / (np.arange(first, first + count) + self.offset), self)
 
 
 @dataclass(frozen=True)
 class Function:
-    """Any ρ(t) given as a Python callable; it must depend on t alone."""
+    """Learning rate ρ(t) given as a Python callable, which must depend on t alone."""
 
     function: Callable[[int], float]
 
     def __call__(self, t: int) -> float:
+        """Return ρ(t)."""
         return self.function(t)
 
     def rates(self, first: int, count: int) -> Floats:
-        """Call the function for every t: it is the caller who chose a slow schedule."""
+        """Return ρ(first), …, ρ(first + count − 1), one call each."""
         return _positive([self.function(t) for t in range(first, first + count)], self)
 
 
@@ -83,7 +113,7 @@ def as_schedule(learning_rate: float | Schedule | Callable[[int], float]) -> Sch
     return Constant(learning_rate)  # type: ignore[arg-type]
 
 
-def _positive(rates: Any, schedule: object) -> Floats:
+def _positive(rates: ArrayLike, schedule: object) -> Floats:
     numbers = np.asarray(rates)
     if numbers.dtype.kind in "iuf":
         bad = ~((numbers > 0) & np.isfinite(numbers))

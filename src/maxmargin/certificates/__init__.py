@@ -1,8 +1,8 @@
-"""Proofs of what came out, recomputed in float64 by code that did not produce it.
+"""Proofs of answers, recomputed in float64 by code that did not produce them.
 
-`certify` looks at the problem and at the bare numbers of the answer, never at a solver's state.
-A plane separates when the smallest margin exceeds what rounding could have made of it; a set is
-inseparable when u ≥ 0, Σu = 1, Zᵀu = 0 (Gordan's alternative) holds up to rounding.
+`certify` reads the problem and the numbers of the solution, never the state of a solver. A plane
+separates if the smallest margin exceeds the bound of its rounding error; a set is inseparable if
+u ≥ 0, Σu = 1, Zᵀu = 0 (Gordan's alternative) holds up to rounding.
 """
 
 from . import dual as margin  # what `certify` knows

@@ -1,28 +1,82 @@
-"""What every certificate is, and the one function that makes them."""
+"""The interface of certificates, and the function that makes them."""
 
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..solution import Solution
 
+if TYPE_CHECKING:
+    from ..solvers.separability import Separability
+    from .multipliers import FeatureSpaceRefutation
+
 
 class Certificate(Protocol):
-    """What every certificate can do."""
+    """A claim about an answer that was recomputed from the problem.
+
+    All certificates have these members. Those of a fitted estimator are its attributes
+    ``certificate_`` and ``certificates_``, one per task.
+
+    Attributes
+    ----------
+    violation : float
+        By how much the claim fails to hold, 0 if it holds exactly.
+
+    See Also
+    --------
+    certify : Make the certificate of a solution.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> mm.SVC(kernel="linear").fit(X, y).certificate_.holds(1e-6)
+    True
+    """
 
     @property
     def violation(self) -> float:
-        """How far the claim is from holding, 0 where it holds exactly."""
+        """By how much the claim fails to hold, 0 if it holds exactly."""
 
     def holds(self, tol: float = 1e-6) -> bool:
         """Return whether the claim holds to ``tol``."""
 
 
 class NotSeparableError(ValueError):
-    """No plane separates the classes; ``proof`` says why."""
+    """Error raised by a hard-margin fit to classes that no plane separates.
 
-    def __init__(self, message: str, proof: Any = None) -> None:
+    Parameters
+    ----------
+    message : str
+        What cannot be separated.
+    proof : Separability, FeatureSpaceRefutation or None, default=None
+        The multipliers that prove it.
+
+    Attributes
+    ----------
+    proof : Separability, FeatureSpaceRefutation or None
+        The multipliers that prove it.
+
+    See Also
+    --------
+    separability : Decide with a proof whether a plane separates two classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_xor(return_X_y=True)
+    >>> try:
+    ...     mm.SVC(kernel="linear", C=np.inf).fit(X, y)
+    ... except mm.NotSeparableError as error:
+    ...     print(error.proof.multipliers)
+    [0.25 0.25 0.25 0.25]
+    """
+
+    def __init__(
+        self, message: str, proof: Separability | FeatureSpaceRefutation | None = None
+    ) -> None:
         super().__init__(message)
         self.proof = proof
 
@@ -39,21 +93,23 @@ def certify(
 
     Parameters
     ----------
-    problem : SeparationProblem, LeastSquaresProblem, KernelSeparationProblem, DualProblem,
-        PrimalProblem or JointProblem
+    problem : object
+        The problem that was posed: a SeparationProblem, LeastSquaresProblem,
+        KernelSeparationProblem, DualProblem, PrimalProblem or JointProblem.
     solution : Solution
+        The answer to check.
     sample : int, optional
-        For a DualProblem: recompute the scores of so many samples and of all that matter, and
-        take the solver's own scores of the others, with the bounds of their errors that it gives
+        For a DualProblem: recompute the scores of this many samples and of all that can affect the
+        claim, and use the solver's scores of the others, with its bounds of their errors
         (``coverage`` is then "bounded"; without bounds "sampled"). All by default.
     at_most : int, optional
-        With ``sample``: where more scores than that would have to be recomputed, none is, and the
+        With ``sample``: if more scores than this would have to be recomputed, none are, and the
         certificate claims no more than the bounds prove. There is no limit by default.
 
     Returns
     -------
     Certificate
-        With ``holds(tol)``, ``violation`` and ``str()`` for people.
+        The proof, with ``holds(tol)``, ``violation`` and a readable ``str()``.
 
     Examples
     --------
@@ -66,4 +122,7 @@ def certify(
     >>> print(certify(SeparationProblem(Z), plane))
     separates all 2 samples: smallest distance to the plane 1
     """
-    raise TypeError(f"certify knows no {type(problem).__name__}.")
+    raise TypeError(
+        f"problem must be of a type that certify has been registered for, got "
+        f"{type(problem).__name__}."
+    )

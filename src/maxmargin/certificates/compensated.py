@@ -1,4 +1,4 @@
-"""Sums of products in twice the digits of float64, from error-free transformations.
+"""Sums of products in twice the precision of float64, by error-free transformations.
 
 A number is the unevaluated sum of two float64, high + low with \\|low\\| at most half a unit in the
 last place of high. References: Dekker, *Numer. Math.* 18 (1971); Ogita, Rump, Oishi, *SIAM J. Sci.
@@ -35,7 +35,7 @@ class Doubled(NamedTuple):
 
 
 def combine(start: Doubled, rows: Floats, coefficients: Floats) -> Doubled:
-    """Return start + Σ_l c_l x_l, in halves of the rows: they are added all at once."""
+    """Return start + Σ_l c_l x_l by pairwise summation: half of the rows are added at once."""
     terms = _two_products(rows, coefficients[:, np.newaxis])
     while (n := len(terms.high)) > 1:
         half = n // 2
@@ -60,8 +60,8 @@ def product(rows: Floats, w: Doubled, b: float) -> Floats:
 def compensated_dot(rows: Floats, v: Floats) -> tuple[Floats, Floats]:
     """Return rows·v of shape (n,) as if summed in twice the precision, and bounds of the errors.
 
-    Ogita, Rump, Oishi, algorithm 5.3 (Dot2). Where numbers are so large that the errors of
-    products overflow, the bound is ∞.
+    Ogita, Rump, Oishi, algorithm 5.3 (Dot2). If numbers are so large that the errors of products
+    overflow, the bound is ∞.
     """
     total: Floats = np.zeros(rows.shape[0])
     error, magnitude = np.zeros(rows.shape[0]), np.zeros(rows.shape[0])

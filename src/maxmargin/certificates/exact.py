@@ -3,7 +3,7 @@
 float64 numbers are dyadic, so that rows times powers of two are integers. Independent rows are
 found by elimination modulo a prime; square systems are solved by p-adic lifting (Dixon,
 *Numerische Mathematik* 40, 1982): one inverse modulo p, then a digit of the solution per step, with
-products in floating point that are exact because their numbers are short.
+floating-point products that are exact because their factors have few bits.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ Exact = NDArray[Any]  # of Python integers
 Residues = NDArray[np.int64]
 
 PRIME = 2**31 - 1
-# Bits of the parts whose products BLAS sums exactly, up to some thousand terms.
-PART = 20
-# Bits to which free variables keep their values.
-KEPT = 30
+# Bits of the parts of integers whose products BLAS sums exactly, for up to some thousand terms.
+PART_BITS = 20
+# Bits to which the values of free variables are rounded.
+FREE_VARIABLE_BITS = 30
 
 
 @dataclass(frozen=True)
 class Deadline:
-    """A limit of time for exact arithmetic, whose numbers may grow long."""
+    """A time limit for exact arithmetic, whose integers may become long."""
 
     seconds: float
     started: float = field(default_factory=time.perf_counter)
 
     @property
     def passed(self) -> bool:
-        """Whether the time is used up."""
+        """Whether the time limit has been reached."""
         return time.perf_counter() - self.started > self.seconds
 
 
 def integer_columns(rows: Floats) -> Exact:
-    """Return rows as integers, each column times a power of two."""
+    """Return rows as integers, each column multiplied by a power of two."""
     mantissas, exponents = np.frexp(np.asarray(rows, dtype=np.float64))
     whole = np.ldexp(mantissas, 53).astype(np.int64)
     low = whole & -whole
@@ -60,10 +60,10 @@ def exact_multipliers(rows: Floats, u: Floats, deadline: Deadline) -> Exact | No
 
 
 def exact_solution(rows: Exact, u: Floats, deadline: Deadline) -> Exact | None:
-    """Do what `exact_multipliers` does, for rows of integers.
+    """Return the same as `exact_multipliers`, for rows of integers.
 
-    The largest u_i whose rows are independent are solved for; the others keep their values. None
-    where there is no such v, where an entry is negative, or where the time is used up.
+    The unknowns are the largest u_i whose rows are independent; the others keep their values. None
+    if there is no such v, if an entry is negative, or if the time limit is reached.
     """
     order = np.argsort(-u, kind="stable")
     equations = rows[order].T
@@ -77,8 +77,8 @@ def exact_solution(rows: Exact, u: Floats, deadline: Deadline) -> Exact | None:
         return None
     values = np.ones(free.size, dtype=object)
     if free.size > 1:
-        kept = np.ldexp(u[order][free] / u.max(), KEPT)
-        values = np.array([max(1, round(share)) for share in kept.tolist()], dtype=object)
+        scaled = np.ldexp(u[order][free] / u.max(), FREE_VARIABLE_BITS)
+        values = np.array([max(1, round(share)) for share in scaled.tolist()], dtype=object)
     right = -(equations[np.ix_(chosen, free)] @ values)
     found = solve_integers(equations[np.ix_(chosen, pivots)], right, deadline)
     if found is None:
@@ -96,8 +96,8 @@ def exact_solution(rows: Exact, u: Floats, deadline: Deadline) -> Exact | None:
 def independent(matrix: Residues, deadline: Deadline) -> tuple[Integers, Integers]:
     """Return rows and columns of a largest block that is regular modulo the prime.
 
-    Columns are taken in their order, each that does not depend on those before it. Columns that
-    are independent modulo a prime are independent.
+    A column is chosen if it does not depend on those before it. Columns that are independent modulo
+    a prime are independent.
     """
     work = matrix.copy()
     rows, columns = np.arange(len(work)), []
@@ -122,7 +122,7 @@ def independent(matrix: Residues, deadline: Deadline) -> tuple[Integers, Integer
 def solve_integers(A: Exact, b: Exact, deadline: Deadline) -> tuple[Exact, int] | None:
     """Return x and a common denominator q > 0 with Ax = qb, A regular modulo the prime.
 
-    None where the time is used up before the digits suffice.
+    None if the time limit is reached before there are enough digits.
     """
     inverse = _inverse((A % PRIME).astype(np.int64), deadline)
     if inverse is None:
@@ -161,13 +161,13 @@ def _inverse(A: Residues, deadline: Deadline) -> Residues | None:
 
 
 def _parts(A: Exact) -> list[Floats]:
-    """Return matrices of short integers, as floats, with A = Σ_k 2^(PART·k) parts_k."""
+    """Return matrices of short integers, as floats, with A = Σ_k 2^(PART_BITS·k) parts_k."""
     signs = np.sign(A).astype(np.float64)
     rest: Exact = np.abs(A)
     parts: list[Floats] = []
     while rest.any() or not parts:
-        parts.append(signs * (rest & (2**PART - 1)).astype(np.float64))
-        rest = rest >> PART
+        parts.append(signs * (rest & (2**PART_BITS - 1)).astype(np.float64))
+        rest = rest >> PART_BITS
     return parts
 
 
@@ -178,7 +178,7 @@ def _product(parts: list[Floats], x: Residues) -> Exact:
     for k, part in enumerate(parts):
         sums = (part @ high).astype(np.int64).astype(object) * 2**16
         sums = sums + (part @ low).astype(np.int64).astype(object)
-        total = total + sums * 2 ** (PART * k)
+        total = total + sums * 2 ** (PART_BITS * k)
     return total
 
 
@@ -186,7 +186,7 @@ def _rationals(residues: Exact, modulus: int) -> tuple[Exact, int] | None:
     """Return numerators and a common denominator that are ``residues`` modulo ``modulus``.
 
     Each is the only fraction of that residue with numerator and denominator below √(modulus/2)
-    (Wang, 1981); None where some residue has none.
+    (Wang, 1981); None if some residue has no such fraction.
     """
     bound = math.isqrt(modulus // 2)
     denominator = 1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -15,21 +15,29 @@ from ..kernels import Kernel, Linear, Polynomial, Product, Scaled, Sum
 from ..problems import DualProblem
 from .exact import Deadline, Exact, exact_solution, integer_columns
 
-# Multipliers relative to the largest that are rounding, and how many of them are looked at.
-DUST, LARGEST = 1e-9, 400
-SECONDS = 2.0
+
+@dataclass(frozen=True)
+class Tuning:
+    """Limits of proofs in exact arithmetic."""
+
+    # Multipliers relative to the largest up to which they count as rounding errors.
+    zero_multiplier: float = 1e-9
+    max_support: int = 400
+    max_seconds: float = 2.0
+
+
+TUNING = Tuning()
 
 
 def feature_space_proof(problem: DualProblem, u: Floats) -> Floats | None:
     """Return u ≥ 0 near the one given with Σ u_i y_i φ(x_i) = 0 and, with a bias, yᵀu = 0.
 
-    For positive semidefinite kernels the first is K(u∘y) = 0. Float64 values of K show no more
-    than that the sum is small: only kernels that are polynomials, whose values on float64 numbers
-    are rational, can be decided here. What is returned is an exact solution, rounded; None where
-    there is none, and for all other kernels.
+    For positive semidefinite kernels the first is K(u∘y) = 0. Float64 values of K show only that
+    the sum is small: this needs kernels that are polynomials, whose values on float64 numbers are
+    rational. Returns an exact solution, rounded; None if there is none, and for all other kernels.
     """
-    support = np.flatnonzero(u > DUST * u.max())
-    if not problem.kernel.positive_semidefinite or support.size > LARGEST:
+    support = np.flatnonzero(u > TUNING.zero_multiplier * u.max())
+    if not problem.kernel.positive_semidefinite or support.size > TUNING.max_support:
         return None
     rows = problem.X[problem.index[support]]
     rows = rows.toarray() if sparse.issparse(rows) else rows
@@ -40,7 +48,7 @@ def feature_space_proof(problem: DualProblem, u: Floats) -> Floats | None:
     signed = _whole(K) * y[:, np.newaxis]
     if problem.groups:
         signed = np.column_stack([signed, y])
-    v = exact_solution(signed, u[support], Deadline(SECONDS))
+    v = exact_solution(signed, u[support], Deadline(TUNING.max_seconds))
     if v is None:
         return None
     total, exact = sum(v), np.zeros_like(u)
@@ -49,7 +57,7 @@ def feature_space_proof(problem: DualProblem, u: Floats) -> Floats | None:
 
 
 def exact_gram(kernel: Kernel, rows: Floats) -> Exact | None:
-    """Return K(x_i, x_j) as rational numbers, or None where it has others."""
+    """Return K(x_i, x_j) as rational numbers, or None if they are not rational."""
     if isinstance(kernel, Linear | Polynomial):
         products = _exact_products(rows)
         if isinstance(kernel, Linear):
@@ -66,7 +74,7 @@ def exact_gram(kernel: Kernel, rows: Floats) -> Exact | None:
     return None
 
 
-def _exact_products(rows: Floats) -> Any:
+def _exact_products(rows: Floats) -> Exact:
     """Return ⟨x_i, x_j⟩ as rational numbers: integers over one power of two."""
     flat = rows.ravel()
     whole = integer_columns(flat[:, np.newaxis])[:, 0]
@@ -77,6 +85,6 @@ def _exact_products(rows: Floats) -> Any:
 
 
 def _whole(K: Exact) -> Exact:
-    """Return K times the least number that makes it integers."""
+    """Return K times the least common denominator, as integers."""
     common = math.lcm(*(value.denominator for value in K.ravel()))
     return np.array([[int(value * common) for value in row] for row in K], dtype=object)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
@@ -12,27 +11,39 @@ from scipy.linalg import eigvalsh
 from ..arrays import Floats, blocks_of
 from ..data.normalised_samples import Samples
 from ..problems import DualProblem
-from .exact import Deadline, exact_multipliers
+from .exact import Deadline, Exact, exact_multipliers
 from .scores import kernel_scores
 
-# Numbers of the rows used up to which they are looked at in exact arithmetic, and for how long.
-LARGEST_EXACT = 1 << 21
-EXACT_SECONDS = 2.0
-# Relative residual up to which multipliers are worth being made exact.
-APPROXIMATE = 1e-6
 ROUNDING = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Limits of proofs by multipliers."""
+
+    # Numbers in the rows of positive multipliers up to which exact arithmetic is used.
+    max_exact_numbers: int = 1 << 21
+    max_exact_seconds: float = 2.0
+    # Relative residual up to which exact multipliers are sought near approximate ones.
+    approximate_relative_residual: float = 1e-6
+    # Relative residual of a proof, in rounding units times √(columns of Z).
+    rounding_units: float = 64.0
+
+
+TUNING = Tuning()
 
 
 def refutes(Z: Samples, u: Floats) -> bool:
     """Return whether u proves that Za > 0 has no solution.
 
-    Rounding leaves a residual r = Zᵀu even of a true proof, and a margin of a few rounding units
-    leaves one as small. But u less its projection onto the range of Z (the rows used) is an exact
-    solution, and moved by at most ‖r‖/σ, σ their smallest singular value: where that is less than
-    the smallest entry of u, it is positive still. Where σ is 0, or as good as, exact arithmetic
-    decides whether some u ≥ 0 with the same support has Zᵀu = 0.
+    Because of rounding, the residual r = Zᵀu of a correct proof is not 0, and a margin of a few
+    rounding units gives a residual as small. But u minus its projection onto the range of Z (the
+    rows used) is an exact solution that differs from u by at most ‖r‖/σ, σ the smallest singular
+    value of the rows: if that is less than the smallest entry of u, the solution is positive. If σ
+    is 0 up to rounding, exact arithmetic decides whether some u ≥ 0 with the same support has
+    Zᵀu = 0.
     """
-    if not gordan_residual(Z, u) <= 64.0 * ROUNDING * np.sqrt(Z.shape[1]):
+    if not gordan_residual(Z, u) <= TUNING.rounding_units * ROUNDING * np.sqrt(Z.shape[1]):
         return False
     return _stays_positive(Z, u) or _exact(Z, u) is not None
 
@@ -40,9 +51,9 @@ def refutes(Z: Samples, u: Floats) -> bool:
 def nearest_proof(Z: Samples, u: Floats) -> Floats | None:
     """Return multipliers of the same support that prove that Za > 0 has no solution, or None.
 
-    These are u itself, or what exact arithmetic makes of an approximate u, rounded.
+    These are u itself, or an exact solution near u, rounded.
     """
-    if not gordan_residual(Z, u) <= APPROXIMATE:
+    if not gordan_residual(Z, u) <= TUNING.approximate_relative_residual:
         return None
     if refutes(Z, u):
         return u
@@ -54,19 +65,19 @@ def nearest_proof(Z: Samples, u: Floats) -> Floats | None:
     return nearest
 
 
-def _exact(Z: Samples, u: Floats) -> Any:
+def _exact(Z: Samples, u: Floats) -> Exact | None:
     """Return integers about proportional to u > 0 with Zᵀu = 0 exactly, or None."""
     support = np.flatnonzero(u)
-    if support.size * Z.shape[1] > LARGEST_EXACT:
+    if support.size * Z.shape[1] > TUNING.max_exact_numbers:
         return None
-    return exact_multipliers(Z.take(support), u[support], Deadline(EXACT_SECONDS))
+    return exact_multipliers(Z.take(support), u[support], Deadline(TUNING.max_exact_seconds))
 
 
 def _stays_positive(Z: Samples, u: Floats) -> bool:
-    """Whether the exact solution nearest to u is positive, by a bound on the way to it.
+    """Return whether the exact solution nearest to u is positive, by a bound of its distance.
 
-    Columns are centred and scaled: other equations with the same solutions. Those of the last of
-    several weight vectors follow from the others, and without a bias its column is 0.
+    Columns are centred and scaled, which does not change the solutions. The equations of the last
+    of several weight vectors follow from the others; without a bias its column is 0.
     """
     support = np.flatnonzero(u)
     kept = max(Z.n_vectors - 1, 1), Z.X.shape[1] + bool(Z.bias_step)
@@ -93,7 +104,7 @@ def _stays_positive(Z: Samples, u: Floats) -> bool:
 
 
 def _centre_and_scale(Z: Samples, u: Floats) -> tuple[Floats, Floats]:
-    """Return means of the features over the rows used, and powers of two about their spread."""
+    """Return midranges of the features over the rows used, and powers of two near their spread."""
     samples = np.unique(np.flatnonzero(u) // Z.rows_per_sample)
     low, high = np.full(Z.X.shape[1], np.inf), np.full(Z.X.shape[1], -np.inf)
     for block in blocks_of(samples.size, Z.X.shape[1]):
@@ -106,7 +117,7 @@ def _centre_and_scale(Z: Samples, u: Floats) -> tuple[Floats, Floats]:
 
 
 def gordan_residual(Z: Samples, u: Floats) -> float:
-    """‖Zᵀu‖∞ relative to Σ u_i |z_ij|, or ∞ for u that is no convex combination."""
+    """Return ‖Zᵀu‖∞ relative to Σ u_i |z_ij|, or ∞ if u is not a convex combination."""
     if u.min() < 0 or not np.isclose(u.sum(), 1.0):
         return np.inf
     support = np.flatnonzero(u)
@@ -115,7 +126,7 @@ def gordan_residual(Z: Samples, u: Floats) -> float:
         rows, share = Z.take(support[block]), u[support[block]]
         residual += share @ rows
         scale += share @ np.abs(rows)
-    # One scale a feature, whichever class's weight vector it belongs to.
+    # One scale per feature, the same for the weight vectors of all classes.
     scale = scale.reshape(Z.n_vectors, -1).max(axis=0)
     worst = np.abs(residual).reshape(Z.n_vectors, -1).max(axis=0)
     return float((worst / np.where(scale > 0, scale, 1.0)).max())
@@ -128,10 +139,10 @@ class FeatureSpaceRefutation:
     Parameters
     ----------
     multipliers : ndarray of shape (n,)
-        u, of sum 1; half of it in each class.
+        The weights u, of sum 1; ½ in each class.
     distance : float
-        ‖Σ u_i y_i φ(x_i)‖ relative to max‖φ(x)‖, recomputed in float64: 0 up to rounding. That it
-        is 0 has been shown in exact arithmetic, or the u are those of equal rows.
+        The norm ‖Σ u_i y_i φ(x_i)‖ relative to max‖φ(x)‖, recomputed in float64: 0 up to rounding.
+        That it is 0 has been proved in exact arithmetic, or the u are those of equal rows.
     """
 
     multipliers: Floats
@@ -139,7 +150,7 @@ class FeatureSpaceRefutation:
 
     @classmethod
     def of(cls, problem: DualProblem, u: Floats) -> FeatureSpaceRefutation:
-        """Recompute what the multipliers prove."""
+        """Return the refutation by multipliers, its distance recomputed."""
         scores, _ = kernel_scores(problem, u * problem.signs)
         largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
         square = max(float((u * problem.signs) @ scores), 0.0) / max(largest, np.finfo(float).tiny)
@@ -154,7 +165,7 @@ class FeatureSpaceRefutation:
 
 
 def margin_bound(Z: Samples, alpha: Floats | None) -> float:
-    """Return half the distance of two points in the hulls of two classes: no margin exceeds it.
+    """Return half the distance of two points in the hulls of two classes, which bounds all margins.
 
     The points are the combinations of each class with weights proportional to ``alpha`` ≥ 0.
     """

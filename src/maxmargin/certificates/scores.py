@@ -1,28 +1,38 @@
-"""Decision values of kernel expansions, recomputed in float64 on all cores, with a bound of their
-rounding errors."""
+"""Decision values of kernel expansions, recomputed in float64, with bounds of rounding errors."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from threading import Event
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, Integers, blocks_of
+from ..arrays import Floats, Integers, Matrix, blocks_of
 from ..kernels import Kernel, Linear, Precomputed
 from ..problems import DualProblem, KernelSeparationProblem
 from ..runtime.threads import in_parallel, n_threads
 from .compensated import Doubled, combine, product
 
-# Side of the tiles in which kernel values are recomputed: they fit a core's cache.
-TILE = 512
-# Columns up to which tiles of sparse rows are made dense.
-NARROW = 4096
+# The unit roundoff of float64.
 UNIT = 0.5 * float(np.finfo(np.float64).eps)
-# Errors of scores w·x + b that are worth a computation in twice the digits, and the numbers of X
-# up to which there is time for it.
-COARSE, AFFORDABLE = 1e-9, 1 << 26
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Sizes of tiles, and when scores are computed in twice the precision."""
+
+    # Rows and columns of the tiles in which kernel values are recomputed: they fit a core's cache.
+    tile_rows: int = 512
+    # Columns of X up to which tiles of sparse rows are made dense.
+    max_dense_columns: int = 4096
+    # Errors of scores w·x + b above which they are computed in twice the precision, if X has at
+    # most this many numbers.
+    accepted_error: float = 1e-9
+    max_doubled_numbers: int = 1 << 26
+
+
+TUNING = Tuning()
 
 
 def kernel_scores(
@@ -31,21 +41,22 @@ def kernel_scores(
     rows: Integers | None = None,
     b: float = 0.0,
 ) -> tuple[Floats, Floats]:
-    """Return Σ_l c_l K(x_l, x_m) + b for every m of ``rows``, and by how much each may be wrong."""
+    """Return Σ_l c_l K(x_l, x_m) + b for every m of ``rows``, and a bound of each error."""
     support = np.flatnonzero(coefficients)
     rows = np.arange(problem.index.size) if rows is None else rows
     if isinstance(problem.kernel, Linear):
         return _linear_scores(problem, coefficients[support], support, rows, b)
     weights = np.abs(coefficients)
-    # Sums of up to TILE products, and of the tiles.
-    n_terms = min(support.size, TILE + -(-support.size // TILE)) + 2
+    # Sums over the columns of a tile, and over the tiles.
+    tile_rows = TUNING.tile_rows
+    n_terms = min(support.size, tile_rows + -(-support.size // tile_rows)) + 2
 
     def part(some: Integers, stop: Event) -> tuple[Floats, Floats]:
         scores, errors = np.full(some.size, b), np.full(some.size, 2.0 * UNIT * abs(b))
-        for first in range(0, support.size, TILE):
+        for first in range(0, support.size, tile_rows):
             if stop.is_set():
                 break
-            others = support[first : first + TILE]
+            others = support[first : first + tile_rows]
             tile, error, size = _float64_tile(
                 problem.kernel, problem.X, problem.index[some], problem.index[others],
                 weights[others],
@@ -54,7 +65,7 @@ def kernel_scores(
             errors += error + n_terms * UNIT * size
         return scores, errors + 2.0 * UNIT * np.abs(scores)
 
-    side = max(1, min(TILE, -(-rows.size // n_threads())))
+    side = max(1, min(tile_rows, -(-rows.size // n_threads())))
     parts = [rows[k : k + side] for k in range(0, rows.size, side)]
     done = in_parallel(part, parts, alone=not problem.kernel.elementwise)
     return (
@@ -64,14 +75,14 @@ def kernel_scores(
 
 
 def _float64_tile(
-    kernel: Kernel, X: Any, rows: Integers, columns: Integers, weights: Floats
+    kernel: Kernel, X: Matrix, rows: Integers, columns: Integers, weights: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Return K[rows, columns], Σ weights·|error| and Σ weights·|K| of its rows."""
+    """Return K[rows, columns], and Σ weights·|error| and Σ weights·|K| per row."""
     if isinstance(kernel, Precomputed):
         K = np.asarray(X[np.ix_(rows, columns)], dtype=np.float64)
         return K, np.zeros(rows.size), np.abs(K) @ weights
     x, z = X[rows].astype(np.float64), X[columns].astype(np.float64)
-    if sparse.issparse(X) and kernel.elementwise and X.shape[1] <= NARROW:
+    if sparse.issparse(X) and kernel.elementwise and X.shape[1] <= TUNING.max_dense_columns:
         x, z = x.toarray(), z.toarray()  # products of dense tiles are faster
     return kernel.bounded(x, z, weights)
 
@@ -83,7 +94,7 @@ def _linear_scores(
     rows: Integers,
     b: float,
 ) -> tuple[Floats, Floats]:
-    """Return w·x + b with w = Σ c_l x_l: in twice the digits where float64 has too few."""
+    """Return w·x + b with w = Σ c_l x_l, in twice the precision if float64 is not enough."""
     X, d = problem.X, problem.X.shape[1]
     w, sizes = np.zeros(d), np.zeros(d)
     for block in blocks_of(support.size, d):
@@ -96,7 +107,8 @@ def _linear_scores(
         some = _rows_of(X, problem.index[rows[block]])
         scores[block] = some @ w + b
         errors[block] = unit * (abs(some) @ sizes + abs(b))
-    if errors.max(initial=0.0) <= COARSE or (support.size + rows.size) * d > AFFORDABLE:
+    n_numbers = (support.size + rows.size) * d
+    if errors.max(initial=0.0) <= TUNING.accepted_error or n_numbers > TUNING.max_doubled_numbers:
         return scores, errors
     exact: Doubled = Doubled.zeros(d)
     for block in blocks_of(support.size, d):
@@ -104,13 +116,13 @@ def _linear_scores(
         exact = combine(exact, some, coefficients[block])
     for block in blocks_of(rows.size, d):
         scores[block] = product(_dense(_rows_of(X, problem.index[rows[block]])), exact, b)
-    # Each operation on `Doubled` has an error of some UNIT²; the answer is rounded to float64.
+    # Operations on `Doubled` have relative errors of a few UNIT²; the result is rounded to float64.
     return scores, 16.0 * UNIT * errors + 2.0 * UNIT * np.abs(scores)
 
 
-def _rows_of(X: Any, rows: Integers) -> Any:
+def _rows_of(X: Matrix, rows: Integers) -> Matrix:
     return X[rows].astype(np.float64)
 
 
-def _dense(rows: Any) -> Floats:
+def _dense(rows: Matrix) -> Floats:
     return rows.toarray() if sparse.issparse(rows) else rows

@@ -1,4 +1,4 @@
-"""Whether a plane separates, or whether none can; whether it minimises squares."""
+"""Certificates of separating planes, of their absence, and of least-squares planes."""
 
 from __future__ import annotations
 
@@ -16,37 +16,62 @@ from .compensated import TINY, compensated_dot, exact_dot
 from .multipliers import ROUNDING, gordan_residual, refutes
 from .scores import kernel_scores
 
-# Margins of a block of rows that are computed in rational numbers at most.
-LARGEST_EXACT = 1000
+# Margins per block of rows that are computed in rational numbers, at most.
+MAX_EXACT_MARGINS = 1000
 
 
 @dataclass(frozen=True)
 class SeparationCertificate:
-    """Whether a plane separates, or whether none can.
+    """Proof that a plane separates the classes, or that no plane does.
 
     Parameters
     ----------
-    n_samples, n_errors : int
-        Samples, and those with z·a ≤ 0.
+    n_samples : int
+        The number of samples.
+    n_errors : int
+        The number of samples with z·a ≤ 0.
     margin : float
         The smallest functional margin min z·a.
     geometric_margin : float
-        The smallest distance min z·a/‖w‖, negative when a sample is on the wrong side.
-        Between two classes of a linear machine it is the distance to their common plane.
+        The smallest distance min z·a/‖w‖, negative if a sample is on the wrong side. For two
+        classes of a linear machine it is the distance to the plane between them.
     rounding : float
-        Bound on what float64 rounding may have added to ``margin``.
+        A bound of the rounding error of ``margin``.
     radius : float
-        R = max‖x‖.
+        The largest norm R = max‖x‖.
     augmented_margin : float
-        min z·a/‖a‖ with the bias as a coordinate: what the perceptron's mistake bound is made of.
+        The smallest distance min z·a/‖a‖ with the bias as a coordinate, which is in the mistake
+        bound of the perceptron.
     augmented_radius : float
-        max‖z‖.
-    refutation : float or None
-        ‖Zᵀu‖∞ of the multipliers u offered as a proof of inseparability, relative to what its
-        terms sum to without signs; None when none were offered.
-    refutes : bool
-        The multipliers prove that no plane separates: Zᵀu = 0 up to rounding, and exactly for some
-        u ≥ 0 with the same support where that could be checked in rational arithmetic.
+        The largest norm max‖z‖.
+    refutation : float or None, default=None
+        The residual ‖Zᵀu‖∞ of the multipliers u given as a proof of inseparability, relative to
+        Σ u_i |z_ij|; None without multipliers.
+    refutes : bool, default=False
+        Whether the multipliers prove that no plane separates: Zᵀu = 0 up to rounding, and exactly
+        for some u ≥ 0 with the same support if that was checked in rational arithmetic.
+
+    Attributes
+    ----------
+    separates : bool
+        Whether every margin exceeds its rounding error.
+    violation : float
+        The value 0 with a proof of either kind, else the distance of the worst sample from its
+        side.
+    mistake_bound : float
+        The largest number of updates of the fixed-increment perceptron from zero; ∞ if the plane
+        does not separate.
+
+    See Also
+    --------
+    separability : Decide with a proof whether a plane separates two classes.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_and(return_X_y=True)
+    >>> print(mm.Perceptron().fit(X, y).certificate_.separates)
+    True
     """
 
     n_samples: int
@@ -62,29 +87,30 @@ class SeparationCertificate:
 
     @property
     def separates(self) -> bool:
-        """Every sample lies strictly on its side, by more than rounding."""
+        """Whether every sample is on its side by more than the rounding error."""
         return self.margin > self.rounding
 
     @property
     def violation(self) -> float:
-        """0 with a proof either way, else how far the worst sample is on the wrong side."""
+        """Return 0 with a proof of either kind, else the distance of the worst sample."""
         if self.separates or self.refutes:
             return 0.0
         return max(-self.geometric_margin, float(np.finfo(float).tiny))
 
     @property
     def mistake_bound(self) -> float:
-        """(max‖z‖/γ)² ≥ updates of the fixed-increment perceptron from zero; ∞ if not separating.
+        """The bound (max‖z‖/γ)² of the updates of the fixed-increment perceptron from zero.
 
-        γ = min z·a/‖a‖ of this plane, any separating plane gives a bound (Novikoff, 1962). With
-        the R² bias convention it is at most (2R/γ)² in the terms of the plane's own margin.
+        γ = min z·a/‖a‖ of this plane: every separating plane gives a bound (Novikoff, 1962), ∞ if
+        it does not separate. With the R² bias convention it is at most (2R/γ)², where γ is the
+        geometric margin of the plane.
         """
         if not self.separates:
             return np.inf
         return float((self.augmented_radius / self.augmented_margin) ** 2)
 
     def holds(self, tol: float = 1e-6) -> bool:
-        """Return whether there is a proof either way; ``tol`` plays no part, only rounding does."""
+        """Return whether there is a proof of either kind; it does not depend on ``tol``."""
         return self.separates or self.refutes
 
     def __str__(self) -> str:
@@ -103,10 +129,16 @@ class SeparationCertificate:
 
 @dataclass(frozen=True)
 class LeastSquaresCertificate(SeparationCertificate):
-    """Whether a minimises ‖Za − m‖² (+ ε‖a‖²), and whether it separates.
+    """Proof that a minimises Σ v (z·a − m)² + ε‖a‖²; and whether it separates.
 
-    ``stationarity`` is the largest entry of the gradient Zᵀ V(Za − m) + εa, each relative to what
-    it could be at most; ``residual`` is the criterion's value.
+    Fields that are not listed are those of `SeparationCertificate`.
+
+    Attributes
+    ----------
+    stationarity : float
+        The largest entry of the gradient ZᵀV(Za − m) + εa, each relative to an upper bound of it.
+    residual : float
+        The value of the criterion.
     """
 
     stationarity: float = np.nan
@@ -118,7 +150,7 @@ class LeastSquaresCertificate(SeparationCertificate):
         return self.stationarity
 
     def holds(self, tol: float = 1e-6) -> bool:
-        """Return whether the gradient vanishes to ``tol``."""
+        """Return whether the relative gradient is at most ``tol``."""
         return bool(self.stationarity <= tol)
 
     def __str__(self) -> str:
@@ -140,7 +172,7 @@ def _(problem: LeastSquaresProblem, solution: Solution) -> LeastSquaresCertifica
     error = Z.dot(a) - problem.margins
     gradient = problem.restrict(_gradient(Z, weights * error) + problem.ridge * a)
     sizes = np.sqrt(weights @ error**2) + np.sqrt(weights @ problem.margins**2)
-    # What each entry of the gradient could be at most: features of any scale count alike.
+    # An upper bound of each entry of the gradient makes it independent of the scale of features.
     columns = np.sqrt(Z.rows_per_sample * Z.squared_columns(problem.weights))
     scale = np.tile(columns, Z.n_vectors) * sizes + problem.ridge * np.abs(a)
     gradient = np.abs(gradient) / np.where(scale > 0, scale, 1.0)
@@ -152,7 +184,7 @@ def _(problem: LeastSquaresProblem, solution: Solution) -> LeastSquaresCertifica
 
 
 def _gradient(Z: Samples, u: Floats) -> Floats:
-    """Zᵀu with the plain bias, whichever convention the algorithm used."""
+    """Return Zᵀu with the plain bias, also if the algorithm used another convention."""
     gradient = Z.adjoint(u).reshape(Z.n_vectors, -1)
     gradient[:, -1] /= Z.bias_step or 1.0
     return gradient.ravel()
@@ -174,7 +206,7 @@ def _(problem: KernelSeparationProblem, solution: Solution) -> SeparationCertifi
         n_errors=int((margins <= 0).sum()),
         margin=float(margins.min()),
         geometric_margin=_ratio(margins.min(), norm),
-        # What is left of the smallest margin where every sample has as little as it may.
+        # The smallest margin minus the smallest lower bound of a margin.
         rounding=float(margins.min() - (margins - errors).min()),
         radius=radius,
         augmented_margin=_ratio(margins.min(), np.hypot(norm, b / step if step else 0.0)),
@@ -207,16 +239,15 @@ def _separation_measures(problem: SeparationProblem, solution: Solution) -> dict
 def rounded_margins(Z: Samples, a: Floats) -> tuple[Floats, Floats]:
     """Return Za and bounds of its rounding errors (Higham, 2002, section 3.1: γ_n |z|·|a|).
 
-    Margins that rounding could have moved across 0 are summed again in twice the precision, and
-    in rational numbers where that leaves a doubt. Those on the wrong side by more than rounding
-    need no closer look, nor do others once one of them is.
+    Margins whose sign is uncertain are summed again in twice the precision, and in rational numbers
+    if that does not decide it, unless some sample is on the wrong side by more than its error.
     """
     margins = Z.dot(a)
     terms = Z.X.shape[1] + 3
     crude = terms * (ROUNDING * float(np.sqrt(Z.squared_norms().max())) * Z.norm(a) + TINY)
     if not abs(float(margins.min())) <= crude:
         return margins, np.full(margins.shape, crude)
-    # Features of uneven scale make that bound far too large.
+    # With features of uneven scale that bound is far too large.
     errors = terms * (ROUNDING * Z.magnitude(a) + TINY)
     if (margins < -errors).any():
         return margins, errors
@@ -226,7 +257,7 @@ def rounded_margins(Z: Samples, a: Floats) -> tuple[Floats, Floats]:
         rows = Z.take(some)
         margins[some], errors[some] = compensated_dot(rows, a)
         left = np.flatnonzero(np.abs(margins[some]) <= errors[some])
-        for k in left[:LARGEST_EXACT]:
+        for k in left[:MAX_EXACT_MARGINS]:
             value = exact_dot(rows[k], a)
             margins[some[k]] = nearest = float(value)
             errors[some[k]] = ROUNDING * abs(nearest) + (TINY if value and not nearest else 0.0)
@@ -236,9 +267,10 @@ def rounded_margins(Z: Samples, a: Floats) -> tuple[Floats, Floats]:
 
 
 def best_bias(Z: Samples, a: Floats) -> Floats:
-    """Return the plane with its bias in the middle between the classes, as near as float64 has it.
+    """Return the plane with its bias in the middle between the classes, rounded to float64.
 
-    The two samples that matter are found in twice the precision, their scores exactly.
+    The sample of each class nearest to the plane is found in twice the precision; its score is
+    computed exactly.
     """
     a = a.copy()
     a[-1] = 0.0

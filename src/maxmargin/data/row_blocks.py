@@ -1,4 +1,4 @@
-"""Rows of X that come in blocks: data larger than the memory."""
+"""Rows of X in blocks, for data larger than the memory."""
 
 from __future__ import annotations
 
@@ -12,20 +12,28 @@ from scipy import sparse
 class RowBlocks:
     """X as blocks of consecutive rows, of which one is in memory at a time.
 
-    A fit goes over the blocks several times. It keeps a few numbers a row, and copies of the rows
+    A fit reads the blocks several times. It stores a few numbers per row, and copies of the rows
     near the margin.
 
     Parameters
     ----------
     source : sequence of blocks, or callable that returns an iterator over them
         Blocks are arrays (memory-mapped ones too) or CSR matrices, all of them of one kind and of
-        the same number of columns. A generator cannot be gone over twice: pass the function that
+        the same number of columns. A generator can be read only once: pass the function that
         makes it.
 
     Attributes
     ----------
     shape : tuple of int
-        Rows of all blocks, and columns.
+        The number of rows of all blocks, and of columns.
+    sizes : list of int
+        The number of rows of each block.
+    sparse : bool
+        Whether the blocks are CSR matrices.
+
+    See Also
+    --------
+    LinearSVC : A linear machine that can be fitted to row blocks.
 
     Examples
     --------
@@ -42,16 +50,15 @@ class RowBlocks:
     def __init__(self, source: Sequence[Any] | Callable[[], Iterable[Any]]) -> None:
         if not callable(source) and iter(source) is iter(source):
             raise TypeError(
-                "RowBlocks goes over its blocks more than once: pass a sequence, or the function "
-                "that makes the iterator instead of the iterator."
+                "source must be a sequence or a function that returns an iterator, as blocks are "
+                f"read more than once, got {type(source).__name__}: pass the function that makes "
+                "the iterator."
             )
         self._source = source
         kinds = {(sparse.issparse(block), block.shape[1]) for block in self._raw()}
         if len(kinds) != 1:
             found = sorted(f"{'CSR' if is_sparse else 'dense'} × {d}" for is_sparse, d in kinds)
-            raise ValueError(
-                f"RowBlocks needs blocks of one kind and width, got {found or 'no block'}."
-            )
+            raise ValueError(f"Blocks must be of one kind and width, got {found or 'no block'}.")
         ((self.sparse, d),) = kinds
         self.sizes = [int(block.shape[0]) for block in self._raw()]
         self.shape = sum(self.sizes), int(d)
@@ -67,10 +74,13 @@ class RowBlocks:
         else:
             if found == self.shape[0]:
                 return
-        raise ValueError(f"Blocks changed between passes: no longer {self.shape} in all.")
+        raise ValueError(
+            f"Blocks must be the same in every pass, of shape {self.shape} in all, got others. "
+            "A callable must return the same blocks each time."
+        )
 
     def __getitem__(self, rows: Any) -> Any:
-        """Return the named rows, in increasing order, as one array or CSR matrix."""
+        """Return the rows of some indices, in increasing order, as one array or CSR matrix."""
         parts, start = [], 0
         for block in self:
             stop = start + block.shape[0]
@@ -95,7 +105,7 @@ class RowBlocks:
             rows = block if sparse.issparse(block) else np.asarray(block)
             if rows.ndim != 2:
                 raise ValueError(
-                    f"A block of shape {rows.shape}: blocks are rows of X, of two dimensions."
+                    f"Blocks must have two dimensions, rows and columns, got shape {rows.shape}."
                 )
             yield rows
 

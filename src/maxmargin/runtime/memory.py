@@ -1,4 +1,4 @@
-"""What memory there is."""
+"""The free memory of the system."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def free_memory() -> int:
-    """Return the bytes of memory that are free now (4 GiB where the system does not say)."""
+    """Return the bytes of memory that are free now, 4 GiB if the system does not report it."""
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""Compiled access to one row of X, dense or CSR: the only place that knows the difference.
+"""Compiled access to one row of X, dense or CSR: kernels do not distinguish the two.
 
 A kernel receives X as ``rows``, a tuple of arrays: ``(X,)`` when dense, ``(data, indices, indptr)``
 when CSR. `row_dot`, `row_add` and `row_square` are resolved by that tuple's length when a kernel is
@@ -19,9 +19,10 @@ from numba import types
 from numba.core import event
 from numba.extending import intrinsic, overload
 from numba.np import arrayobj
+from numpy.typing import NDArray
 from scipy import sparse
 
-from ..arrays import Floats
+from ..arrays import Floats, Matrix
 
 # Sums may be reordered so that they vectorise; NaN and ∞ keep their meaning.
 REORDER = {"reassoc", "contract", "nsz"}
@@ -31,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _CompilationNotice(event.Listener):
-    """Say once a process why a first fit takes seconds."""
+    """Log once per process why a first fit takes seconds."""
 
     given = False
 
@@ -51,15 +52,15 @@ event.register("numba:compile", _CompilationNotice())
 
 
 def compiled(function: F) -> F:
-    """Compile ``function`` when it is first called; cache it on disk where that is possible."""
+    """Compile ``function`` when it is first called, and cache it on disk if possible."""
     options = {"nogil": True, "error_model": "numpy", "fastmath": REORDER}
     try:
         return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no writable place for the cache: a read-only install without a home
+    except RuntimeError:  # no writable directory for the cache: a read-only install without a home
         return numba.njit(**options)(function)
 
 
-def rows_of(X: Any) -> Rows:
+def rows_of(X: Matrix) -> Rows:
     """Return X as the tuple of arrays that kernels take."""
     return (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
 
@@ -82,11 +83,11 @@ def row_square(rows: Rows, i: int) -> float:
 
 
 def row_prefetch(rows: Rows, i: int) -> None:
-    """Ask the memory for row i ahead of its use: what makes a shuffled pass bearable."""
+    """Prefetch row i, which shortens shuffled passes."""
 
 
-def prefetch(array: Any, k: int) -> None:
-    """Ask the memory for array[k] ahead of its use."""
+def prefetch(array: NDArray[Any], k: int) -> None:
+    """Prefetch array[k]."""
 
 
 def _dense_row(rows: Rows, i: int, size: int) -> Floats:
@@ -116,7 +117,7 @@ def _row_dot(rows, i, w):
         columns = rows[1][rows[2][i] : rows[2][i + 1]]
         total = 0.0
         for k in range(x.size):
-            # An unsigned index spares the test for negative (wrap-around) ones.
+            # With an unsigned index numba omits the test for negative (wrap-around) ones.
             total += x[k] * w[np.uint32(columns[k])]
         return total
 
@@ -164,7 +165,7 @@ def _row_prefetch(rows, i):
         if rows[0].layout != "C":
             return lambda rows, i: None
 
-        numbers = 512 // rows[0].dtype.bitwidth  # in a line of the cache
+        numbers = 512 // rows[0].dtype.bitwidth  # per cache line
 
         def dense(rows, i):
             x = rows[0][i]
@@ -188,7 +189,7 @@ def _prefetch_one(array, k):
 
 @intrinsic
 def _prefetch(context, array, k):
-    """Emit LLVM's prefetch of the address of array[k] (a read, to be kept in every cache)."""
+    """Emit LLVM's prefetch of the address of array[k] (for reading, into every cache level)."""
 
     def codegen(context, builder, signature, args):
         view = arrayobj.make_array(signature.args[0])(context, builder, args[0])

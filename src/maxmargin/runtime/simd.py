@@ -1,14 +1,14 @@
-"""Vectors as wide as a register, for loops that the compiler would leave scalar.
+"""Vectors as wide as a register, for loops that the compiler does not vectorise.
 
-LLVM does not vectorise a search for the largest entry and its place, nor does it keep an array of
+LLVM does not vectorise a search for the largest entry and its index, nor does it keep an array of
 running sums in registers. In compiled code a value of type `Lanes` is 64 bytes of an array (16
-float32 or 8 float64 numbers; the compiler splits it where registers are narrower) with ``+ - *``::
+float32 or 8 float64 numbers; the compiler splits it if registers are narrower) with ``+ - *``::
 
     total = fill(x, 0.0)
     for k in range(0, x.size, count(x)):
         total = total + load(x, k) * load(z, k)
 
-Nothing is checked: arrays are contiguous, and as long as what is read of them.
+Nothing is checked: arrays must be contiguous and long enough.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from numba import types
 from numba.core.datamodel import PrimitiveModel, register_default
 from numba.extending import intrinsic, overload
 from numba.np import arrayobj
+from numpy.typing import DTypeLike, NDArray
 
 WIDTH = 64  # bytes
-# x·y + z in one rounding, as everywhere in compiled kernels.
+# x·y + z with one rounding, as in all compiled kernels.
 FUSED = ["contract"]
 
 
@@ -48,23 +49,23 @@ def _vector(lanes):
     return ir.VectorType(number, lanes.count)
 
 
-def aligned(shape: Any, dtype: Any) -> Any:
-    """Return an array of zeros that begins at a whole vector: loads then touch one cache line."""
+def aligned(shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """Return an array of zeros aligned to vectors, so that a load reads one cache line."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     memory = np.zeros(size + WIDTH, dtype=np.uint8)
     start = -memory.ctypes.data % WIDTH
     return memory[start : start + size].view(dtype).reshape(shape)
 
 
-def square(n: int, dtype: Any) -> Any:
-    """Return an n × n array beyond whose end 16 zeros, whole vectors of any type, may be read."""
+def square(n: int, dtype: DTypeLike) -> NDArray[Any]:
+    """Return an n × n array followed by 16 zeros: whole vectors may be read beyond its end."""
     memory = np.empty(n * n + 16, dtype=dtype)
     memory[n * n :] = 0.0
     return memory[: n * n].reshape(n, n)
 
 
-def count(array: Any) -> int:
-    """Numbers in a vector of the array's type."""
+def count(array: NDArray[Any]) -> int:
+    """Return how many numbers of the array's type a vector holds."""
     return WIDTH // array.dtype.itemsize
 
 
@@ -105,7 +106,7 @@ def store(context, array, k, value):
 
 @intrinsic
 def fill(context, array, number):
-    """Return ``number`` in every lane of a vector of the array's type."""
+    """Return a vector of the array's type with ``number`` in every position."""
     lanes = Lanes(array.dtype)
 
     def codegen(context, builder, signature, args):
@@ -141,12 +142,12 @@ def where_greater(context, a, b, x, y):
 
 @intrinsic
 def rough_reciprocal(context, a):
-    """Return 1/a for a > 0, to some 0.5 %: good for choosing, not for computing."""
+    """Return 1/a for a > 0 with an error of about 0.5 %, to compare candidates."""
     bits = a.dtype.bitwidth
     magic = 0x7EF311C3 if bits == 32 else 0x7FDE623822FC16E6
 
     def codegen(context, builder, signature, args):
-        # Minus the exponent, and a straight line for the mantissa; then one step of Newton's.
+        # The negated exponent and a linear fit of the mantissa, then one step of Newton's method.
         whole = ir.VectorType(ir.IntType(bits), a.count)
         opposite = builder.sub(
             ir.Constant(whole, [magic] * a.count), builder.bitcast(args[0], whole)

@@ -1,7 +1,7 @@
-"""Work shared between the cores: some threads a call, BLAS held to one thread meanwhile.
+"""Parallel work on all cores: some threads per call, with BLAS limited to one thread meanwhile.
 
-Threads are started when needed and not kept, so that forked children, threads and Dask workers are
-safe.
+Threads are started when needed and not kept, which is safe in forked children, in other threads and
+in Dask workers.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ Result = TypeVar("Result")
 _lock = threading.Lock()
 _users = 0
 _limits: Any = None
-# What `at_most` set for this thread.
+# The limit that `at_most` has set for this thread.
 _here = threading.local()
 
 
 @cache
 def _libraries() -> Any:
-    """Find the BLAS libraries once: the search reads the whole map of the process."""
-    import scipy.linalg  # noqa: F401  brings its own, which must be there to be found
+    """Find the BLAS libraries once: the search reads the memory map of the process."""
+    import scipy.linalg  # noqa: F401  loads its own BLAS, to be found as well
 
     return ThreadpoolController()
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Hold BLAS to one thread; the last of several concurrent users restores what was."""
+    """Limit BLAS to one thread; the last of several concurrent users restores the old limit."""
     global _users, _limits
     with _lock:
         _users += 1
@@ -56,10 +56,10 @@ def single_threaded_blas() -> Iterator[None]:
 
 @contextmanager
 def at_most(n_jobs: int | None) -> Iterator[None]:
-    """Let this thread use ``n_jobs`` cores (None: as before; −1: all; −2: all but one)."""
+    """Limit this thread to ``n_jobs`` cores (None: as before; −1: all; −2: all but one)."""
     before = getattr(_here, "limit", None)
     if n_jobs == 0:
-        raise ValueError("n_jobs=0 has no meaning: pass the number of cores, −1 for all, or None.")
+        raise ValueError("n_jobs must be a non-zero integer or None, got 0: −1 means all cores.")
     if n_jobs is not None:
         _here.limit = n_jobs if n_jobs > 0 else max(1, _available() + 1 + n_jobs)
     try:
@@ -71,11 +71,22 @@ def at_most(n_jobs: int | None) -> Iterator[None]:
 def in_parallel(
     work: Callable[[Part, threading.Event], Result], parts: Sequence[Part], *, alone: bool = False
 ) -> list[Result]:
-    """Return ``[work(part, stop) for part in parts]``, computed on all cores, this thread's too.
+    """Return ``[work(part, stop) for part in parts]``, computed on all cores.
 
-    ``work`` should release the GIL and return early once ``stop`` is set: that is how Ctrl-C in
-    the main thread ends the others; what it shares between cores in turn stays on its own.
-    ``alone`` keeps to this thread, for work that calls back into the caller's own functions.
+    Parameters
+    ----------
+    work : callable
+        (part, stop) ↦ result. It should release the GIL, and return early once ``stop`` is set,
+        which is how Ctrl-C in the main thread ends the other threads. Parallel work that it starts
+        itself runs on one core.
+    parts : sequence
+    alone : bool, default=False
+        Compute everything in this thread, for work that calls functions of the caller.
+
+    Returns
+    -------
+    list
+        The results, in the order of ``parts``.
     """
     stop = threading.Event()
     helpers = 0 if alone or len(parts) < 2 else min(n_threads(), len(parts)) - 1
@@ -106,8 +117,8 @@ def in_parallel(
     with single_threaded_blas():
         try:
             for _ in range(helpers):
-                # Without the handshake of threading.Thread: a core may take a while to wake up, and
-                # by then there may be nothing left to do, which is nothing to wait for.
+                # Unlike threading.Thread, this does not wait for the thread to start: by then all
+                # parts may be done.
                 start_new_thread(help_out, ())
             mine = take_turns(lambda: None)
             for _ in range(len(parts) - mine):
@@ -116,12 +127,12 @@ def in_parallel(
                 raise failures[0]
             return results
         finally:
-            # After Ctrl-C a thread deep in LAPACK is left to end by itself.
+            # After Ctrl-C, a thread inside LAPACK ends on its own later.
             stop.set()
 
 
 def interruptible(work: Callable[[], Result]) -> Result:
-    """Return ``work()``, run beside this thread so that Ctrl-C need not wait for its end."""
+    """Return ``work()``, run in another thread so that Ctrl-C does not wait for its end."""
     pool = ThreadPoolExecutor(max_workers=1)
     try:
         return pool.submit(work).result()
@@ -130,17 +141,17 @@ def interruptible(work: Callable[[], Result]) -> Result:
 
 
 def n_threads() -> int:
-    """Cores that this thread may use."""
+    """Return the number of cores that this thread may use."""
     return getattr(_here, "limit", None) or _available()
 
 
 def _available() -> int:
-    """Cores of this process; the workers of joblib and Dask share them by OMP_NUM_THREADS."""
+    """Return the cores of this process; joblib and Dask limit workers by OMP_NUM_THREADS."""
     share = os.environ.get("OMP_NUM_THREADS", "")
     return min(_cores(), int(share)) if share.isdigit() and int(share) > 0 else _cores()
 
 
 @cache
 def _cores() -> int:
-    """Count them once: files of the system are read for it."""
+    """Return the number of cores, counted once: it takes reading system files."""
     return int(cpu_count())

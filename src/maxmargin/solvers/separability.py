@@ -1,21 +1,21 @@
-"""Is there a separating plane at all? A proof either way (Gordan's alternative).
+"""Whether a plane separates two classes, with a proof in either case (Gordan's alternative).
 
 Either some plane has y g(x) > 0 for every sample, or some u ≥ 0, Σu = 1, has
-Σ u_i y_i (x_i, 1) = 0: a point common to the convex hulls of the two classes. Never both, never
-neither; what the arithmetic cannot tell apart is reported as undecided.
+Σ u_i y_i (x_i, 1) = 0: a point common to the convex hulls of the two classes. Exactly one of the
+two is true; what float64 cannot distinguish is reported as undecided.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from .. import validation
-from ..arrays import Floats
+from ..arrays import Floats, MatrixLike
 from ..certificates import SeparationCertificate, certify, margin_bound, nearest_proof
 from ..certificates.separation import best_bias
 from ..data.normalised_samples import SignedSamples
@@ -25,37 +25,64 @@ from ..progress import Progress
 from ..schedules import Constant
 from ..solution import Solution, Status
 
-# Samples × features above which a perceptron has a first look: often there is no need for more.
-LARGE = 1_000_000
-# What the nearest points of the hulls may take, where the linear program decides nothing.
-NEAREST_SECONDS = 3.0
+
+@dataclass(frozen=True)
+class Tuning:
+    """When a perceptron is tried first, and the limit of the last attempt."""
+
+    # Numbers in Z above which a perceptron is tried first; on large data it often suffices.
+    min_perceptron_numbers: int = 1_000_000
+    min_perceptron_passes: int = 20
+    # Programs of many columns are slow, which allows for more passes.
+    perceptron_passes_per_column: int = 2
+    # Time for the nearest points of the hulls, if the linear program decides nothing.
+    max_nearest_points_seconds: float = 3.0
+    # The plane of maximum margin must reach the margin of another plane up to this.
+    margin_relative_tolerance: float = 1e-9
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True)
 class Separability:
-    """The verdict on two classes, with its proof.
+    """The answer of `separability`, with its proof.
 
     Parameters
     ----------
     separable : bool or None
-        None is "undecided at this tolerance".
+        Whether a plane separates the classes; None if undecided at this tolerance.
     hyperplane : Hyperplane or None
-        A plane with y g(x) > 0 for every sample (positive for the second class).
-        ‖w‖ = 1 unless its rounding would spoil that, or the maximum margin was asked for.
+        A plane with y g(x) > 0 for every sample (positive for the second class). ‖w‖ = 1 unless
+        rounding w would change that, or the plane of maximum margin was requested.
     margin : float
-        Its smallest distance to a sample; 0 when not separable, nan when undecided.
+        The smallest distance of a sample from the plane; 0 if not separable, NaN if undecided.
     multipliers : ndarray of shape (n_samples,) or None
-        u ≥ 0 with Σu = 1 and Σ u_i y_i (x_i, 1) = 0.
+        Weights u ≥ 0 with Σu = 1 and Σ u_i y_i (x_i, 1) = 0, if not separable.
     common_point : ndarray of shape (n_features,) or None
-        Σ_{y=+1} 2u_i x_i = Σ_{y=−1} 2u_i x_i: it lies in the convex hulls of both classes. None
-        where only planes through the origin were asked for.
+        A point in the convex hulls of both classes, Σ_{y=+1} 2u_i x_i = Σ_{y=−1} 2u_i x_i, if not
+        separable. None for planes through the origin.
     certificate : SeparationCertificate
         The independent check of the above.
     tol : float
-        Smallest margin, relative to the largest distance of a sample from the plane, that counts.
-    margin_bound : float
-        What no plane's margin exceeds, where the maximum margin was asked for: half the distance
-        of two points in the convex hulls of the classes.
+        The smallest margin that counts, relative to the largest distance of a sample from the
+        plane.
+    margin_bound : float, default=inf
+        An upper bound of the margin of all planes, if the maximum margin was requested: half the
+        distance of two points in the convex hulls of the classes.
+
+    See Also
+    --------
+    separability : Decide with a proof whether a plane separates two classes.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> report = mm.separability([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> print(report)
+    separable: a plane has margin 1 over 4 samples
+    >>> report.hyperplane.w
+    array([1.])
     """
 
     separable: bool | None
@@ -76,7 +103,7 @@ class Separability:
         if self.separable is None:
             return (
                 f"undecided at tolerance {self.tol:g}: over {n} samples neither a margin nor a "
-                "common point of the hulls stands out of rounding; rescale the features, or drop "
+                "common point of the hulls exceeds rounding errors; rescale the features, or drop "
                 "dependent ones"
             )
         assert self.multipliers is not None
@@ -93,31 +120,42 @@ class Separability:
 
 
 def separability(
-    X: Any, y: Any, *, tol: float = 1e-12, maximum_margin: bool = False
+    X: MatrixLike, y: ArrayLike, *, tol: float = 1e-12, maximum_margin: bool = False
 ) -> Separability:
     """Decide with a proof whether a plane separates two classes.
 
-    Equal rows with different labels are looked for first. A perceptron has a first look at large
-    data; then the linear program max t, y(w·x + b) ≥ t, |w_j| ≤ 1 over as few rows as it takes
-    (HiGHS). What comes out is checked by `certify`: margins with bounds of their rounding,
-    multipliers in exact arithmetic where features depend on each other. The verdict does not
-    depend on the units or the origin of the features.
+    Either some plane has y g(x) > 0 for every sample, or some u ≥ 0, Σu = 1, has
+    Σ u_i y_i (x_i, 1) = 0 (Gordan's alternative).
 
     Parameters
     ----------
     X : array-like or CSR matrix of shape (n_samples, n_features)
+        Samples of two classes.
     y : array-like of shape (n_samples,)
-        Labels of two classes; the second in order is the positive one.
+        Labels of two classes; the second in sorted order is the positive one.
     tol : float, default=1e-12
-        A margin of at most ``tol`` times the largest distance of a sample from the plane is not
-        told from 0. With 0 every plane counts that separates in exact arithmetic.
+        The data count as separable if some margin exceeds ``tol`` times the largest distance of a
+        sample from the plane. With 0 every plane counts that separates in exact arithmetic.
     maximum_margin : bool, default=False
         Return the plane of largest margin, scaled so that min y g(x) = 1, instead of any
-        separating one (of unit ‖w‖), and the bound that shows that no margin is larger.
+        separating one (of unit ‖w‖), and a bound that shows that no margin is larger.
 
     Returns
     -------
     Separability
+        The verdict, with the plane or the multipliers that prove it.
+
+    See Also
+    --------
+    SVC : With ``C=inf``, the plane of maximum margin in a feature space.
+
+    Notes
+    -----
+    Equal rows with different labels are detected first. On large data a perceptron is tried; then
+    the linear program max t, y(w·x + b) ≥ t, |w_j| ≤ 1 is solved with as few rows as possible
+    (HiGHS). `certify` checks the answer: margins with bounds of their rounding errors, multipliers
+    in exact arithmetic if features depend on each other. The verdict does not depend on the units
+    or the origin of the features.
 
     References
     ----------
@@ -132,12 +170,12 @@ def separability(
     False [0. 0.]
     """
     if not isinstance(tol, Real) or not 0.0 <= tol < 1.0:
-        raise ValueError(f"tol={tol!r} must be a number of at least 0 and below 1.")
+        raise ValueError(f"tol must be a number in [0, 1), got {tol!r}.")
     return decide(SignedSamples(*validation.check_two_labels(X, y)), tol, maximum_margin)
 
 
 def decide(Z: SignedSamples, tol: float, maximum_margin: bool = False) -> Separability:
-    """Return the verdict on checked samples, with a bias or without; see `separability`."""
+    """Return the verdict on validated samples, with a bias or without; see `separability`."""
     contradicted = contradiction(Z, tol)
     if contradicted is not None:
         return contradicted
@@ -145,10 +183,11 @@ def decide(Z: SignedSamples, tol: float, maximum_margin: bool = False) -> Separa
     solution = _search(problem)
     certificate = certify(problem, solution)
     if certificate.separates:
-        # The program's plane may be poor in features of uneven scale: then the widest decides.
-        widest = maximum_margin or not _stands_out(Z, solution, certificate, tol)
+        # With features of uneven scale the margin of the program's plane may be far from the
+        # largest: then the plane of maximum margin decides.
+        widest = maximum_margin or not _exceeds(tol, Z, solution, certificate)
         solution, certificate, bound = _widest(problem, solution, certificate, widest)
-        if _stands_out(Z, solution, certificate, tol):
+        if _exceeds(tol, Z, solution, certificate):
             if not maximum_margin:
                 solution, certificate = _normalised(problem, solution, certificate)
             return _separable(solution, certificate, tol, bound)
@@ -158,7 +197,7 @@ def decide(Z: SignedSamples, tol: float, maximum_margin: bool = False) -> Separa
 
 
 def contradiction(Z: SignedSamples, tol: float) -> Separability | None:
-    """Return the verdict on samples of which two are equal with different labels, else None."""
+    """Return the verdict if two samples are equal but have different labels, else None."""
     from .separating.duplicates import contradicting_rows
 
     pair = contradicting_rows(Z.X, Z.labels, Z.index)
@@ -166,15 +205,15 @@ def contradiction(Z: SignedSamples, tol: float) -> Separability | None:
         return None
     u = np.zeros(Z.n_samples)
     u[list(pair)] = 0.5
-    nowhere = np.zeros((1, Z.X.shape[1])), np.zeros(1)
-    solution = Solution(*nowhere, status=Status.INSEPARABLE, multipliers=u)
+    no_plane = np.zeros((1, Z.X.shape[1])), np.zeros(1)
+    solution = Solution(*no_plane, status=Status.INSEPARABLE, multipliers=u)
     return _refuted(Z, solution, certify(SeparationProblem(Z), solution), tol)
 
 
-def _stands_out(
-    Z: SignedSamples, solution: Solution, certificate: SeparationCertificate, tol: float
+def _exceeds(
+    tol: float, Z: SignedSamples, solution: Solution, certificate: SeparationCertificate
 ) -> bool:
-    """Whether the margin is more than ``tol`` times the largest distance from the plane."""
+    """Return whether the margin is more than ``tol`` times the largest distance from the plane."""
     margins = Z.dot(Z.pack(solution.w, solution.b))
     return bool(certificate.margin > tol * float(np.abs(margins).max()))
 
@@ -185,19 +224,20 @@ def _search(problem: SeparationProblem) -> Solution:
 
     Z = problem.Z
     a = np.zeros(Z.shape[1])
-    if Z.shape[0] * Z.shape[1] > LARGE:
-        passes = max(20, 2 * Z.shape[1])  # programs of many columns are slow: look longer
-        looked = OnlinePerceptron(Constant(1.0), passes).solve(problem, a, Progress())
-        if looked.status is Status.CONVERGED:
-            return looked
+    if Z.shape[0] * Z.shape[1] > TUNING.min_perceptron_numbers:
+        by_columns = TUNING.perceptron_passes_per_column * Z.shape[1]
+        passes = max(TUNING.min_perceptron_passes, by_columns)
+        found = OnlinePerceptron(Constant(1.0), passes).solve(problem, a, Progress())
+        if found.status is Status.CONVERGED:
+            return found
     solution = LinearProgram().solve(problem, a, Progress())
     return solution if solution.status is not Status.ITERATION_LIMIT else _nearest(problem)
 
 
 def _nearest(problem: SeparationProblem) -> Solution:
-    """Return the plane between the nearest points of the hulls, or what their weights prove.
+    """Return the plane between the nearest points of the hulls, or the proof by their weights.
 
-    A margin of 1e-9 and less, which the linear program does not see, is well within their reach.
+    It finds margins of 1e-9 and less, which are below the tolerance of the linear program.
     """
     from .dual.nearest_points import NearestPoints
     from .separating.coordinates import Coordinates
@@ -206,8 +246,9 @@ def _nearest(problem: SeparationProblem) -> Solution:
     Z, scale = problem.Z, Coordinates.of(problem.Z).scale
     X = Z.X @ sparse.diags_array(1.0 / scale) if sparse.issparse(Z.X) else Z.X / scale
     scaled = SignedSamples(X, Z.labels, index=Z.index, bias_step=Z.bias_step)
-    limits = NearestPoints(max_iter=50 * Z.shape[1] + 100, seconds=NEAREST_SECONDS)
-    found = limits.solve(SeparationProblem(scaled), Progress())
+    seconds = TUNING.max_nearest_points_seconds
+    nearest_points = NearestPoints(max_iter=50 * Z.shape[1] + 100, seconds=seconds)
+    found = nearest_points.solve(SeparationProblem(scaled), Progress())
     assert found.alpha is not None
     w = found.w / scale
     a = Z.pack(w, found.b)
@@ -222,14 +263,15 @@ def _widest(
     certificate: SeparationCertificate,
     wanted: bool,
 ) -> tuple[Solution, SeparationCertificate, float]:
-    """Return the plane of largest margin, where it is wanted and found, and its upper bound."""
+    """Return the plane of largest margin, if wanted and found, and an upper bound of it."""
     from .dual.nearest_points import NearestPoints
 
     if not wanted:
         return solution, certificate, np.inf
     widest = NearestPoints().solve(problem, Progress())
     checked = certify(problem, widest)
-    if checked.geometric_margin > (1.0 - 1e-9) * certificate.geometric_margin:
+    least = (1.0 - TUNING.margin_relative_tolerance) * certificate.geometric_margin
+    if checked.geometric_margin > least:
         solution, certificate = widest, checked
     return solution, certificate, margin_bound(problem.Z, widest.alpha)
 
@@ -237,7 +279,7 @@ def _widest(
 def _normalised(
     problem: SeparationProblem, solution: Solution, certificate: SeparationCertificate
 ) -> tuple[Solution, SeparationCertificate]:
-    """Return the plane with ‖w‖ = 1, unless what this rounds makes it separate no more."""
+    """Return the plane with ‖w‖ = 1, unless the rounding of w makes it fail to separate."""
     plane, Z = Hyperplane(solution.w[0], float(solution.b[0])).normalized(), problem.Z
     unit = replace(solution, w=plane.w[np.newaxis].copy(), b=np.array([plane.b]))
     checked = certify(problem, unit)
@@ -261,7 +303,7 @@ def _refuted(
     u = solution.multipliers
     assert u is not None
     support = np.flatnonzero(u * (Z.labels > 0))
-    point = None  # of planes through the origin: Σ u y x = 0, which need not share a point
+    point = None  # for planes through the origin, Σ u y x = 0 does not imply a common point
     if Z.bias_step:
         point = u[support] @ Z.augmented(support)[:, :-1] / u[support].sum()
     return Separability(False, None, 0.0, u, point, certificate, tol)
