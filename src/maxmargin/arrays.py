@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from functools import singledispatch
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,43 @@ Labels = NDArray[Any]
 # (float32 or float64, dense or CSR, or RowBlocks). scipy.sparse has no types.
 MatrixLike: TypeAlias = Any
 Matrix: TypeAlias = Any
+
+
+class Container(Protocol):
+    """What holds the rows of X: one array or CSR matrix, or pieces of them."""
+
+    sparse: bool
+    random_access: bool  # whether any row can be had without reading others
+
+    def pieces(self) -> Iterator[tuple[int, Any]]:
+        """Yield arrays or CSR matrices of consecutive rows, each with the place of its first."""
+
+    def stored(self) -> int:
+        """Return how many numbers are stored."""
+
+
+class InMemory:
+    """An array or a CSR matrix."""
+
+    random_access = True
+
+    def __init__(self, X: Any) -> None:
+        self.X, self.sparse = X, bool(sparse.issparse(X))
+
+    def pieces(self) -> Iterator[tuple[int, Any]]:
+        """Yield X."""
+        yield 0, self.X
+
+    def stored(self) -> int:
+        """Return how many numbers are stored."""
+        return int(self.X.nnz if self.sparse else self.X.size)
+
+
+@singledispatch
+def container(X: Any) -> Container:
+    """Return X as a `Container`; a type of X that is none of the usual registers itself here."""
+    return InMemory(X)
+
 
 # Numbers in one block of rows: small enough for the cache of a core, large enough for BLAS.
 BLOCK = 1 << 18

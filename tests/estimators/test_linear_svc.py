@@ -25,11 +25,11 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import maxmargin as mm
 from maxmargin.engines.cpu import features as features_module
+from maxmargin.engines.cpu import primal_state
 from maxmargin.estimators import linear_svc as linear_svm
 from maxmargin.problems import PrimalProblem
 from maxmargin.runtime import threads
 from maxmargin.solution import Solution
-from maxmargin.solvers.primal import newton
 from tests.helpers.storage import DATA, thin
 
 SOLVERS = ["newton", "interior-point", "coordinate-descent"]
@@ -1085,8 +1085,8 @@ def test_one_class_may_be_all_of_a_block():
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_same_bits_twice_and_on_any_number_of_cores(solver, n_classes, monkeypatch):
     monkeypatch.setattr(threads, "_available", lambda: 2)
-    for module, part in ((features_module, 1 << 9), (newton, 1 << 8)):
-        monkeypatch.setattr(module, "PART", part)
+    monkeypatch.setattr(features_module, "TUNING", features_module.Tuning(part_numbers=1 << 9))
+    monkeypatch.setattr(primal_state, "TUNING", primal_state.Tuning(part_rows=1 << 8))
     X, y = cloud(800, 6, n_classes)
     models = [
         made(solver=solver, random_state=3, n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 1, 2, 2)
@@ -1121,7 +1121,7 @@ def pools(monkeypatch):
 
     monkeypatch.setattr(threads, "start_new_thread", started)
     monkeypatch.setattr(threads, "_available", lambda: 2)
-    monkeypatch.setattr(features_module, "PART", 1 << 9)
+    monkeypatch.setattr(features_module, "TUNING", features_module.Tuning(part_numbers=1 << 9))
     return pools
 
 

@@ -215,9 +215,14 @@ def _part(claim: _Claim, X: Any, rows: slice, start: int, exactly: bool) -> _Sum
 
 def _loss(slack: Floats, upper: Floats, ridge: Floats) -> float:
     """Return Σ h(z) for z ≥ 0; 0 for the hard margin, which allows none."""
+    if (np.isinf(upper) & (ridge == 0.0)).any():
+        return 0.0
+    if not ridge.any():
+        return float(np.sum(upper * slack))
     if np.isinf(upper).all():
         with np.errstate(divide="ignore"):
             return float(np.sum(np.where(ridge > 0.0, 0.5 / ridge, 0.0) * slack**2))
-    if np.isinf(upper).any():  # a hard margin, but for samples that do not count
-        return 0.0
-    return float(np.sum(upper * slack))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        a = np.minimum(slack / ridge, upper)
+        curved = np.where(a > 0.0, a * (slack - 0.5 * ridge * a), 0.0)
+        return float(np.sum(np.where(ridge > 0.0, curved, upper * slack)))

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..arrays import Container, container
+
 
 class RowBlocks:
     """X as blocks of consecutive rows, of which one is in memory at a time.
@@ -46,6 +48,8 @@ class RowBlocks:
     >>> mm.LinearSVC(C=10.0, loss="hinge").fit(blocks, y).coef_.round(4)
     array([[-0.3333,  0.2   ]])
     """
+
+    random_access = False
 
     def __init__(self, source: Sequence[Any] | Callable[[], Iterable[Any]]) -> None:
         if not callable(source) and iter(source) is iter(source):
@@ -99,6 +103,19 @@ class RowBlocks:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def pieces(self) -> Iterator[tuple[int, Any]]:
+        """Yield the blocks, each with the place of its first row."""
+        start = 0
+        for block in self:
+            yield start, block
+            start += block.shape[0]
+
+    def stored(self) -> int:
+        """Return how many numbers are stored in all blocks."""
+        if not self.sparse:
+            return self.shape[0] * self.shape[1]
+        return sum(int(block.nnz) for block in self)
+
     def _raw(self) -> Iterator[Any]:
         blocks = self._source() if callable(self._source) else self._source
         for block in blocks:
@@ -108,6 +125,11 @@ class RowBlocks:
                     f"Blocks must have two dimensions, rows and columns, got shape {rows.shape}."
                 )
             yield rows
+
+
+@container.register
+def _(X: RowBlocks) -> Container:
+    return X
 
 
 def _as_numbers(block: Any) -> Any:

@@ -20,6 +20,7 @@ from ..data.row_blocks import RowBlocks
 from ..kernels.products import far_columns
 from ..multiclass import Task
 from ..problems import JointProblem, PrimalProblem
+from ..problems.losses import LOSSES
 from ..progress import Callback, Limits, Progress
 from ..runtime.threads import at_most, single_threaded_blas
 from ..solution import Solution, Status
@@ -128,7 +129,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearClassifier._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
-        "loss": [StrOptions({"hinge", "squared_hinge"})],
+        "loss": [StrOptions(LOSSES.keys())],
         "solver": [StrOptions({"auto", "interior-point", "newton", "coordinate-descent"})],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "penalize_intercept": ["boolean"],
@@ -142,7 +143,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         self,
         C: float = 1.0,
         *,
-        loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
+        loss: str = "squared_hinge",
         solver: Solver = "auto",
         tol: float = 1e-4,
         fit_intercept: bool = True,

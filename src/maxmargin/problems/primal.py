@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import Floats
+from .losses import LOSSES
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,8 @@ class PrimalProblem:
     def of(
         cls, X: Any, y: Floats, C: Floats | float, loss: str = "hinge", bias: Any = "free"
     ) -> PrimalProblem:
-        """Pose it for a cost C, a number or one a sample, and loss "hinge" or "squared_hinge"."""
-        costs = np.atleast_1d(np.asarray(C, dtype=np.float64))
-        if loss == "hinge":
-            return cls(X, y, costs, np.zeros(1), bias)
-        with np.errstate(divide="ignore"):
-            return cls(X, y, np.full(1, np.inf), 0.5 / costs, bias)
+        """Pose it for costs C, one number or one per sample, and a loss named in `LOSSES`."""
+        return cls(X, y, *LOSSES[loss].bounds(C), bias)
 
     @property
     def box(self) -> Floats:
@@ -58,3 +55,9 @@ class PrimalProblem:
     def hard(self) -> bool:
         """Whether some α has nothing that keeps it from growing."""
         return bool((np.isinf(self.upper) & (self.ridge == 0.0)).any())
+
+    @property
+    def turns(self) -> Floats:
+        """z = uD, where the parabola of a loss turns into a line; 0 of a sample without weight."""
+        with np.errstate(invalid="ignore"):
+            return np.nan_to_num(self.upper * self.ridge, nan=0.0, posinf=np.inf)

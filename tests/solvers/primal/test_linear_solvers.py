@@ -10,7 +10,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -20,30 +20,28 @@ from scipy import sparse
 import maxmargin as mm
 from maxmargin import qp
 from maxmargin.certificates import primal as plane_certificate
+from maxmargin.engines.cpu import descent_state, primal_state
 from maxmargin.engines.cpu import features as features_module
 from maxmargin.engines.cpu.features import Features
+from maxmargin.engines.cpu.primal_state import PrimalState
 from maxmargin.kernels import Linear
-from maxmargin.problems import DualProblem, PrimalProblem
+from maxmargin.problems import DualProblem, PrimalProblem, losses
+from maxmargin.problems.best_bias import balanced, best_biases
 from maxmargin.progress import Limits, Progress
 from maxmargin.runtime import threads
 from maxmargin.runtime.threads import at_most
 from maxmargin.solution import Solution, Status
-from maxmargin.solvers.primal import coordinate_descent, interior_point, newton
-from maxmargin.solvers.primal import ledger as planes
+from maxmargin.solvers.line_search import line_search
+from maxmargin.solvers.linear_systems import Factored
+from maxmargin.solvers.primal import coordinate_descent, direction, interior_point, newton
 from maxmargin.solvers.primal.coordinate_descent import CoordinateDescent
 from maxmargin.solvers.primal.interior_point import InteriorPoint
-from maxmargin.solvers.primal.ledger import (
-    Ledger,
-    Plane,
-    balanced,
-    best_biases,
-    dual_value,
-    primal_value,
-    restricted,
-)
-from maxmargin.solvers.primal.newton import Factored, SemismoothNewton, line_search
+from maxmargin.solvers.primal.ledger import Ledger, Plane
+from maxmargin.solvers.primal.newton import SemismoothNewton
 
-LOSSES = ["hinge", "squared_hinge"]
+# A line of the registry is all that a new loss takes.
+losses.LOSSES.setdefault("smoothed_hinge", losses.Loss(upper=1.0, ridge=0.5))
+LOSSES = ["hinge", "squared_hinge", "smoothed_hinge"]
 BIASES = ["free", "penalised", "none"]
 # The default, and one that only second-order steps get to.
 TOLERANCES = [1e-4, 1e-8]
@@ -306,7 +304,7 @@ def test_six_points(method):
 def test_agrees_with_the_kernel_machine(method):
     X, y = cloud()
     C = weights("unequal")
-    for loss in LOSSES:
+    for loss in ("hinge", "squared_hinge"):
         _, certificate = assert_solves(method, posed(X, y, C, loss), 1e-8)
         model = mm.SVC(C=1.0, kernel="linear", loss=loss, tol=1e-9).fit(X, y, C)
         assert certificate.dual == pytest.approx(model.certificate_.dual, rel=1e-6)
@@ -322,22 +320,26 @@ class Way:
     """Constants under which small data take the way of large ones, and what is then called."""
 
     name: str
-    constants: dict[str, float]
+    tuning: newton.Tuning
     called: list[tuple[Any, str]]
 
 
+DIRECT = direction.Tuning(direct_multiplications=0.0)
 WAYS = [
-    Way("rows near the kink", {"WHOLE": 100}, [(newton._Steps, "on_some_rows")]),
+    Way("rows near the kink", newton.Tuning(whole_numbers=100), [(PrimalState, "hold")]),
     Way(
-        "samples of the rows", {"WHOLE": 100, "LEVEL": 4, "FEWEST": 100},
-        [(newton._Run, "from_samples"), (newton._Steps, "on_some_rows")],
+        "samples of the rows",
+        newton.Tuning(whole_numbers=100, sample_factor=4, fewest_rows=100),
+        [(newton._Run, "from_samples"), (PrimalState, "hold")],
     ),
-    Way("conjugate gradients", {"DIRECT": 0.0}, [(newton._Steps, "_by_conjugate_gradients")]),
     Way(
-        "conjugate gradients near the kink", {"DIRECT": 0.0, "WHOLE": 100},
-        [(newton._Steps, "_by_conjugate_gradients"), (newton._Steps, "on_some_rows")],
+        "conjugate gradients", newton.Tuning(direction=DIRECT),
+        [(direction, "by_conjugate_gradients")],
     ),
-    Way("parts", {"WHOLE": 100, "PART": 500}, [(newton._Steps, "_project")]),
+    Way(
+        "conjugate gradients near the kink", newton.Tuning(whole_numbers=100, direction=DIRECT),
+        [(direction, "by_conjugate_gradients"), (PrimalState, "hold")],
+    ),
 ]  # fmt: skip
 
 
@@ -346,16 +348,14 @@ def watched(monkeypatch):
     """Return watch(owner, name) ↦ a list that grows with every call of a method."""
 
     def watch(owner, name):
-        calls, plain = [], owner.__dict__[name]
-        function = plain.__func__ if isinstance(plain, classmethod) else plain
+        calls, function = [], owner.__dict__[name]
 
         def watching(*args, **options):
             out = function(*args, **options)
             calls.append(out)
             return out
 
-        wrapped = classmethod(watching) if isinstance(plain, classmethod) else watching
-        monkeypatch.setattr(owner, name, wrapped)
+        monkeypatch.setattr(owner, name, watching)
         return calls
 
     return watch
@@ -364,11 +364,11 @@ def watched(monkeypatch):
 @pytest.mark.parametrize("kind", ["float64", "csr", "blocks"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
 def test_every_way_of_newtons_method(way, kind, monkeypatch, watched):
-    for name, value in way.constants.items():
-        monkeypatch.setattr(newton, name, value)
+    monkeypatch.setattr(primal_state, "TUNING", replace(primal_state.TUNING, part_rows=500))
     called = [watched(*who) for who in way.called]
     X, y = cloud(MANY, 6)
-    X, method = KINDS[kind](X), METHODS[0]
+    X = KINDS[kind](X)
+    method = replace(METHODS[0], make=partial(SemismoothNewton, tuning=way.tuning))
     for loss in LOSSES:
         for bias in BIASES:
             C = weights("some zero" if bias == "free" else "equal", MANY)
@@ -380,7 +380,7 @@ def test_every_way_of_newtons_method(way, kind, monkeypatch, watched):
 
 def test_fewer_free_samples_than_features(watched):
     """The system of a step is then as large as they are many."""
-    by_gram = watched(newton._Steps, "_by_gram")
+    by_gram = watched(direction, "by_gram")
     X, y = cloud(30, 60)
     for bias in BIASES:
         assert_solves(METHODS[0], posed(X, y, 1.0, "hinge", bias), 1e-8)
@@ -399,7 +399,7 @@ def test_descent_that_creeps_is_ended_by_newtons_method(watched):
 
 def test_descent_in_slices(monkeypatch):
     """Between two of them a fit can be interrupted."""
-    monkeypatch.setattr(coordinate_descent, "SLICE", 64)
+    monkeypatch.setattr(descent_state, "TUNING", descent_state.Tuning(slice_numbers=64))
     for bias in BIASES:
         assert_solves(METHODS[2], posed(*cloud(300), 1.0, "hinge", bias), 1e-4)
 
@@ -539,9 +539,9 @@ def test_nothing_of_the_callers_is_changed(method, loss, kind):
 def two_cores(monkeypatch):
     """Two cores and parts so small that there are many of them."""
     monkeypatch.setattr(threads, "_available", lambda: 2)
-    monkeypatch.setattr(features_module, "PART", 1 << 9)
-    monkeypatch.setattr(features_module, "HEAVY", 1e3)
-    monkeypatch.setattr(newton, "PART", 1 << 8)
+    small = features_module.Tuning(part_numbers=1 << 9, moments_multiplications=1e3)
+    monkeypatch.setattr(features_module, "TUNING", small)
+    monkeypatch.setattr(primal_state, "TUNING", primal_state.Tuning(part_rows=1 << 8))
     monkeypatch.setattr(plane_certificate, "PART", 1 << 10)
 
 
@@ -601,7 +601,7 @@ def test_compiled_code_does_what_its_python_does(method, kind, monkeypatch):
             problem = posed(KINDS[kind](X), y, weights(name, 40), loss)
             compiled = answer(method, problem)
             with monkeypatch.context() as patch:
-                for module in (newton, coordinate_descent, features_module):
+                for module in (primal_state, descent_state, features_module):
                     functions = compiled_functions(module)
                     assert functions
                     for each, function in functions.items():
@@ -630,8 +630,10 @@ def numbers(n=300):
 
 @pytest.mark.parametrize("part", [64, 1 << 19], ids=["parts", "whole"])
 def test_sums_over_rows(rows, part, monkeypatch):
-    monkeypatch.setattr(features_module, "PART", part)
-    monkeypatch.setattr(features_module, "HEAVY", 1e3 if part == 64 else 1e7)
+    tuning = features_module.Tuning(
+        part_numbers=part, moments_multiplications=1e3 if part == 64 else 1e7
+    )
+    monkeypatch.setattr(features_module, "TUNING", tuning)
     given, X = rows
     features, c = Features(given), numbers()
     w, b = np.linspace(-1.0, 2.0, 7), 0.25
@@ -673,7 +675,7 @@ def test_what_features_say_of_themselves(rows):
     is_sparse = sparse.issparse(given) or getattr(given, "sparse", False)
     assert features.is_dense == (not is_sparse)
     stored = np.count_nonzero(X) if is_sparse else X.size
-    assert features.mean_stored == pytest.approx(stored / 300)
+    assert features.stored_per_row == pytest.approx(stored / 300)
 
 
 def test_no_row_at_all():
@@ -690,9 +692,11 @@ def test_no_row_at_all():
 def loss_value(problem, z):
     """Return Σ h(z), from the definition of the losses."""
     z = np.maximum(z, 0.0)
-    if np.isinf(problem.upper).all():
-        return float(np.sum(0.5 / problem.ridge * z**2))
-    return float(np.sum(problem.upper * z))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alpha = np.where(problem.ridge > 0.0, np.minimum(z / problem.ridge, problem.upper), np.nan)
+        alpha = np.where(problem.ridge > 0.0, alpha, problem.upper)
+        ridge = np.where(np.isfinite(problem.ridge), problem.ridge, 0.0)
+    return float(np.sum(alpha * z - 0.5 * ridge * alpha**2))
 
 
 def values_by_hand(problem, w, b, alpha):
@@ -724,17 +728,22 @@ def test_values_are_those_of_the_definition(loss, bias, name):
     features, w, b = Features(X), np.linspace(-1, 1, D), 0.0 if bias == "none" else 0.7
     alpha = feasible(problem)
     primal, dual = values_by_hand(problem, w, b, alpha)
-    assert primal_value(problem, Plane(w, b), X @ w + b) == pytest.approx(primal, rel=1e-12)
-    found, kept = dual_value(problem, features, alpha)
-    assert found == pytest.approx(dual, rel=1e-12)
-    np.testing.assert_allclose(kept, alpha, rtol=1e-12, atol=1e-15)
+    state = features.primal_state(problem)
+    ledger = Ledger(problem, state)
+    state.place(w, b)
+    state.start(alpha)
+    assert ledger.enter(Plane(w, b)) == pytest.approx(primal, rel=1e-12)
+    assert state.dual() == pytest.approx(dual, rel=1e-12)
+    assert state.dual(state.total()) == pytest.approx(dual, rel=1e-12)
+    np.testing.assert_allclose(state.alpha(), alpha, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("bias", BIASES)
 def test_the_ledger_keeps_the_best_of_both_sides(bias):
     X, y = cloud()
     problem = posed(X, y, 1.0, "hinge", bias)
-    ledger = Ledger(problem, Features(X))
+    state = Features(X).primal_state(problem)
+    ledger = Ledger(problem, state)
     assert ledger.gap == 1.0
     rng = np.random.default_rng(3)
     start = ledger.solution(Status.STOPPED, 0, Progress())
@@ -745,8 +754,10 @@ def test_the_ledger_keeps_the_best_of_both_sides(bias):
         primal, dual = values_by_hand(problem, w, b, alpha)
         primals.append(primal)
         duals.append(dual)
-        ledger.enter(Plane(w, b), X @ w + b, alpha)
-        alpha += 1e3  # what a solver does with it afterwards
+        state.place(w, b)
+        state.start(alpha)
+        ledger.enter(Plane(w, b))
+        state.values += 1e3  # what a solver does with it afterwards
         assert ledger.primal == pytest.approx(min(primals), rel=1e-12)
         assert ledger.dual == pytest.approx(max(duals), rel=1e-12)
         assert ledger.gap == pytest.approx(
@@ -820,15 +831,18 @@ def test_some_rows_that_count_several_times():
     for loss in LOSSES:
         problem = posed(X, y, weights("unequal"), loss)
         chosen = np.arange(0, N, 3)
-        some = restricted(problem, chosen, X[chosen], 3.0)
+        some = Features(X).primal_state(problem).sample(chosen, 3.0)
         w = np.linspace(-1, 1, D)
         expected = 3.0 * loss_value(
             posed(X[chosen], y[chosen], weights("unequal")[chosen], loss),
             1.0 - y[chosen] * (X[chosen] @ w),
         )
-        assert loss_value(some, 1.0 - some.y * (some.X @ w)) == pytest.approx(expected)
-        equal = restricted(posed(X, y, 2.0, loss), chosen, X[chosen])
-        assert equal.upper.size == equal.ridge.size == 1
+        some.place(w, 0.0)
+        assert some.loss() == pytest.approx(expected)
+        equal = Features(X).primal_state(posed(X, y, 2.0, loss)).sample(chosen, 1.0)
+        assert equal.problem.upper.size == equal.problem.ridge.size == 1
+        one_class = np.flatnonzero(y > 0)
+        assert Features(X).primal_state(problem).sample(one_class, 1.0) is None
 
 
 # Steps --------------------------------------------------------------------------------------------
@@ -1044,7 +1058,7 @@ def test_certificates_of_the_hard_margin():
 def test_the_certificate_of_the_kernel_machine_is_the_same():
     X, y = cloud()
     C = weights("unequal")
-    for loss in LOSSES:
+    for loss in ("hinge", "squared_hinge"):
         problem = posed(X, y, C, loss)
         found = answer(METHODS[0], problem, tol=1e-10)
         alpha = found.alpha
@@ -1184,9 +1198,3 @@ def test_blocks_that_change_between_passes_are_refused(change):
         parts[1] = parts[1][:, :2]
     with pytest.raises(ValueError, match="same in every pass"):
         list(blocks)
-
-
-def test_compiled_functions_are_all_here():
-    """Those that `test_compiled_code_does_what_its_python_does` stands for."""
-    for module in (interior_point, planes):
-        assert not compiled_functions(module)

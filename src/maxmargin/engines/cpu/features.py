@@ -1,30 +1,43 @@
-"""X of a linear machine, seen through the sums over its rows that solvers need.
+"""X of a linear machine: the sums over its rows that states and solvers need.
 
 Xw, Xᵀc and Xᵀdiag(c)X are sums of d-vectors and d×d matrices over blocks of rows, in float64
-whatever the type of X, on all cores. Nothing of the size of X is made.
+whatever the type of X, on all cores. Nothing of the size of X is made. For a machine of c classes
+w is (c, d) and the coefficients of rows are (n, c).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from threading import Event
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 
-from ...arrays import Floats, Integers
-from ...data.row_blocks import RowBlocks
-from ...runtime.row_access import compiled, row_add, row_dot, row_square, rows_of
+from ...arrays import Container, Floats, Integers, blocks_of, container, row_block, row_length
+from ...problems import PrimalProblem
+from ...runtime.row_access import Rows, compiled, row_add, row_dot, row_square, rows_of
 from ...runtime.threads import in_parallel
+from .descent_state import DescentState
+from .interior_state import InteriorState
+from .primal_state import PrimalState
 
-# Stored numbers in a part of the rows that a core takes at a time: of less, threads cost more.
-PART = 1 << 21
-# Numbers of scaled rows that are multiplied at a time: they fit a core's cache.
-PANEL = 1 << 17
-# Multiplications of a sum of squares that a core may well do alone.
-HEAVY = 5e7
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Sizes of the parts that cores work on."""
+
+    part_numbers: int = 1 << 21  # stored numbers in a part of the rows: threads cost more for less
+    panel_numbers: int = 1 << 17  # numbers of scaled rows multiplied at once: they fit a cache
+    moments_multiplications: float = 5e7  # of a sum of squares that one core does alone
+    classes_multiplications: float = 1e7  # of products with several vectors that one core does
+
+
+TUNING = Tuning()
 
 
 class Features:
@@ -32,27 +45,64 @@ class Features:
 
     Parameters
     ----------
-    X : array, CSR matrix or RowBlocks of shape (n_rows, n_columns)
+    X : array, CSR matrix or RowBlocks of shape (n, n_columns)
+    index : ndarray of int, optional
+        The rows of X meant, in increasing order; all of them by default.
     """
 
-    def __init__(self, X: Any) -> None:
-        self.X = X
-        self.n_rows, self.n_columns = X.shape
+    def __init__(self, X: Any, index: Integers | None = None) -> None:
+        self.X, self.index = X, index
+        self._container: Container = container(X)
+        self.n_rows = X.shape[0] if index is None else index.size
+        self.n_columns = X.shape[1]
 
-    def scores(self, w: Floats, b: float = 0.0, out: Floats | None = None) -> Floats:
-        """Return x_i·w + b of every row, in ``out`` where it is given."""
+    def primal_state(self, problem: PrimalProblem) -> PrimalState:
+        """Return the state of a linear machine at w = 0, b = 0 and α = 0."""
+        return PrimalState(problem, self)
+
+    def interior_state(self, problem: PrimalProblem) -> InteriorState:
+        """Return the first iterate of the interior point method."""
+        return InteriorState(problem, self)
+
+    def descent_state(self, problem: PrimalProblem) -> DescentState:
+        """Return the state of coordinate descent at α = 0."""
+        return DescentState(problem, self)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether rows are arrays."""
+        return not self._container.sparse
+
+    @property
+    def random_access(self) -> bool:
+        """Whether rows can be visited in any order."""
+        return self._container.random_access
+
+    @cached_property
+    def stored_per_row(self) -> float:
+        """The mean number of stored values per row."""
+        return self._container.stored() / max(self.X.shape[0], 1)
+
+    # Sums over rows ------------------------------------------------------------------------
+
+    def scores(self, w: Floats, b: Floats | float = 0.0, out: Floats | None = None) -> Floats:
+        """Return w·x_i + b of every row, in ``out`` where it is given; (n, c) for w of (c, d)."""
+        if w.ndim == 2:
+            return self._class_scores(w, b)
         out = np.empty(self.n_rows) if out is None else out
 
-        def work(rows: Any, first: int, last: int, start: int) -> None:
+        def work(rows: Rows, first: int, last: int, start: int) -> None:
             _scores(rows, w, b, out[start : start + last - first], first, last)
 
         self._over(work)
         return out
 
     def combine(self, c: Floats) -> Floats:
-        """Return Xᵀc; rows with c_i = 0 are not read."""
+        """Return Xᵀc, (c, d) for coefficients of several classes; rows of c_i = 0 are not read."""
+        if c.ndim == 2:
+            return self._class_combine(c)
 
-        def work(rows: Any, first: int, last: int, start: int) -> Floats:
+        def work(rows: Rows, first: int, last: int, start: int) -> Floats:
             total = np.zeros(self.n_columns)
             _combine(rows, c[start : start + last - first], first, last, total)
             return total
@@ -62,7 +112,7 @@ class Features:
     def moments(self, c: Floats, chosen: Integers | None = None) -> Floats:
         """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ for c ≥ 0, over some rows or over those with c_i > 0.
 
-        Of chosen rows, in increasing order, c holds one number each, or a single one for all.
+        For chosen rows, in increasing order, c holds one number each, or a single one for all.
         """
         if chosen is None:
             chosen = np.flatnonzero(c)
@@ -70,13 +120,13 @@ class Features:
         c = np.broadcast_to(c, chosen.shape)
         size = self.n_columns + 1
         total = np.zeros((size, size))
-        for start, block in self._blocks():
+        for start, block in self._pieces():
             rows = rows_of(block)
             low, high = np.searchsorted(chosen, [start, start + block.shape[0]])
             used, here = chosen[low:high] - start, c[low:high]
             # Few parts: each has a square of numbers to add up.
-            work = used.size * (mean_stored(block) + 1.0) ** 2
-            n_parts = int(min(4, 1 + work // HEAVY))
+            work = used.size * (_stored_per_row(block) + 1.0) ** 2
+            n_parts = int(min(4, 1 + work // TUNING.moments_multiplications))
 
             def part(some: slice, stop: Event, rows=rows, used=used, here=here) -> Floats:
                 sums = np.zeros((size, size))
@@ -98,67 +148,104 @@ class Features:
         """Return ‖x_i‖² of every row."""
         out = np.empty(self.n_rows)
 
-        def work(rows: Any, first: int, last: int, start: int) -> None:
+        def work(rows: Rows, first: int, last: int, start: int) -> None:
             _squares(rows, out[start : start + last - first], first, last)
 
         self._over(work)
         return out
 
     def squared_columns(self, c: Floats) -> Floats:
-        """Return Σ c_i x_ij² of every column j."""
+        """Return Σ c_i x_ij² of every column j; (c, d) for weights of several classes."""
+        if c.ndim == 2:
+            return self._class_squares(c)
 
-        def work(rows: Any, first: int, last: int, start: int) -> Floats:
+        def work(rows: Rows, first: int, last: int, start: int) -> Floats:
             total = np.zeros(self.n_columns)
             _column_squares(rows, c[start : start + last - first], first, last, total)
             return total
 
         return sum(self._over(work), np.zeros(self.n_columns))
 
-    def gram(self) -> Floats:
-        """Return XXᵀ, of few rows."""
-        X = self.X
-        if sparse.issparse(X):
-            return np.asarray((X @ X.T).toarray(), dtype=np.float64)
-        X = X.astype(np.float64, copy=False)
-        return X @ X.T
+    def gram(self, rows: Integers | None = None) -> Floats:
+        """Return XXᵀ of a few rows, all of them by default."""
+        X = self._copied(slice(None) if rows is None else rows)
+        product = X @ X.T
+        return np.asarray(product.toarray() if sparse.issparse(product) else product)
+
+    def augmented(self, has_bias: bool) -> Iterator[tuple[slice, Floats]]:
+        """Yield the rows (x, 1), or x without a bias, as dense blocks in float64."""
+        for block, rows in self._blocks():
+            rows = rows.toarray() if sparse.issparse(rows) else rows
+            yield block, np.column_stack([rows, np.ones(len(rows))]) if has_bias else rows
+
+    # Other rows ----------------------------------------------------------------------------
 
     def restrict(self, rows: Integers) -> Features:
-        """Return the engine of some rows, in increasing order: a copy of them."""
-        return Features(self.X[rows])
+        """Return some of the rows, in increasing order: a copy of them."""
+        return Features(self.X[rows if self.index is None else self.index[rows]])
+
+    def view(self, rows: Integers) -> Features:
+        """Return some of the rows, in increasing order, without a copy."""
+        return Features(self.X, rows if self.index is None else self.index[rows])
+
+    def restrict_exactly(self, rows: Integers) -> Features:
+        """Return some of the rows as a copy in float64."""
+        return Features(self._copied(rows))
 
     def scaled(self, factors: Floats) -> Features:
-        """Return the engine of X with every column multiplied by a factor, in float64: a copy."""
-        if sparse.issparse(self.X):
+        """Return X with every column multiplied by a factor, in float64: a copy."""
+        if not self.is_dense:
             return Features((self.X @ sparse.diags_array(factors)).tocsr())
         return Features(self.X * factors)
 
-    @property
-    def rows(self) -> Any:
-        """X as compiled kernels take it."""
+    def compiled_rows(self) -> Rows:
+        """Return all of X as compiled kernels take it, for those that visit rows in any order."""
         return rows_of(self.X)
 
-    @cached_property
-    def mean_stored(self) -> float:
-        """Stored numbers a row."""
-        if isinstance(self.X, RowBlocks):
-            return sum(mean_stored(X) * X.shape[0] for X in self.X) / max(self.n_rows, 1)
-        return mean_stored(self.X)
+    def _copied(self, rows: Integers | slice) -> Any:
+        named = rows if self.index is None else self.index[rows]
+        return self.X[named].astype(np.float64, copy=False)
 
-    @property
-    def is_dense(self) -> bool:
-        """Whether rows are arrays."""
-        return not self.X.sparse if isinstance(self.X, RowBlocks) else not sparse.issparse(self.X)
+    # Several vectors at once ---------------------------------------------------------------
 
-    def _over(self, work: Callable[[Any, int, int, int], Any]) -> list[Any]:
-        """Return ``work(rows, first, last, start)`` of every part of every block.
+    def _class_scores(self, w: Floats, b: Floats | float) -> Floats:
+        out = np.empty((self.n_rows, len(w)))
 
-        Rows ``first`` to ``last`` of the block are rows ``start`` and on of X. Parts depend on X
+        def work(block: slice, rows: Any) -> None:
+            out[block] = rows @ w.T
+            out[block] += b
+
+        self._over_blocks(work, len(w))
+        return out
+
+    def _class_combine(self, c: Floats) -> Floats:
+        if not self.is_dense:
+            total = np.zeros((self.n_columns, c.shape[1]))
+            for block, rows in self._blocks():
+                total += rows.T @ c[block]
+            return np.asarray(total.T)
+        parts = self._over_blocks(lambda block, rows: c[block].T @ rows, c.shape[1])
+        return sum(parts, np.zeros((c.shape[1], self.n_columns)))
+
+    def _class_squares(self, c: Floats) -> Floats:
+        total = np.zeros((c.shape[1], self.n_columns))
+        for block, rows in self._blocks():
+            squared = rows.multiply(rows) if sparse.issparse(rows) else rows**2
+            total += (squared.T @ c[block]).T
+        return total
+
+    # Iteration -----------------------------------------------------------------------------
+
+    def _over(self, work: Callable[[Rows, int, int, int], Result]) -> list[Result]:
+        """Return ``work(rows, first, last, start)`` of every part of every piece.
+
+        Rows ``first`` to ``last`` of the piece are rows ``start`` and on of X. Parts depend on X
         alone, so that sums are the same on any number of cores.
         """
         done: list[Any] = []
-        for start, block in self._blocks():
+        for start, block in self._pieces():
             rows, n = rows_of(block), block.shape[0]
-            step = max(64, int(PART / (mean_stored(block) + 1.0)))
+            step = max(64, int(TUNING.part_numbers / (_stored_per_row(block) + 1.0)))
 
             def part(first: int, stop: Event, rows=rows, n=n, start=start, step=step) -> Any:
                 if stop.is_set():
@@ -168,33 +255,54 @@ class Features:
             done += in_parallel(part, range(0, n, step))
         return done
 
-    def _blocks(self) -> Iterator[tuple[int, Any]]:
-        if isinstance(self.X, RowBlocks):
-            start = 0
-            for block in self.X:
-                yield start, _row_by_row(block)
-                start += block.shape[0]
-        elif sparse.issparse(self.X) or self.X.flags.c_contiguous:
-            yield 0, self.X
-        else:
-            # Columns are turned into rows by the block: a copy of all of them is not made.
-            step = max(64, PART // self.n_columns)
-            for start in range(0, self.n_rows, step):
-                yield start, _row_by_row(self.X[start : start + step])
+    def _over_blocks(self, work: Callable[[slice, Any], Result], n_vectors: int) -> list[Result]:
+        """Return ``work(block, rows)`` of every block; blocks depend on X alone."""
+        heavy = self.n_rows * self.stored_per_row * n_vectors >= TUNING.classes_multiplications
+        if not (heavy and self.random_access):
+            return [work(block, rows) for block, rows in self._blocks()]
+
+        def part(block: slice, stop: Event) -> Any:
+            if stop.is_set():
+                return None
+            return work(block, row_block(self.X, block, self.index))
+
+        return in_parallel(part, list(blocks_of(self.n_rows, row_length(self.X))))
+
+    def _blocks(self) -> Iterator[tuple[slice, Any]]:
+        """Yield blocks of rows in float64, each with its place."""
+        if self.index is not None:
+            for block in blocks_of(self.n_rows, row_length(self.X)):
+                yield block, row_block(self.X, block, self.index)
+            return
+        for start, piece in self._container.pieces():
+            for block in blocks_of(piece.shape[0], row_length(piece)):
+                place = slice(start + block.start, start + block.stop)
+                yield place, row_block(piece, block)
+
+    def _pieces(self) -> Iterator[tuple[int, Any]]:
+        """Yield pieces of rows as they are stored, row by row, each with the place of its first."""
+        if self.index is not None:
+            for block in blocks_of(self.n_rows, row_length(self.X)):
+                yield block.start, self.X[self.index[block]]
+            return
+        for start, piece in self._container.pieces():
+            if sparse.issparse(piece) or piece.flags.c_contiguous:
+                yield start, piece
+                continue
+            # Columns are turned into rows block by block: all of them are not copied.
+            step = max(64, TUNING.part_numbers // self.n_columns)
+            for first in range(0, piece.shape[0], step):
+                yield start + first, np.ascontiguousarray(piece[first : first + step])
 
 
-def _row_by_row(block: Any) -> Any:
-    return block if sparse.issparse(block) else np.ascontiguousarray(block)
-
-
-def mean_stored(X: Any) -> float:
-    """Return the stored numbers a row."""
+def _stored_per_row(X: Any) -> float:
     return X.nnz / max(X.shape[0], 1) if sparse.issparse(X) else float(X.shape[1])
 
 
-def _dense_moments(rows: Any, used: Integers, factors: Floats, total: Floats) -> None:
+def _dense_moments(rows: Rows, used: Integers, factors: Floats, total: Floats) -> None:
     """Add (fx, f)(fx, f)ᵀ of some rows, by products of panels of them."""
-    panel = np.empty((max(16, min(PANEL // total.shape[0], used.size)), total.shape[0]))
+    n_rows = max(16, min(TUNING.panel_numbers // total.shape[0], used.size))
+    panel = np.empty((n_rows, total.shape[0]))
     for k in range(0, used.size, panel.shape[0]):
         some = slice(k, k + panel.shape[0])
         n = used[some].size

@@ -23,12 +23,14 @@ import numpy as np
 
 from ...arrays import Floats
 from ...problems import DualProblem, PrimalProblem
+from ...problems.best_bias import balanced
 from ...progress import Limits, Progress
 from ...solution import Solution, Status
 from ..best_seen import BestSeen
+from ..linear_systems import Factored
 from ..primal.interior_point import InteriorPoint
-from ..primal.ledger import Plane, balanced
-from ..primal.newton import Factored, SemismoothNewton
+from ..primal.ledger import Plane
+from ..primal.newton import SemismoothNewton
 from .feasibility import Mask
 from .optimality import AIM, Optimality, best_bias, exactly_balanced, moved_to_balance
 

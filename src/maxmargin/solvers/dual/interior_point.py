@@ -27,7 +27,7 @@ from ...arrays import Floats
 from ...problems import DualProblem
 from ...progress import Limits, Progress
 from ...solution import Solution, Status
-from ..primal.newton import Factored
+from ..linear_systems import Factored
 from .feasibility import Constraints
 from .gram import GramMatrix
 from .optimality import AIM, Optimality, violation_unit

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...arrays import Floats, Integers
 from ...problems import DualProblem, PrimalProblem
+from ...problems.best_bias import best_biases
 from ...solution import Solution, Status
-from ..primal.ledger import best_biases
 from .feasibility import Constraints, Mask
 from .gram import GramMatrix
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...arrays import Floats, Integers
 from ...runtime.threads import in_parallel
-from ..primal.newton import LIFT, Factored
+from ..linear_systems import LIFT, Factored
 from .machine import TINY
 from .rows import Rows
 

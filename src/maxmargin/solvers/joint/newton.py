@@ -10,7 +10,7 @@ import numpy as np
 from ...arrays import Floats, Integers
 from ...runtime.threads import in_parallel
 from ...solution import Solution, Status
-from ..primal.newton import line_search
+from ..line_search import line_search
 from .directions import augmented, parted, way_for
 from .machine import ROUNDING, TINY, Machine, Run, alpha_of
 from .passes import smoothed_maxima, survey

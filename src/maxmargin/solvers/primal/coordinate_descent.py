@@ -14,7 +14,9 @@ overshoot.
 
 Samples whose α is at a bound, and will stay there as far as the last pass can tell, are left out
 of the next ones; sweeps over the α between their bounds, which are few, come after each pass.
-Where that still crawls (large C), `SemismoothNewton` goes on from there.
+Where that is still slow (large C), `SemismoothNewton` goes on from there.
+
+Rows are visited one at a time, in any order: X must be in one piece.
 
 References: Hsieh, Chang, Lin, Keerthi, Sundararajan, *ICML* (2008); Fercoq, Gramfort, Salmon,
 *ICML* (2015), for the gap-safe rule.
@@ -23,35 +25,34 @@ References: Hsieh, Chang, Lin, Keerthi, Sundararajan, *ICML* (2008); Fercoq, Gra
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from ...arrays import Floats, Integers
+from ...engines.linear import DescentFeatures, DescentState
 from ...problems import PrimalProblem
 from ...progress import Limits, Progress
-from ...runtime.row_access import compiled, row_add, row_dot, row_prefetch
 from ...solution import Solution, Status
-from .ledger import Ledger, Plane, best_biases, of_some, squared, start_of
-from .newton import SemismoothNewton, on_kink, step_work
+from .direction import step_work
+from .ledger import Ledger, Plane
+from .newton import SemismoothNewton
+from .newton import Tuning as NewtonTuning
 
-# Consecutive rows that keep together when their order is shuffled.
-BLOCK = 8
-# ρ, relative to the mean ‖x‖²; of a penalised bias at most 1.
-PENALTY = 0.05
-# Sweeps over the free α after a pass, at most, and how far below the pass's their violation falls.
-SWEEPS, FALL = 20, 0.1
-# Passes between two looks at the gap, at most.
-LOOK = 10
-# A gap from which Newton's method had better begin by itself.
-FAR = 0.05
-# What Newton's method is expected to take: steps, and its multiplications in the time of a visited
-# number of X.
-STEPS, FASTER = 25, 8.0
-# What is left of the gap that a pass meets once it is over, as a first guess.
-LEFT = 0.5
-# Stored numbers that are visited between two chances to stop.
-SLICE = 1 << 24
+
+@dataclass(frozen=True)
+class Tuning:
+    """What coordinate descent decides by."""
+
+    rows_together: int = 8  # consecutive rows that stay together when their order is shuffled
+    relative_penalty: float = 0.05  # ρ, relative to the mean ‖x‖²; at most 1 for a penalised bias
+    most_sweeps: int = 20  # over the free α after a pass
+    sweep_fall: float = 0.1  # of their violation, relative to that of the pass
+    passes_between_looks: int = 10  # at the gap, at most
+    far_gap: float = 0.05  # from which Newton's method had better begin by itself
+    newton_steps: int = 25  # that it is expected to take
+    newton_faster: float = 8.0  # its multiplications in the time of a visited number of X
+    gap_left: float = 0.5  # of the gap that a pass meets, once it is over: a first guess
+    newton: NewtonTuning = field(default_factory=NewtonTuning)
 
 
 @dataclass(frozen=True)
@@ -60,34 +61,39 @@ class CoordinateDescent:
 
     Parameters
     ----------
-    features : Features
-        The engine of X.
+    features : DescentFeatures
+        X, as an engine with random access to its rows holds it.
     tol : float
         The relative duality gap to stop at.
     limits : Limits
         Of passes, and seconds.
     seed : int
         Of the order of the samples.
+    tuning : Tuning
     """
 
-    features: Any
+    features: DescentFeatures
     tol: float = 1e-4
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
+    tuning: Tuning = field(default_factory=Tuning)
 
     def solve(self, problem: PrimalProblem, start: Plane | None, progress: Progress) -> Solution:
         """Return the plane, and α that proves it."""
-        ledger = Ledger(problem, self.features)
-        descent = _Descent(problem, self.features, start, np.random.RandomState(self.seed))
-        n_iter, looked, left_over = 0, 0, LEFT
+        tuning = self.tuning
+        moving = self.features.descent_state(problem)
+        ledger = Ledger(problem, moving.state)
+        rng = np.random.RandomState(self.seed)
+        descent = _Descent(problem.bias, moving, start, rng, tuning)
+        n_iter, looked, left_over = 0, 0, tuning.gap_left
         judged, gap_then, work_then = 0, np.inf, 0.0
         while True:
             n_iter += 1
             descent.one_pass()
             status = self.limits.reached(n_iter, progress)
-            looks = left_over * descent.gap <= self.tol or n_iter - looked >= LOOK
-            looks = looks or status is not None
-            if descent.tell(progress, ledger if looks else None):
+            late = n_iter - looked >= tuning.passes_between_looks
+            looks = left_over * descent.gap <= self.tol or late or status is not None
+            if descent.report(progress, ledger if looks else None):
                 status = Status.STOPPED
             if not (looks or status):
                 continue
@@ -100,11 +106,23 @@ class CoordinateDescent:
                 return ledger.solution(status, n_iter, progress)
             met = descent.gap if 0.0 < descent.gap < np.inf else 1.0
             looked, left_over = n_iter, min(1.0, ledger.gap / met)
-            if n_iter - judged >= LOOK:
+            if n_iter - judged >= tuning.passes_between_looks:
                 left = _passes_left(gap_then, ledger.gap, self.tol)
-                if left * (descent.work - work_then) > descent.newton_work():
+                if left * (moving.work - work_then) > self._newton_work(moving):
                     return self._polished(problem, ledger, n_iter, progress)
-                judged, gap_then, work_then = n_iter, ledger.gap, descent.work
+                judged, gap_then, work_then = n_iter, ledger.gap, moving.work
+
+    def _newton_work(self, moving: DescentState) -> float:
+        """Return about what Newton's method would take from here, in visited numbers.
+
+        Counted, not timed: the answer must not depend on what else the computer does.
+        """
+        tuning, n_free = self.tuning, moving.state.kink().n_rows
+        if not moving.state.curved:
+            # No more of them than that are on the kink of a hinge, in the end.
+            n_free = min(n_free, 3 * self.features.n_columns)
+        work = step_work(self.features, n_free, tuning.newton.direction)
+        return tuning.newton_steps * work / tuning.newton_faster
 
     def _polished(
         self, problem: PrimalProblem, ledger: Ledger, n_iter: int, progress: Progress
@@ -114,8 +132,11 @@ class CoordinateDescent:
         progress.unit = "iteration"  # passes, then steps
         if limits.iterations is not None:
             limits = replace(limits, iterations=limits.iterations - n_iter)
-        start = None if ledger.gap > FAR else replace(ledger.plane, alpha=ledger.alpha)
-        solution = SemismoothNewton(self.features, self.tol, limits).solve(problem, start, progress)
+        start = None
+        if ledger.gap <= self.tuning.far_gap:
+            start = replace(ledger.plane, alpha=ledger.state.alpha(kept=True))
+        newton = SemismoothNewton(self.features, self.tol, limits, self.tuning.newton)
+        solution = newton.solve(problem, start, progress)
         return replace(solution, n_iter=n_iter + solution.n_iter)
 
 
@@ -127,268 +148,112 @@ def _passes_left(before: float, now: float, tol: float) -> float:
     return float(np.log(now / tol)) / fall if fall > 0.0 else np.inf
 
 
-def _penalty(bias: str, squares: Floats) -> float:
+def _penalty(bias: str, moving: DescentState, tuning: Tuning) -> float:
     """Return ρ: what b moves by when an α moves by 1."""
     if bias == "none":
         return 0.0
-    rho = PENALTY * float(squares.mean()) or 1.0
+    rho = tuning.relative_penalty * moving.mean_square() or 1.0
     return min(rho, 1.0) if bias == "penalised" else rho
 
 
 class _Descent:
-    """α, w and b on their way, and the samples that are still visited."""
+    """The samples that are still visited, and b; α and w are the engine's."""
 
     def __init__(
         self,
-        problem: PrimalProblem,
-        features: Any,
+        bias: str,
+        moving: DescentState,
         start: Plane | None,
         rng: np.random.RandomState,
+        tuning: Tuning,
     ) -> None:
-        self.problem, self.features, self.rng = problem, features, rng
-        self.rows = features.rows
-        self.squares = features.squared_lengths()
-        self.rho = _penalty(problem.bias, self.squares)
-        self.alpha, self.b = np.zeros(features.n_rows), 0.0
-        self.w = np.zeros(features.n_columns)
+        self.bias, self.moving, self.rng, self.tuning = bias, moving, rng, tuning
+        moving.penalty = _penalty(bias, moving, tuning)
         if start is not None:
-            start = start_of(problem, start)
-            self.b = start.b
+            moving.b = start.b if bias != "none" else 0.0
             if start.alpha is not None:
-                self.alpha = start.alpha
-                self.w = features.combine(self.alpha * problem.y)
+                moving.start(start.alpha)
         # Whether b is yᵀα, and nothing else.
-        self.follows = problem.bias == "penalised" and self.rho == 1.0
+        self.follows = bias == "penalised" and moving.penalty == 1.0
         if self.follows:
-            self.b = float(self.alpha @ problem.y)
-        self.visited = self.open = np.arange(features.n_rows)
+            moving.b = moving.imbalance()
+        self.visited = self.open = np.arange(moving.state.features.n_rows)
         # G beyond which a sample with α at 0, or at u, is left out.
-        self.bounds = np.array([np.inf, -np.inf])
+        self.left_out = np.inf, -np.inf
         # What the last pass met: the gap Σ h − (αz − ½Dα²), relative to P, is summed on the way.
         self.violation, self.gap = np.inf, np.inf
-        # Which samples were on the wrong side when they were last visited.
-        self.wrong = np.zeros(features.n_rows, dtype=np.bool_)
-        # Numbers of X visited so far.
-        self.work = 0.0
-        self.slice = max(1, int(SLICE / (features.mean_stored + 1.0)))
 
-    @property
-    def dual_value(self) -> float:
-        """D(α), without the term of the multiplier."""
-        value = float(self.alpha.sum()) - 0.5 * float(self.w @ self.w)
-        if self.problem.bias == "penalised":
-            value -= 0.5 * float(self.alpha @ self.problem.y) ** 2
-        ridge = self.problem.ridge
-        if ridge.any():
-            value -= 0.5 * float(np.sum(np.where(np.isfinite(ridge), ridge, 0.0) * self.alpha**2))
-        return value
-
-    def tell(self, progress: Progress, ledger: Ledger | None) -> bool:
+    def report(self, progress: Progress, ledger: Ledger | None) -> bool:
         """Report a pass, after a look at the gap where there is a ledger; return whether to stop.
 
         P is known after a look only, as D is of a free bias: yᵀα is 0 in the end, not before.
         """
-        value, primal, show = self.dual_value, np.nan, self.snapshot
-        dual = value if self.problem.bias != "free" else np.nan
+        value, primal, show = self.moving.dual_value(), np.nan, self.snapshot
+        dual = value if self.bias != "free" else np.nan
         if ledger is not None:
             self.look(ledger)
             primal, dual, show = ledger.primal, ledger.dual, ledger.snapshot
         progress.unit = "pass"
         return progress.iteration(
-            value, int(self.wrong.sum()), self.violation, show, primal=primal, dual=dual,
+            value, self.moving.errors(), self.violation, show, primal=primal, dual=dual,
             exact=False,
         )  # fmt: skip
 
     def one_pass(self) -> None:
         """Visit the samples that are not left out, then the free α again and again."""
-        order = self._shuffled(self.visited)
-        self.visited, (highest, lowest, gap) = self._sweep(order, self.bounds)
+        moving, tuning = self.moving, self.tuning
+        visits = moving.visit(self._shuffled(self.visited), self.left_out)
+        self.visited, highest, lowest = visits.kept, visits.highest, visits.lowest
         self.violation = highest - lowest
-        primal = self.dual_value + gap
-        self.gap = gap / primal if primal > 0.0 else np.inf
-        self.bounds = np.array(
-            [highest if highest > 0.0 else np.inf, lowest if lowest < 0.0 else -np.inf]
+        primal = moving.dual_value() + visits.gap
+        self.gap = visits.gap / primal if primal > 0.0 else np.inf
+        self.left_out = (
+            highest if highest > 0.0 else np.inf,
+            lowest if lowest < 0.0 else -np.inf,
         )
-        alpha = self.alpha[self.visited]
-        free = self.visited[(alpha > 0.0) & (alpha < of_some(self.problem.upper, self.visited))]
-        self._again(free, FALL * self.violation)
-        if self.problem.bias != "none":
-            pull = self.b if self.problem.bias == "penalised" else 0.0
-            self.b += self.rho * (float(self.alpha @ self.problem.y) - pull)
-
-    def _again(self, free: Integers, enough: float) -> None:
-        """Sweep over the free α until they violate their conditions by less, or often enough."""
-        nobody = np.array([np.inf, -np.inf])
-        if not free.size:
-            return
-        # Where most α are free, sweeps over them are passes.
-        sweeps = min(SWEEPS, 2 * self.open.size // free.size)
-        at_once = min(sweeps, max(1, self.slice // free.size))
-        for _ in range(0, sweeps, at_once):
-            found = np.zeros(3)
-            self.b, violation, done = _visit_again(
-                at_once, enough, *self._arguments(free, nobody, found)
-            )
-            self.work += done * free.size * self.features.mean_stored
-            if violation < enough:
-                break
-
-    def _arguments(self, order: Integers, bounds: Floats, found: Floats) -> tuple[Any, ...]:
-        """Return what the compiled visits share."""
-        problem = self.problem
-        return (
-            self.rows, problem.y, problem.upper, problem.ridge, self.squares, self.rho, order,
-            self.alpha, self.w, bounds, self.b, found, self.wrong,
-        )  # fmt: skip
-
-    def _sweep(self, order: Integers, bounds: Floats) -> tuple[Integers, Floats]:
-        """Visit samples in turn; return those that are not left out, and what was found."""
-        kept, found = 0, np.array([-np.inf, np.inf, 0.0])
-        self.work += order.size * self.features.mean_stored
-        for first in range(0, order.size, self.slice):
-            part = order[first : first + self.slice]
-            n_kept, self.b = _visit(*self._arguments(part, bounds, found))
-            order[kept : kept + n_kept] = part[:n_kept]
-            kept += n_kept
-        return order[:kept], found
+        free = moving.free(self.visited)
+        if free.size:
+            # Where most α are free, sweeps over them are passes.
+            sweeps = min(tuning.most_sweeps, 2 * self.open.size // free.size)
+            moving.visit_again(free, tuning.sweep_fall * self.violation, sweeps)
+        if self.bias != "none":
+            pull = moving.b if self.bias == "penalised" else 0.0
+            moving.b += moving.penalty * (moving.imbalance() - pull)
 
     def _shuffled(self, rows: Integers) -> Integers:
-        """Return the rows in another order, neighbours still together: the memory likes it."""
-        n_blocks = rows.size // BLOCK
-        blocks = rows[: n_blocks * BLOCK].reshape(n_blocks, BLOCK)
+        """Return the rows in another order; blocks of consecutive rows stay, for locality."""
+        together = self.tuning.rows_together
+        n_blocks = rows.size // together
+        blocks = rows[: n_blocks * together].reshape(n_blocks, together)
         shuffled = blocks[self.rng.permutation(n_blocks)].ravel()
-        return np.concatenate([shuffled, rows[n_blocks * BLOCK :]])
+        return np.concatenate([shuffled, rows[n_blocks * together :]])
 
     def look(self, ledger: Ledger) -> None:
-        """Measure the gap, and begin anew with all samples whose α is not certain."""
-        scores = self.features.scores(self.w, self.b)
-        low, high = (
-            best_biases(self.problem, scores, self.b) if self.problem.bias != "none" else (0.0, 0.0)
-        )
-        # The bias that suits w best is ahead of that which the α have led to.
-        shift = min(max(0.0, low), high)
-        scores += shift
-        plane = Plane(self.w.copy(), self.b + shift)
-        if not self.follows:
-            self.b = plane.b
-        self.wrong = self.problem.y * scores < 0.0
-        primal = ledger.enter(plane, scores, self.alpha)
-        self._settle(scores, high - low, primal - ledger.dual)
-        self.visited = self.open
-        self.bounds = np.array([np.inf, -np.inf])
-
-    def _settle(self, scores: Floats, doubt: float, gap: float) -> None:
-        """Leave out for good the samples whose α is at its bound in every optimum.
+        """Measure the gap, and begin anew with all samples whose α is not certain.
 
         P is strongly convex in w: ‖w − w*‖ ≤ r = √(2(P(w) − D)), so y g moves by ‖x‖r, and with b
         by Rr more, R = max‖x‖, beyond the interval of the best b for w: as the scores move, so at
         most do its ends, which are weighted quantiles of y − w·x, or means of some of them.
         """
-        problem = self.problem
-        radius = np.sqrt(2.0 * max(gap, 0.0))
-        lengths = np.sqrt(self.squares)
-        reach = lengths * radius
-        if problem.bias == "penalised":
-            reach = np.sqrt(self.squares + 1.0) * radius
-        elif problem.bias == "free":
-            reach += lengths.max() * radius + doubt
-        slopes = problem.y * scores - 1.0
-        above = slopes > reach
-        certain = above | ((slopes < -reach) & np.isfinite(problem.upper))
-        self.open = np.flatnonzero(~certain)
-        self._fix(certain, above)
-
-    def _fix(self, certain: Any, above: Any) -> None:
-        """Put what is certain at its bound."""
-        upper = np.broadcast_to(self.problem.upper, certain.shape)
-        target = np.where(above, 0.0, upper)
-        moved = np.flatnonzero(certain & (self.alpha != target))
-        if moved.size:
-            change = np.zeros_like(self.alpha)
-            change[moved] = (target - self.alpha)[moved] * self.problem.y[moved]
-            self.alpha[moved] = target[moved]
-            self.w += self.features.combine(change)
-            if self.follows:
-                self.b = float(self.alpha @ self.problem.y)
-
-    def newton_work(self) -> float:
-        """Return about what Newton's method would take from here, in visited numbers.
-
-        Counted, not timed: the answer must not depend on what else the machine does.
-        """
-        n_free = int(np.count_nonzero(on_kink(self.alpha, self.problem.upper)))
-        if squared(self.problem) is None:
-            # No more of them than that are on the kink of a hinge, in the end.
-            n_free = min(n_free, 3 * self.features.n_columns)
-        return STEPS * step_work(self.features, n_free) / FASTER
+        moving, state = self.moving, self.moving.state
+        state.place(moving.w, moving.b)
+        low, high = state.best_biases(moving.b) if self.bias != "none" else (0.0, 0.0)
+        # The bias that suits w best is ahead of that which the α have led to.
+        shift = min(max(0.0, low), high)
+        state.shift(shift)
+        plane = Plane(moving.w.copy(), moving.b + shift)
+        if not self.follows:
+            moving.b = plane.b
+        moving.mark_errors()
+        primal = ledger.enter(plane)
+        radius = float(np.sqrt(2.0 * max(primal - ledger.dual, 0.0)))
+        self.open = moving.settle(radius, high - low)
+        if self.follows:
+            moving.b = moving.imbalance()
+        self.visited, self.left_out = self.open, (np.inf, -np.inf)
 
     def snapshot(self) -> Solution:
-        """Return where it stands, for those who watch."""
-        return Solution(
-            self.w[np.newaxis].copy(), np.array([self.b]), Status.STOPPED, alpha=self.alpha.copy()
-        )
-
-
-@compiled
-def _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found, wrong):
-    """Visit samples in turn; return how many remain, at the front of ``order``, and b."""
-    kept, gap = 0, 0.0
-    u, D = upper[0], ridge[0]
-    highest, lowest = found[0], found[1]
-    for k in range(order.size):
-        i = order[k]
-        if k + 2 < order.size:
-            row_prefetch(rows, order[k + 2])
-        if upper.size > 1:
-            u = upper[i]
-        if ridge.size > 1:
-            D = ridge[i]
-        slope = y[i] * (row_dot(rows, i, w) + b) - 1.0
-        wrong[i] = slope < -1.0
-        if np.isinf(D) or u == 0.0:
-            continue
-        z = -slope
-        if np.isinf(u):
-            gap += 0.5 * max(z, 0.0) ** 2 / D - alpha[i] * (z - 0.5 * D * alpha[i])
-        else:
-            gap += u * max(z, 0.0) - alpha[i] * z
-        slope += D * alpha[i]
-        projected = slope
-        if alpha[i] <= 0.0:
-            if slope > bounds[0]:
-                continue
-            projected = min(slope, 0.0)
-        elif alpha[i] >= u:
-            if slope < bounds[1]:
-                continue
-            projected = max(slope, 0.0)
-        order[kept] = i
-        kept += 1
-        highest, lowest = max(highest, projected), min(lowest, projected)
-        curvature = squares[i] + rho + D
-        if projected != 0.0 and curvature > 0.0:
-            before = alpha[i]
-            alpha[i] = min(max(before - slope / curvature, 0.0), u)
-            step = (alpha[i] - before) * y[i]
-            if step != 0.0:
-                row_add(rows, i, w, step)
-                b += rho * step
-    found[0], found[1] = highest, lowest
-    found[2] += gap
-    return kept, b
-
-
-@compiled
-def _visit_again(
-    times, enough, rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found, wrong
-):
-    """Visit the same samples until they are near enough; return b, how near, and how often."""
-    violation, done = np.inf, 0
-    while done < times:
-        done += 1
-        found[0], found[1] = -np.inf, np.inf
-        _, b = _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found, wrong)
-        violation = found[0] - found[1]
-        if violation < enough:
-            break
-    return b, violation, done
+        """Return w, b and α now, for callbacks."""
+        moving = self.moving
+        w: Floats = moving.w[np.newaxis].copy()
+        return Solution(w, np.array([moving.b]), Status.STOPPED, alpha=moving.alpha())

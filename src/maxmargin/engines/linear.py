@@ -1,0 +1,308 @@
+"""The engine contract for linear machines: X, seen through the states of problems posed on it.
+
+The rule is that of `engines.base`: vectors of length n belong to the engine. A solver sees
+a = (w, b), sums over rows of that size and its square, and indices of rows. Vectors of length n
+come to the host when a fit ends (`PrimalState.alpha`, `JointState.alpha`), or when a callback asks
+for a snapshot.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ..arrays import Floats, Integers
+
+if TYPE_CHECKING:
+    from ..problems import PrimalProblem
+
+
+class Features(Protocol):
+    """X, for solvers of the primal: its size, and the states of problems posed on its rows.
+
+    An engine's own methods go on from there: Xw, Xᵀc, Xᵀdiag(c)X and the like, each a sum over the
+    rows, written once per engine and shared by its states.
+    """
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns, d."""
+
+    @property
+    def stored_per_row(self) -> float:
+        """The mean number of stored values per row."""
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether rows are stored as arrays."""
+
+    @property
+    def random_access(self) -> bool:
+        """Whether rows can be visited one at a time, in any order.
+
+        Coordinate descent and sequential ascent need it (`DescentFeatures`).
+        """
+
+    def primal_state(self, problem: PrimalProblem) -> PrimalState:
+        """Return the state of a linear machine at w = 0, b = 0 and α = 0."""
+
+
+class Projection(NamedTuple):
+    """What `PrimalState.project` found."""
+
+    slack: float  # Σ h_i(z_i) − (α_i z_i − ½D_i α_i²)
+    loss: float  # Σ h_i(z_i)
+    errors: int  # rows on the wrong side
+    change: Floats  # Σ (change of α_i) y_i (x_i, 1)
+
+
+class Held(NamedTuple):
+    """The rows near the kink, and the loss of all others as a quadratic of a = (w, b).
+
+    That is ½aᵀMa − v·a + constant; M is None where it is 0.
+    """
+
+    state: PrimalState
+    M: Floats | None
+    v: Floats
+    constant: float
+    errors: int  # rows on the wrong side among those held
+    reach: float  # how far z of a row held is from the kink, at least
+
+
+class Kink(NamedTuple):
+    """How many rows are on the kink, and how many a sum over them has to read."""
+
+    n_rows: int
+    n_changed: int
+
+
+class PrimalState(Protocol):
+    """Scores s_i = w·x_i + b, α_i, its centre α⁰_i, y_i, u_i and D_i of one linear machine.
+
+    z_i = 1 − y_i s_i is the slack of a row, h_i its loss (`problems.losses`). A row is on the kink
+    where 0 < α_i < u_i: there the loss, rounded off by the proximal term (δ/2u_i)(α − α⁰_i)², has
+    the curvature 1/(D_i + δ/u_i).
+    """
+
+    @property
+    def features(self) -> Features:
+        """The rows."""
+
+    @property
+    def curved(self) -> bool:
+        """Whether the loss of some row grows like a square, u_i = ∞."""
+
+    def place(self, w: Floats, b: float) -> None:
+        """Compute the scores of a plane."""
+
+    def shift(self, t: float) -> None:
+        """Add t to the bias, and to all scores."""
+
+    def start(self, alpha: Floats) -> None:
+        """Begin with α from the host, put into its bounds; it becomes α⁰ as well."""
+
+    def sample(self, rows: Integers, times: float) -> PrimalState | None:
+        """Return the state of some rows, in increasing order, their costs multiplied by ``times``.
+
+        None where all of them belong to one class.
+        """
+
+    def total(self) -> Floats:
+        """Return Σ α_i y_i (x_i, 1)."""
+
+    def project(self, delta: float) -> Projection:
+        """Make α that of the scores: argmax αz − ½Dα² − (δ/2u)(α − α⁰)² in [0, u]."""
+
+    def recentre(self) -> None:
+        """Make α⁰ the α now."""
+
+    def aim(self, step: Floats) -> None:
+        """Compute the scores of a step (of w, of b), for `slope` and `advance`."""
+
+    def slope(self, t: float, delta: float) -> float:
+        """Return Σ α_i y_i (x_i, 1)·step, α being that of the scores after t steps."""
+
+    def advance(self, t: float) -> tuple[float, float]:
+        """Go t steps; return the largest change of a score and the largest score."""
+
+    def reach(self, share: float, delta: float) -> float:
+        """Return about how far z is from the kink at most, of the share of rows nearest to it."""
+
+    def hold(self, share: float, delta: float) -> Held:
+        """Hold all rows but a share of them near the kink: α of those held goes to its bound."""
+
+    def take_back(self) -> None:
+        """Take over α from the rows that were not held, and release them."""
+
+    def kink(self) -> Kink:
+        """Find the rows on the kink."""
+
+    def curvature(self, delta: float) -> Floats:
+        """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ over the rows on the kink, c_i = 1/(D_i + δ/u_i)."""
+
+    def kink_rows(self, delta: float) -> WeightedRows:
+        """Return the rows on the kink, with their c_i."""
+
+    def loss(self) -> float:
+        """Return Σ h_i(z_i)."""
+
+    def class_costs(self) -> tuple[float, float]:
+        """Return Σ u_i, or Σ 1/D_i where u_i = ∞, of the classes +1 and −1."""
+
+    def best_biases(self, b: float) -> tuple[float, float]:
+        """Return the least and the largest t for which b + t is the best bias, b that of now."""
+
+    def dual(self, total: Floats | None = None, *, of_scores: bool = False) -> float:
+        """Return D(α), after yᵀα = 0 is restored where the bias is free.
+
+        ``total`` is that of α, where it is known. With ``of_scores``, α of rows with u_i = ∞ is
+        that of their scores: `hold` does not keep it up to date.
+        """
+
+    def keep(self) -> None:
+        """Remember the α that `dual` measured last."""
+
+    def alpha(self, *, kept: bool = False) -> Floats:
+        """Bring α to the host: with yᵀα = 0 where the bias is free, or the one remembered."""
+
+
+class WeightedRows(Protocol):
+    """Some rows x_i, each with a weight c_i > 0: the Hessian of a loss, and systems with it.
+
+    `gram`, `scores` and `combine` are for few rows: their vectors are on the host.
+    """
+
+    n_rows: int
+
+    def squares(self) -> Floats:
+        """Return Σ c_i (x_i∘x_i, 1)."""
+
+    def product(self, p: Floats) -> Floats:
+        """Return Σ c_i (x_i, 1) (x_i, 1)·p."""
+
+    def scaled(self, factors: Floats) -> WeightedRows:
+        """Return the rows with every column multiplied by a factor."""
+
+    def gram(self) -> Floats:
+        """Return XXᵀ + diag(1/c)."""
+
+    def scores(self, w: Floats) -> Floats:
+        """Return Xw."""
+
+    def combine(self, q: Floats) -> Floats:
+        """Return Xᵀq."""
+
+
+class InteriorFeatures(Features, Protocol):
+    """`Features` of an engine that has the operations of the interior point method."""
+
+    def interior_state(self, problem: PrimalProblem) -> InteriorState:
+        """Return the first iterate of the interior point method."""
+
+
+class InteriorState(Protocol):
+    """Scores, α and the slacks s and ξ of the interior point method, all but scores positive.
+
+    A step is computed twice from one matrix: for τ = 0, then with the products of that first step.
+    """
+
+    @property
+    def state(self) -> PrimalState:
+        """The scores and α, for the duality gap."""
+
+    def publish(self, *, rounded: bool = False) -> None:
+        """Hand α to `state`: put to the bound that it approaches with ``rounded``."""
+
+    def errors(self) -> int:
+        """Return how many rows are on the wrong side."""
+
+    def curvature(self) -> Floats:
+        """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ, c_i = 1/(s_i/α_i + ξ_i/μ_i + D_i)."""
+
+    def right_side(self, centre: float, *, corrected: bool) -> Floats:
+        """Return Σ y_i (α_i + c_i e_i)(x_i, 1) of a step to s α = τv, ξ μ = τv."""
+
+    def change(self, step: Floats) -> None:
+        """Compute the change of everything that a step of (w, b) brings about."""
+
+    def reach(self, most: float) -> float:
+        """Return the longest step, at most ``most``, at which nothing is negative."""
+
+    def average(self, t: float) -> float:
+        """Return τ, the mean product of what is complementary, after t steps."""
+
+    def advance(self, t: float) -> None:
+        """Go t steps."""
+
+
+class DescentFeatures(Features, Protocol):
+    """`Features` with random access to rows, for methods that visit one row at a time."""
+
+    def descent_state(self, problem: PrimalProblem) -> DescentState:
+        """Return the state of coordinate descent at α = 0."""
+
+
+class Visits(NamedTuple):
+    """What visits of some rows met."""
+
+    kept: Integers  # the rows to visit again, in the same order
+    highest: float  # the largest projected slope G
+    lowest: float  # the least
+    gap: float  # Σ h_i(z_i) − (α_i z_i − ½D_i α_i²), each at its visit
+
+
+class DescentState(Protocol):
+    """α, w = Σ α_i y_i x_i and b of coordinate descent, which move together."""
+
+    w: Floats
+    b: float
+    penalty: float  # ρ: what b moves by when an α moves by 1
+    work: float  # numbers of X visited so far
+
+    @property
+    def state(self) -> PrimalState:
+        """α, and scores where they were placed, for the duality gap."""
+
+    def start(self, alpha: Floats) -> None:
+        """Begin with α from the host, put into its bounds, and its w."""
+
+    def visit(self, order: Integers, left_out: tuple[float, float]) -> Visits:
+        """Visit rows in turn and move their α, w and b; ``order`` is overwritten.
+
+        A row with α = 0 and a slope above the first number, or α = u and a slope below the second,
+        is left out.
+        """
+
+    def visit_again(self, rows: Integers, enough: float, times: int) -> None:
+        """Visit the same rows until their α violate by less than ``enough``, or so often."""
+
+    def free(self, rows: Integers) -> Integers:
+        """Return those of some rows with 0 < α < u."""
+
+    def settle(self, radius: float, doubt: float) -> Integers:
+        """Put α to its bound where that is certain; return the other rows.
+
+        w is within ``radius`` of the optimum, and a free b within ``doubt`` and what follows.
+        """
+
+    def mark_errors(self) -> None:
+        """Count as errors what the scores placed say."""
+
+    def errors(self) -> int:
+        """Return how many rows were on the wrong side when they were last visited."""
+
+    def mean_square(self) -> float:
+        """Return the mean ‖x_i‖²."""
+
+    def imbalance(self) -> float:
+        """Return yᵀα."""
+
+    def dual_value(self) -> float:
+        """Return D(α), without the term of the multiplier of a free bias."""
+
+    def alpha(self) -> Floats:
+        """Bring α to the host, as it is."""

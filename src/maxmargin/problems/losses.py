@@ -1,0 +1,72 @@
+"""The losses of the linear machine: one family, and one line for each of its members.
+
+A sample of slack z = 1 − y g(x) and cost C costs
+
+    h(z) = max {αz − ½Dα² : 0 ≤ α ≤ u},   u = C u₁,   D = D₁/C,
+
+so a loss is the pair (u₁, D₁) of a unit cost. h is 0 for z ≤ 0, the parabola z²/2D up to z = uD,
+and a line of slope u from there on; the α that attains the maximum is its derivative.
+
+To add a loss, add a line to `LOSSES`: every solver of the linear machine, its certificate and
+`LinearSVC(loss=...)` take it from there. The functions of one number below are the formulas that
+engines compile or vectorise; certificates have their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import Floats
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss of the family, by its u and D at a unit cost.
+
+    Parameters
+    ----------
+    upper : float
+        u₁, the steepest slope of the loss; infinite where it grows like a square.
+    ridge : float
+        D₁, the inverse of its curvature; 0 for a kink.
+    """
+
+    upper: float
+    ridge: float
+
+    def bounds(self, C: Floats | float) -> tuple[Floats, Floats]:
+        """Return u and D for costs C, one per sample or one for all."""
+        costs = np.atleast_1d(np.asarray(C, dtype=np.float64))
+        with np.errstate(divide="ignore"):
+            upper = costs * self.upper if np.isfinite(self.upper) else np.full(1, np.inf)
+            ridge = self.ridge / costs if self.ridge > 0.0 else np.zeros(1)
+        return upper, ridge
+
+
+LOSSES: dict[str, Loss] = {
+    "hinge": Loss(upper=1.0, ridge=0.0),
+    "squared_hinge": Loss(upper=np.inf, ridge=0.5),
+}
+
+
+def loss_value(z: float, u: float, D: float) -> float:
+    """Return h(z)."""
+    if z <= 0.0:
+        return 0.0
+    if u * D <= z:
+        return u * (z - 0.5 * D * u)
+    return 0.5 * (z / D) * z
+
+
+def proximal_alpha(z: float, before: float, u: float, D: float, delta: float) -> float:
+    """Return the α in [0, u] that maximises αz − ½Dα² − (δ/2u)(α − α⁰)².
+
+    At δ = 0 that is the derivative of h, for D > 0.
+    """
+    if u == 0.0:  # a sample that does not count
+        return 0.0
+    if u < np.inf:
+        return min(max((u * z + delta * before) / (u * D + delta), 0.0), u)
+    return max(z, 0.0) / D

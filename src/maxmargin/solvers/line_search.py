@@ -1,0 +1,40 @@
+"""A line search along a direction of descent of a convex function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+# Points that are looked at.
+MOST_POINTS = 60
+
+
+def line_search(slope: Callable[[float], float], first: float, farthest: float = 1e12) -> float:
+    """Return the t last asked for: a convex function has descended, to half its slope or less.
+
+    ``first`` is the slope at 0; where rounding has left none that descends, the answer is 0. The
+    interval where the slope changes sign is found by growing t, and narrowed down by the secant
+    rule with a guard; where that ends without a t that will do, the answer is the last one that is
+    known to descend, or 0.
+    """
+    if not first < 0.0:  # rounding: there is no descent along it
+        return 0.0
+    low, high, at_low, at_high, t = 0.0, np.inf, first, np.inf, 1.0
+    for _ in range(MOST_POINTS):
+        at = slope(t)
+        if 0.5 * first <= at <= -1e-3 * first:
+            return t
+        if at < 0.0:
+            low, at_low = t, at
+        else:
+            high, at_high = t, at
+        if np.isinf(high):
+            if t >= farthest:
+                return t
+            t *= 4.0
+        else:
+            share = at_low / (at_low - at_high)
+            t = low + (high - low) * min(max(share, 0.1), 0.9)
+    slope(low)
+    return low
