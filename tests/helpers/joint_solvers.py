@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxmargin.engines.cpu.features import Features
 from maxmargin.problems import JointProblem
 from maxmargin.progress import Progress
-from maxmargin.solvers.joint import CrammerSinger, ascent, directions
+from maxmargin.solvers.joint import CrammerSinger, ascent, directions, newton, solver
 
 BIASES = ["free", "penalised", "none"]
 
-# How much work comes before Newton steps, and how their systems are solved.
-NEWTON, BLOCKS = (ascent, "STEPS", 0.0), (directions, "WHOLE", 0)
 
+def tuned(steps=40.0, **direction):
+    """Return a tuning with a budget of Newton steps, and ways to their directions."""
+    how = directions.Tuning(**direction)
+    return solver.Tuning(
+        ascent=ascent.Tuning(newton_steps=steps, directions=how),
+        newton=newton.Tuning(directions=how),
+    )
+
+
+# How much work comes before Newton steps, and how their systems are solved.
 WAYS = {
-    "sequential": [(ascent, "STEPS", 1e6)],
-    "both": [],
-    "newton": [NEWTON],
-    "newton-blocks": [NEWTON, BLOCKS],
-    "newton-diagonal": [NEWTON, BLOCKS, (directions, "BLOCKS", 0)],
+    "sequential": tuned(1e6),
+    "both": tuned(),
+    "newton": tuned(0.0),
+    "newton-blocks": tuned(0.0, whole_unknowns=0),
+    "newton-diagonal": tuned(0.0, whole_unknowns=0, block_numbers=0),
 }
 
 
@@ -34,4 +43,5 @@ def posed(X, labels, C=1.0, bias="free", n_classes=None):
 
 
 def solved(problem, tol=1e-6, start=None, callbacks=(), **options):
-    return CrammerSinger(tol, **options).solve(problem, start, Progress(callbacks))
+    solver = CrammerSinger(Features(problem.X), tol, **options)
+    return solver.solve(problem, start, Progress(callbacks))

@@ -14,6 +14,7 @@ import pytest
 
 import maxmargin as mm
 import tests.solvers.primal.test_linear_solvers as linear
+from maxmargin.engines.cpu.features import Features
 from maxmargin.engines.cpu.gram import Gram
 from maxmargin.kernels import RBF, Linear
 from maxmargin.problems import DualProblem
@@ -23,7 +24,6 @@ from maxmargin.solvers.dual import decomposition
 from maxmargin.solvers.dual.active_set import ActiveSet, Tuning
 from maxmargin.solvers.dual.decomposition import Decomposition
 from maxmargin.solvers.joint import CrammerSinger
-from maxmargin.solvers.joint import solver as joint_solver
 from maxmargin.solvers.primal import newton
 from tests.helpers import dual_solvers as dual
 from tests.helpers import joint_solvers as joint
@@ -267,14 +267,13 @@ def test_a_stopped_descent_knows_what_it_publishes():
 
 @pytest.mark.parametrize("bias", joint.BIASES)
 @pytest.mark.parametrize("way", joint.WAYS)
-def test_crammer_singer(way, bias, monkeypatch):
-    for constant in joint.WAYS[way]:
-        monkeypatch.setattr(*constant)
+def test_crammer_singer(way, bias):
     X, labels = joint.blobs(100, 5, 3, seed=14)
     C = np.random.default_rng(2).uniform(0.1, 3.0, 100)
     C[::7] = 0.0
     problem = joint.posed(X, labels, C, bias)
-    solution, steps = watched(lambda progress: CrammerSinger(1e-7).solve(problem, None, progress))
+    solver = CrammerSinger(Features(X), 1e-7, tuning=joint.WAYS[way])
+    solution, steps = watched(lambda progress: solver.solve(problem, None, progress))
     assert solution.status is Status.CONVERGED
     assert_traces(problem, solution, steps, snapshot=ROUNDING, tol=1e-7)
     trace = solution.trace
@@ -288,12 +287,11 @@ def test_crammer_singer(way, bias, monkeypatch):
 
 
 @pytest.mark.parametrize("bias", joint.BIASES)
-def test_samples_of_many_rows_say_nothing(bias, monkeypatch):
-    monkeypatch.setattr(joint_solver, "LEVEL", 4)
-    monkeypatch.setattr(joint_solver, "FEWEST", 50)
+def test_samples_of_many_rows_say_nothing(bias):
     X, labels = joint.blobs(900, 2, 3, seed=19)
     problem = joint.posed(X, labels, 1.0, bias)
-    solution, steps = watched(lambda progress: CrammerSinger(1e-5).solve(problem, None, progress))
+    solver = CrammerSinger(Features(X), 1e-5, tuning=joint.FEW)
+    solution, steps = watched(lambda progress: solver.solve(problem, None, progress))
     assert_traces(problem, solution, steps, snapshot=ROUNDING, tol=1e-5)
     for step in steps:
         if step.alpha() is None:

@@ -8,12 +8,15 @@ for a snapshot.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
 
 from ..arrays import Floats, Integers
 
 if TYPE_CHECKING:
-    from ..problems import PrimalProblem
+    from ..problems import JointProblem, PrimalProblem
 
 
 class Features(Protocol):
@@ -48,6 +51,9 @@ class Features(Protocol):
 
     def primal_state(self, problem: PrimalProblem) -> PrimalState:
         """Return the state of a linear machine at w = 0, b = 0 and α = 0."""
+
+    def joint_state(self, problem: JointProblem) -> JointState:
+        """Return the state of a joint machine at w = 0, b = 0 and α = 0."""
 
 
 class Projection(NamedTuple):
@@ -197,6 +203,137 @@ class WeightedRows(Protocol):
         """Return Xᵀq."""
 
 
+class JointSums(NamedTuple):
+    """Sums over the rows of a joint machine."""
+
+    total: Floats  # Σ_i α_i^k (x_i, 1), of shape (c, d + 1), or (c, d) without a bias
+    flow: float  # Σ_i α_i^y: what flows from the own classes to their rivals
+
+
+class Survey(NamedTuple):
+    """What the values of all rows say, ξ_i = max_k s_i^k − s_i^y being the slack of a row."""
+
+    loss: float  # Σ C_i ξ_i
+    worst: float  # the largest ξ_i
+    errors: int  # rows on the wrong side
+
+
+class JointState(Protocol):
+    """Values w_k·x_i + b_k and shares p_i^k of one joint machine, for its rows of cost C_i > 0.
+
+    s_i^k is the value, plus 1 for rivals k ≠ y_i. The shares are ≥ 0 and add up to 1, and
+    α_i = C_i (e_y − p_i); they begin as those of α = 0. Arrays of a state are of shape (n, c),
+    those of a solver a = (w, b) of shape (c, d + 1), or (c, d) without a bias.
+    """
+
+    @property
+    def features(self) -> Features:
+        """The rows that count."""
+
+    @property
+    def cost(self) -> float:
+        """Σ C_i."""
+
+    def sample(self, share: float, least: int, rng: np.random.RandomState) -> JointState:
+        """Return the state of a share of the rows of every class, ``least`` of them at least.
+
+        Costs of a class are multiplied so that their sum stays.
+        """
+
+    def start(self, alpha: Floats) -> None:
+        """Begin with α of all samples from the host, made feasible."""
+
+    def clear(self) -> None:
+        """Give all shares to the own class: α = 0."""
+
+    def decide(self) -> None:
+        """Give all shares to the class of the largest s_i^k."""
+
+    def place(self, a: Floats) -> float:
+        """Compute the values of a; return the largest change of a value."""
+
+    def sums(self, factors: Floats | None = None) -> JointSums:
+        """Return sums of α, what flows from class y to class k multiplied by factors[y, k]."""
+
+    def flow(self) -> float:
+        """Return Σ_i α_i^y."""
+
+    def flows(self) -> Floats:
+        """Return F_kl, what flows from class k to class l: Σ −α_i^l over the rows of class k."""
+
+    def mean_curvature(self) -> float:
+        """Return the mean of C_i ‖x_i‖²."""
+
+    def survey(self, scale: float = 1.0) -> Survey:
+        """Look at all rows, their values multiplied by a number; `near` goes by the last look."""
+
+    def near(self, reach: float) -> JointState:
+        """Return the state of the rows within a reach of a kink; p⁰ is their p.
+
+        Those have several shares, or a largest value that exceeds all others by no more.
+        """
+
+    def take_back(self) -> None:
+        """Take over the shares of the rows that `near` returned last."""
+
+    def aim(self, step: Floats) -> float:
+        """Compute the values of a step; return Σ_i C_i max_k |of the step|."""
+
+    def smooth(self, t: float, delta: float) -> tuple[float, float]:
+        """Find the shares after t steps, of largest p·s_i − (δ/2)‖p − p⁰_i‖².
+
+        Return Σ C_i (max_k s_i^k − p_i·s_i), and Σ C_i (p_i − e_y)·(the values of the step).
+        """
+
+    def advance(self, t: float) -> None:
+        """Go t steps, and take the shares that `smooth` found last."""
+
+    def curvature(self, delta: float) -> JointRows:
+        """Return the rows with several shares, with the curvature of their loss."""
+
+    def keep(self) -> None:
+        """Remember the shares."""
+
+    def restore(self) -> None:
+        """Take the shares remembered."""
+
+    def alpha(self) -> Floats:
+        """Bring α of all samples to the host."""
+
+
+class JointRows(Protocol):
+    """Rows with shares of several classes A_i, and H = Σ_i (C_i/δ) P_i ⊗ (x_i, 1)(x_i, 1)ᵀ.
+
+    P_i = diag(1_A) − 1_A 1_Aᵀ/|A|. Z_k are the rows with a share of class k, each multiplied by
+    the root of its (C_i/δ)(1 − 1/|A_i|): vectors of their length are on the host, for few rows.
+    """
+
+    @property
+    def class_sizes(self) -> list[int]:
+        """The number of rows of every Z_k."""
+
+    def squares(self) -> Floats:
+        """Return the diagonal of H."""
+
+    def product(self, step: Floats) -> Floats:
+        """Return H times a step."""
+
+    def hessian(self) -> Floats:
+        """Return H, of shape (c, d + 1, c, d + 1): its lower half is enough."""
+
+    def class_blocks(self) -> list[Floats]:
+        """Return the diagonal blocks Z_kᵀZ_k of H."""
+
+    def class_grams(self, bias: Floats) -> list[Floats]:
+        """Return Z_k diag(1, …, 1, bias_k) Z_kᵀ."""
+
+    def class_scores(self, step: Floats) -> list[Floats]:
+        """Return Z_k step_k."""
+
+    def class_combine(self, q: list[Floats]) -> Floats:
+        """Return Z_kᵀ q_k."""
+
+
 class InteriorFeatures(Features, Protocol):
     """`Features` of an engine that has the operations of the interior point method."""
 
@@ -306,3 +443,44 @@ class DescentState(Protocol):
 
     def alpha(self) -> Floats:
         """Bring α to the host, as it is."""
+
+
+class AscentFeatures(Features, Protocol):
+    """`Features` with random access to rows, for sequential dual ascent."""
+
+    def ascent_state(self, state: JointState, a: Floats, relative_step: float) -> AscentState:
+        """Return the state of sequential ascent from α of a state, and a = (w, b).
+
+        The step of the bias is relative to the mean ‖x_i‖².
+        """
+
+
+class AscentState(Protocol):
+    """Shares, w, b and Σ_i α_i^k, which move together as one row after the other is visited.
+
+    Every row has a list of classes that take part in its visits.
+    """
+
+    w: Floats
+    b: Floats
+    balance: Floats  # Σ_i α_i^k
+    flow: float  # Σ_i α_i^y
+    step: float  # what b_k moves by when Σ_i α_i^k moves by 1
+
+    def work(self, order: Integers) -> float:
+        """Return the multiplications of visits to some rows."""
+
+    def visit(
+        self, order: Integers, far: float, stop: Callable[[], bool]
+    ) -> tuple[float, float, int]:
+        """Visit rows in turn; return the gap met, the worst violation and the number of errors.
+
+        A class without a share, whose value is more than ``far`` below all that have one, leaves
+        the list of its row. Visits end early where ``stop`` says so.
+        """
+
+    def open(self, rows: Integers) -> Integers:
+        """Return those of some rows with several classes left."""
+
+    def reopen(self) -> None:
+        """Let all classes take part again."""

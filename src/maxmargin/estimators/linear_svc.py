@@ -296,7 +296,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         from ..solvers.primal.newton import SemismoothNewton
 
         if isinstance(problem, JointProblem):
-            return CrammerSinger(tol, limits, self._seed)
+            return CrammerSinger(Features(problem.X), tol, limits, self._seed)
         name = self.solver if self.solver != "auto" else suited(problem)
         features = Features(problem.X)
         if name == "coordinate-descent":

@@ -16,12 +16,15 @@ from sklearn.svm import SVC, LinearSVC
 
 from maxmargin import qp
 from maxmargin.certificates import certify
-from maxmargin.certificates.joint import circulation
+from maxmargin.engines.cpu import joint_passes as passes
+from maxmargin.problems.circulation import circulation
 from maxmargin.progress import Limits, Recorder
 from maxmargin.runtime.row_access import rows_of
 from maxmargin.solution import Solution, Status
-from maxmargin.solvers.joint import ascent, passes, solver
-from tests.helpers.joint_solvers import BIASES, WAYS, blobs, posed, solved
+from maxmargin.solvers.joint import solver
+from tests.helpers.joint_solvers import BIASES, WAYS, blobs, posed, solved, tuned
+
+FEW = solver.Tuning(sample_factor=4, fewest_rows=50)
 
 
 def optimum(problem):
@@ -53,14 +56,12 @@ def optimum(problem):
 
 @pytest.mark.parametrize("bias", BIASES)
 @pytest.mark.parametrize("way", WAYS)
-def test_reaches_the_optimum_of_the_quadratic_program(way, bias, monkeypatch):
-    for constant in WAYS[way]:
-        monkeypatch.setattr(*constant)
+def test_reaches_the_optimum_of_the_quadratic_program(way, bias):
     X, labels = blobs(40, 3, 3, seed=1)
     C = np.random.default_rng(2).uniform(0.1, 3.0, 40)
     C[::7] = 0.0
     problem = posed(X, labels, C, bias)
-    solution = solved(problem, 1e-7)
+    solution = solved(problem, 1e-7, tuning=WAYS[way])
     certificate = certify(problem, solution)
     assert solution.status is Status.CONVERGED
     assert certificate.holds(1e-7)
@@ -72,17 +73,18 @@ def test_reaches_the_optimum_of_the_quadratic_program(way, bias, monkeypatch):
 @pytest.mark.parametrize("bias", BIASES)
 @pytest.mark.parametrize("C", [1e-3, 1e3])
 @pytest.mark.parametrize("data", ["scales", "wide", "apart"])
-def test_converges_whatever_the_cost_and_the_features(data, C, bias, monkeypatch):
+def test_converges_whatever_the_cost_and_the_features(data, C, bias):
+    tuning = solver.Tuning()
     if data == "wide":
         X, labels = blobs(40, 400, 4, seed=3)
         X[:, :30] += 5.0 * X[:, 30:31]  # correlated
-        monkeypatch.setattr(ascent, "STEPS", 0.01)
+        tuning = tuned(0.01)
     else:
         X, labels = blobs(90, 6, 4, seed=4, spread=0.7 if data == "scales" else 8.0)
     if data == "scales":
         X = X * 10.0 ** np.arange(-3, 3) + 10.0
     problem = posed(X, labels, C, bias)
-    solution = solved(problem)
+    solution = solved(problem, tuning=tuning)
     assert solution.status is Status.CONVERGED
     assert certify(problem, solution).holds(1.1e-6)  # and what rounding may add
 
@@ -204,29 +206,30 @@ def test_a_start_is_used(bias):
 
 @pytest.mark.parametrize("steps", [0.0, 1e6], ids=["newton", "sequential"])
 @pytest.mark.parametrize("bias", BIASES)
-def test_limits(steps, bias, monkeypatch):
-    monkeypatch.setattr(ascent, "STEPS", steps)
+def test_limits(steps, bias):
+    tuning = tuned(steps)
     X, labels = blobs(100, 5, 3, seed=13)
     problem = posed(X, labels, 5.0, bias)
-    short = solved(problem, 1e-9, limits=Limits(iterations=2))
+    short = solved(problem, 1e-9, limits=Limits(iterations=2), tuning=tuning)
     assert short.status is Status.ITERATION_LIMIT
     assert short.n_iter == 2
     assert len(short.trace) == 2
     certificate = certify(problem, short)
     assert certificate.dual <= optimum(problem) * (1.0 + 1e-8) <= certificate.primal * (1.0 + 2e-8)
-    late = solved(problem, 1e-9, limits=Limits(seconds=0.0))
+    late = solved(problem, 1e-9, limits=Limits(seconds=0.0), tuning=tuning)
     assert late.status is Status.TIME_LIMIT
     assert late.n_iter <= 1
     assert late.alpha.shape == (100, 3)
 
 
 @pytest.mark.parametrize("steps", [0.0, 1e6], ids=["newton", "sequential"])
-def test_callbacks_watch_and_stop(steps, monkeypatch):
-    monkeypatch.setattr(ascent, "STEPS", steps)
+def test_callbacks_watch_and_stop(steps):
+    tuning = tuned(steps)
     X, labels = blobs(100, 5, 3, seed=14)
     problem = posed(X, labels, 5.0)
     recorder = Recorder()
-    stopped = solved(problem, 1e-9, callbacks=[recorder, lambda step: step.iteration == 3])
+    watchers = [recorder, lambda step: step.iteration == 3]
+    stopped = solved(problem, 1e-9, callbacks=watchers, tuning=tuning)
     assert stopped.status is Status.STOPPED
     assert stopped.n_iter == len(recorder.steps) == 3
     for step in recorder.steps:
@@ -237,36 +240,31 @@ def test_callbacks_watch_and_stop(steps, monkeypatch):
         assert certificate.box < 1e-12
         assert np.isfinite([step.objective, step.violation]).all()
     watched = Recorder()
-    done = solved(problem, 1e-6, callbacks=[watched])
+    done = solved(problem, 1e-6, callbacks=[watched], tuning=tuning)
     assert done.status is Status.CONVERGED
     assert watched.steps[-1].violation < watched.steps[0].violation
     assert -watched.steps[-1].objective == pytest.approx(optimum(problem), rel=1e-3)
 
 
 @pytest.mark.parametrize("bias", BIASES)
-def test_many_rows_begin_with_samples_of_them(bias, monkeypatch):
-    monkeypatch.setattr(solver, "LEVEL", 4)
-    monkeypatch.setattr(solver, "FEWEST", 50)
+def test_many_rows_begin_with_samples_of_them(bias):
     X, labels = blobs(900, 2, 3, seed=19)
     labels[labels == 2] = 1
     labels[:30] = 2  # a rare class
     C = np.where(np.arange(900) % 10, 1.0, 0.0)
     problem = posed(X, labels, C, bias)
-    solution = solved(problem, 1e-5)
+    solution = solved(problem, 1e-5, tuning=FEW)
     certificate = certify(problem, solution)
     assert solution.status is Status.CONVERGED
     assert certificate.holds(1e-5)
-    monkeypatch.undo()
     assert certificate.primal == pytest.approx(certify(problem, solved(problem)).primal, rel=2e-5)
 
 
-def test_a_stop_among_samples_leaves_a_plane(monkeypatch):
-    monkeypatch.setattr(solver, "LEVEL", 4)
-    monkeypatch.setattr(solver, "FEWEST", 50)
+def test_a_stop_among_samples_leaves_a_plane():
     X, labels = blobs(900, 2, 3, seed=20)
     problem = posed(X, labels)
     recorder = Recorder()
-    stopped = solved(problem, callbacks=[recorder, lambda step: step.iteration == 2])
+    stopped = solved(problem, callbacks=[recorder, lambda step: step.iteration == 2], tuning=FEW)
     assert stopped.status is Status.STOPPED
     assert stopped.w.any()
     assert (stopped.alpha.shape, stopped.alpha.any()) == ((900, 3), False)
@@ -398,7 +396,7 @@ def test_compiled_pass_equals_its_python(storage):
 
 
 def test_compiled_looks_equal_their_python():
-    X, labels = blobs(40, 3, 4, seed=18)
+    _, labels = blobs(40, 3, 4, seed=18)
     rng = np.random.default_rng(0)
     values, along = rng.standard_normal((2, 40, 4))
     cost, center = rng.uniform(0.5, 2.0, 40), rng.dirichlet(np.ones(4), 40)
@@ -418,7 +416,3 @@ def test_compiled_looks_equal_their_python():
         surveyed.append((*kernel(values, labels, cost, center, distance), distance))
     for here, there in zip(*surveyed, strict=True):
         np.testing.assert_allclose(here, there, rtol=1e-12)
-    rows, lengths = rows_of(X), np.empty((2, 40))
-    for kernel, out in zip((passes.square_rows, passes.square_rows.py_func), lengths, strict=True):
-        kernel(rows, np.arange(40), out)
-        np.testing.assert_allclose(out, np.sum(X**2, axis=1))

@@ -17,11 +17,13 @@ import numpy as np
 from scipy import sparse
 
 from ...arrays import Container, Floats, Integers, blocks_of, container, row_block, row_length
-from ...problems import PrimalProblem
+from ...problems import JointProblem, PrimalProblem
 from ...runtime.row_access import Rows, compiled, row_add, row_dot, row_square, rows_of
 from ...runtime.threads import in_parallel
+from .ascent_state import AscentState
 from .descent_state import DescentState
 from .interior_state import InteriorState
+from .joint_state import JointState
 from .primal_state import PrimalState
 
 Result = TypeVar("Result")
@@ -34,6 +36,7 @@ class Tuning:
     part_numbers: int = 1 << 21  # stored numbers in a part of the rows: threads cost more for less
     panel_numbers: int = 1 << 17  # numbers of scaled rows multiplied at once: they fit a cache
     moments_multiplications: float = 5e7  # of a sum of squares that one core does alone
+    copied_numbers: int = 1 << 22  # of rows that are copied to spare finding them again
     classes_multiplications: float = 1e7  # of products with several vectors that one core does
 
 
@@ -59,6 +62,14 @@ class Features:
     def primal_state(self, problem: PrimalProblem) -> PrimalState:
         """Return the state of a linear machine at w = 0, b = 0 and α = 0."""
         return PrimalState(problem, self)
+
+    def joint_state(self, problem: JointProblem) -> JointState:
+        """Return the state of a joint machine at w = 0, b = 0 and α = 0."""
+        return JointState.of(problem, self)
+
+    def ascent_state(self, state: JointState, a: Floats, relative_step: float) -> AscentState:
+        """Return the state of sequential ascent."""
+        return AscentState(state, a, relative_step)
 
     def interior_state(self, problem: PrimalProblem) -> InteriorState:
         """Return the first iterate of the interior point method."""
@@ -188,8 +199,12 @@ class Features:
         """Return some of the rows, in increasing order, without a copy."""
         return Features(self.X, rows if self.index is None else self.index[rows])
 
-    def restrict_exactly(self, rows: Integers) -> Features:
-        """Return some of the rows as a copy in float64."""
+    def take(self, rows: Integers) -> Features:
+        """Return some of the rows: a copy in float64 where they are few, or X is in pieces."""
+        per_row = self.stored_per_row
+        few = max(TUNING.copied_numbers, self.X.shape[0] * per_row // 8)
+        if rows.size * per_row > few and self.random_access:
+            return self.view(rows)
         return Features(self._copied(rows))
 
     def scaled(self, factors: Floats) -> Features:
@@ -201,6 +216,10 @@ class Features:
     def compiled_rows(self) -> Rows:
         """Return all of X as compiled kernels take it, for those that visit rows in any order."""
         return rows_of(self.X)
+
+    def places(self) -> Integers:
+        """Return the places of the rows in X."""
+        return np.arange(self.n_rows) if self.index is None else self.index
 
     def _copied(self, rows: Integers | slice) -> Any:
         named = rows if self.index is None else self.index[rows]

@@ -1,132 +1,149 @@
-"""Sequential dual ascent: the shares of one sample after the other."""
+"""Sequential dual ascent: the shares of one sample after the other. It needs random access."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
-from scipy import sparse
 
-from ...arrays import Integers, row_length
-from ...runtime.row_access import rows_of
-from .directions import Whole, way_for
-from .machine import Machine, Run
-from .passes import sequential_pass, survey
+from ...engines.linear import AscentFeatures, AscentState, Features
+from ...solution import Solution
+from . import directions
+from .candidate import Candidate, Run
 
-# Multiplications in a slice of a pass: a tenth of a second at most. As many passes as make this
-# many, up to so many passes, are made in a row.
-SLICE = 5e7
-ROUND, PASSES = 1e6, 16
-# Classes are left out whose value is below those with a share by this part of the worst violation.
-FAR = 0.5
-# The step of the bias, relative to the mean ‖x‖².
-BIAS = 0.1
-# Newton steps that a fit may take, and how much faster BLAS multiplies than a pass over rows does:
-# the sequential method may take as long as they would, so that no fit takes more than twice the
-# time of the better method.
-STEPS, BLAS = 40, 8.0
+
+@dataclass(frozen=True)
+class Tuning:
+    """What sequential ascent decides by."""
+
+    round_multiplications: float = 1e6  # of the passes made in a row
+    round_passes: int = 16  # at most
+    far: float = 0.5  # below the shares, of the worst violation: classes there are left out
+    bias_step: float = 0.1  # relative to the mean ‖x‖²
+    # Newton steps that a fit may take: sequential ascent may take as long as they would, so that
+    # no fit takes more than twice the time of the better method.
+    newton_steps: float = 40
+    blas_faster: float = 8.0  # its multiplications in the time of one of a pass over rows
+    directions: directions.Tuning = field(default_factory=directions.Tuning)
 
 
 class SequentialAscent:
-    """Passes over the samples, one at a time, with most of them soon left out."""
+    """Passes over the samples, one at a time, with most of them soon left out.
 
-    def __init__(self, machine: Machine, rng: np.random.RandomState) -> None:
-        self.machine, self.rng = machine, rng
-        n, c = machine.p.shape
-        lengths = machine.rows.squared_lengths()
-        mean = float(lengths.mean()) if n else 1.0
-        # The proximal point method on the bias: a pass has ½(b − b⁰)²/step in place of a free one's
-        # 0, and besides a penalised one's ½b². A small step decouples samples from each other.
-        step = BIAS * (mean or 1.0)
-        self.step = {"none": 0.0, "penalised": min(step, 1.0), "free": step}[machine.problem.bias]
-        self.curvature = machine.cost * np.maximum(lengths + self.step, 1e-12 * (mean or 1.0))
-        if sparse.issparse(machine.problem.X):
-            machine.w = np.asfortranarray(machine.w)
-        self.balance = machine.alpha.sum(axis=0)
-        self.classes = np.tile(np.arange(c, dtype=np.int32), (n, 1))
-        self.count = np.full(n, c, dtype=np.int32)
-        self.names = machine.rows.names
-        self.a_row = row_length(machine.problem.X)
-        self.flow = machine.flow
+    Parameters
+    ----------
+    candidate : Candidate
+        Its state and a = (w, b) are where the passes begin, and are those of the last pass in the
+        end.
+    features : AscentFeatures
+        X, as an engine with random access to its rows holds it.
+    rng : RandomState
+        For the order of the samples.
+    tuning : Tuning
+    """
+
+    def __init__(
+        self,
+        candidate: Candidate,
+        features: AscentFeatures,
+        rng: np.random.RandomState,
+        tuning: Tuning,
+    ) -> None:
+        self.candidate, self.rng, self.tuning = candidate, rng, tuning
+        self.ascent: AscentState = features.ascent_state(
+            candidate.state, candidate.a, tuning.bias_step
+        )
 
     @property
     def dual(self) -> float:
         """D, apart from the balance of a free bias."""
-        machine = self.machine
-        return self.flow - 0.5 * machine.square(machine.w, self.balance)
+        ascent = self.ascent
+        return ascent.flow - 0.5 * self.candidate.square_of(ascent.w, ascent.balance)
 
     def run(self, run: Run) -> None:
         """Make passes until the gap is small, or Newton steps would take less time."""
-        machine = self.machine
-        budget = _expected_work(machine)
-        n, c = machine.p.shape
+        self._passes(run)
+        self._hand_back()
+
+    def _passes(self, run: Run) -> None:
+        candidate, ascent, tuning = self.candidate, self.ascent, self.tuning
+        budget = _expected_work(candidate, tuning)
+        n = candidate.state.features.n_rows
         order, far, aim = np.arange(n), np.inf, run.aim
         while budget > 0.0:
-            work = 4.0 * self.a_row * float(self.count[order].sum())
-            times = int(np.clip(ROUND / max(work, 1.0), 1, PASSES))
+            work = ascent.work(order)
+            times = tuning.round_multiplications / max(work, 1.0)
+            times = int(np.clip(times, 1, tuning.round_passes))
             budget -= times * work
             visits = np.concatenate([self.rng.permutation(order) for _ in range(times)])
-            gap, worst, errors = self._pass(visits, far, run)
+            candidate.scale = 1.0
+            # b⁰ becomes the b of the pass before.
+            ascent.b *= 1.0 - candidate.penalty * ascent.step
+            ascent.b += ascent.step * ascent.balance
+            gap, worst, errors = ascent.visit(visits, far, run.overdue)
             gap, errors, dual = gap / times, errors // times, self.dual
             # The gap is that met on the way: not that of the w in the end.
-            if run.tell(dual, gap, errors, machine.snapshot, machine.bounds(np.nan, dual)):
+            if run.report(dual, gap, errors, self._snapshot, candidate.bounds(np.nan, dual)):
                 return
-            far = FAR * worst
-            order = order[self.count[order] > 1]
+            far = tuning.far * worst
+            order = ascent.open(order)
             if gap <= aim * abs(dual + gap) or not order.size:
                 gap, primal = self._measure()
-                run.progress.measured(*machine.bounds(primal, primal - gap))
-                budget -= 2.0 * machine.rows.numbers * c / BLAS
-                if run.converged(machine, gap, primal):
+                run.progress.measured(*candidate.bounds(primal, primal - gap))
+                budget -= 2.0 * _numbers(candidate) * len(ascent.b) / tuning.blas_faster
+                if run.converged(candidate, gap, primal):
                     return
                 # Gaps of a pass are those met on the way, and of the samples not left out.
                 aim *= 0.5
                 order, far = np.arange(n), np.inf
-                self.count[:] = c
-
-    def _pass(self, order: Integers, far: float, run: Run) -> tuple[float, float, int]:
-        """Visit samples, in slices; return the gap met, the worst violation, and errors."""
-        machine = self.machine
-        machine.scale = 1.0
-        # b⁰ becomes the b of the pass before.
-        machine.b *= 1.0 - machine.penalty * self.step
-        machine.b += self.step * self.balance
-        step = max(1, int(SLICE / (4.0 * self.a_row * machine.p.shape[1])))
-        gap, worst, errors = 0.0, 0.0, 0
-        for first in range(0, order.size, step):
-            met, violation, wrong, flow = sequential_pass(
-                rows_of(machine.problem.X), self.names, machine.labels, machine.cost,
-                self.curvature, machine.p, machine.w, machine.b, self.step, self.balance,
-                order[first : first + step], self.classes, self.count, far,
-            )  # fmt: skip
-            gap, worst, errors = gap + met, max(worst, violation), errors + wrong
-            self.flow += flow
-            if run.overdue:
-                break
-        return gap, worst, errors
+                ascent.reopen()
 
     def _measure(self) -> tuple[float, float]:
         """Return the gap and P, with w made that of α again: rounding adds up."""
-        machine = self.machine
-        w, self.balance = machine.combined()
-        machine.w[:] = w
-        loss, worst, _ = survey(
-            machine.values(), machine.labels, machine.cost, machine.p, np.empty(len(machine.p))
-        )
-        primal = machine.primal(loss, worst)
+        candidate, ascent = self.candidate, self.ascent
+        total = candidate.state.sums().total
+        if candidate.has_bias:
+            ascent.w[:], ascent.balance = total[:, :-1], total[:, -1].copy()
+        else:
+            ascent.w[:] = total
+        self._hand_back()
+        candidate.state.place(candidate.a)
+        found = candidate.state.survey()
+        primal = candidate.primal(found.loss, found.worst)
         return primal - self.dual, primal
 
+    def _hand_back(self) -> None:
+        """Make a that of the last pass."""
+        w, b = self.ascent.w, self.ascent.b
+        self.candidate.a = np.column_stack([w, b]) if self.candidate.has_bias else np.array(w)
 
-def _expected_work(machine: Machine) -> float:
+    def _snapshot(self) -> Solution:
+        self._hand_back()
+        return self.candidate.snapshot()
+
+
+def _numbers(candidate: Candidate) -> int:
+    """Return about how many numbers the rows have."""
+    features = candidate.state.features
+    return features.n_rows * _per_row(features)
+
+
+def _per_row(features: Features) -> int:
+    return int(features.stored_per_row) + (not features.is_dense)
+
+
+def _expected_work(candidate: Candidate, tuning: Tuning) -> float:
     """Return what Newton steps may take, in multiplications of a pass over rows."""
-    n, c = machine.p.shape
-    size, a_row = machine.rows.n_columns + 1, row_length(machine.problem.X)
-    everywhere = 4.0 * machine.rows.numbers * c
+    features, c = candidate.state.features, len(candidate.a)
+    n, size, per_row = features.n_rows, features.n_columns + 1, _per_row(features)
+    everywhere = 4.0 * _numbers(candidate) * c
     several = min(n, c * size)  # samples with more than one class, two or three of them
     # Products with sparse rows are no faster than passes.
-    slow = BLAS if sparse.issparse(machine.rows.X) else 1.0
-    if way_for(c, size) is Whole:
+    slow = 1.0 if features.is_dense else tuning.blas_faster
+    if directions.is_small(c, size, tuning.directions):
         step = (c * size) ** 3 / 3.0 + 6.0 * several * size**2
     else:
         side = min(size, 3 * several // c)
-        step = c * side**3 / 3.0 + c * side**2 * (a_row if side < size else 3 * several // c)
-        step += 20.0 * slow * 8.0 * several * a_row * c
-    return STEPS * (slow * everywhere + step) / BLAS
+        step = c * side**3 / 3.0 + c * side**2 * (per_row if side < size else 3 * several // c)
+        step += 20.0 * slow * 8.0 * several * per_row * c
+    return tuning.newton_steps * (slow * everywhere + step) / tuning.blas_faster

@@ -1,83 +1,101 @@
-"""The ways to a Newton step: the Hessian of Φ, and what its systems are solved with."""
+"""Newton's direction −H⁻¹g for a joint machine: the Hessian of Φ, and how its systems are solved.
+
+H = diag(ridge) + Σ_i (C_i/δ) P_i ⊗ (x_i, 1)(x_i, 1)ᵀ over the samples with several classes. The
+direction comes by conjugate gradients, on a preconditioner: H itself, factored, where it is small;
+its diagonal blocks, one per class, factored in the columns or in the rows, whichever are fewer; or
+its diagonal.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Event
 
 import numpy as np
 
-from ...arrays import Floats, Integers
+from ...arrays import Floats
+from ...engines.linear import JointRows
 from ...runtime.threads import in_parallel
 from ..linear_systems import LIFT, Factored
-from .machine import TINY
-from .rows import Rows
+from .candidate import TINY
 
-# Unknowns up to which the Hessian is factored whole, and numbers of its diagonal blocks, one for
-# every class, up to which these are; the least curvature of a bias, relative to the block's.
-WHOLE, BLOCKS = 1000, 1 << 24
-LEAST = 1e-3
-# How far a step takes a bias that nothing holds.
-DARING = 50.0
-# Conjugate gradients: the accuracy of a direction, and products for it at most.
-ACCURACY, PRODUCTS = 0.1, 300
+Preconditioner = Callable[[Floats], Floats]
 
 
-class Way:
-    """−H⁻¹g by conjugate gradients, on a preconditioner that subclasses choose.
+@dataclass(frozen=True)
+class Tuning:
+    """How a direction is computed."""
 
-    H = diag(ridge) + Σ_i (C_i/δ) P_i ⊗ (x_i, 1)(x_i, 1)ᵀ over the samples with several classes;
-    ``weight`` are the C_i/δ.
-    """
+    whole_unknowns: int = 1000  # up to which the Hessian is factored whole
+    block_numbers: int = 1 << 24  # of its diagonal blocks, up to which these are factored
+    least_bias_curvature: float = 1e-3  # relative to that of the block
+    largest_bias_step: float = 50.0  # where nothing else bounds it
+    cg_accuracy: float = 0.1  # the residual, relatively, at which conjugate gradients end
+    cg_products: int = 300  # at most
 
-    def __init__(self, rows: Rows, p: Floats, weight: Floats, ridge: Floats, bias: str) -> None:
-        member = p > 0.0
-        several = np.flatnonzero(member.sum(axis=1) > 1)
-        self.rows = rows.take(several)
-        self.member = member[several].astype(np.float64)
-        self.size = self.member.sum(axis=1)
-        self.weight = weight[several]
-        # The diagonal of (C_i/δ) P_i.
-        self.bend = self.member * (self.weight * (1.0 - 1.0 / self.size))[:, np.newaxis]
-        self.ridge = np.tile(ridge, (p.shape[1], 1))
-        self.is_free, self.has_bias = bias == "free", bias != "none"
 
-    def step(self, gradient: Floats) -> Floats:
-        """Return −H⁻¹g."""
-        if self.is_free:
-            # Along (1, …, 1) Φ does not change with b, nor does it bend along 1 of classes that no
-            # sample hesitates to part from the others: there b goes no farther than DARING.
-            least = 1e-10 * float(self.bend.sum(axis=0).max(initial=0.0))
-            far = float(np.abs(gradient[:, -1]).max()) / DARING
-            self.ridge[:, -1] = max(far, least, TINY)
-        self.ridge[:, : self.rows.n_columns] += LIFT * self.rows.squares(self.bend)
-        return self._conjugate_gradients(-gradient, self._preconditioner())
+def is_small(c: int, size: int, tuning: Tuning) -> bool:
+    """Return whether H of c vectors of a size is factored whole."""
+    return c * size <= tuning.whole_unknowns
 
-    def _preconditioner(self) -> Callable[[Floats], Floats]:
-        """Return a map near H⁻¹, positive definite: divide by H's diagonal."""
-        diagonal = self.rows.squares(self.bend)
-        if self.has_bias:
-            diagonal = np.column_stack([diagonal, self.bend.sum(axis=0)])
-        diagonal += self.ridge
-        return lambda residual: residual / diagonal
 
-    def _product(self, step: Floats) -> Floats:
-        """Return H times a step."""
-        change = self.rows.scores(*parted(step, self.has_bias)) * self.member
-        change -= self.member * (change.sum(axis=1) / self.size)[:, np.newaxis]
-        change *= self.weight[:, np.newaxis]
-        out = augmented(self.rows.combine(change), change.sum(axis=0), self.has_bias)
-        out += self.ridge * step
-        return out
+def newton_direction(
+    rows: JointRows, gradient: Floats, ridge: Floats, bias: str, tuning: Tuning
+) -> Floats:
+    """Return −H⁻¹g."""
+    squares = rows.squares()
+    ridges = np.tile(ridge, (len(gradient), 1))
+    if bias == "free":
+        # Along (1, …, 1) Φ does not change with b, nor does it bend along 1 of classes that no
+        # sample hesitates to part from the others: there b goes no farther than a limit.
+        least = 1e-10 * float(squares[:, -1].max(initial=0.0))
+        far = float(np.abs(gradient[:, -1]).max()) / tuning.largest_bias_step
+        ridges[:, -1] = max(far, least, TINY)
+    columns = slice(None, None if bias == "none" else -1)
+    ridges[:, columns] += LIFT * squares[:, columns]
+    system = _System(rows, squares, ridges, bias != "none", tuning)
+    return system.conjugate_gradients(-gradient, system.preconditioner())
 
-    def _conjugate_gradients(
-        self, residual: Floats, preconditioned: Callable[[Floats], Floats]
-    ) -> Floats:
+
+@dataclass(frozen=True)
+class _System:
+    """H, by the rows with several classes and by its ridge."""
+
+    rows: JointRows
+    squares: Floats
+    ridge: Floats
+    has_bias: bool
+    tuning: Tuning
+
+    def preconditioner(self) -> Preconditioner:
+        """Return a map near H⁻¹, positive definite."""
+        c, size = self.ridge.shape
+        if is_small(c, size, self.tuning):
+            return self._whole()
+        n_rows = sum(n**2 for n in self.rows.class_sizes)
+        n_columns = c * size**2
+        if min(n_rows, n_columns) > self.tuning.block_numbers:
+            diagonal = self.squares + self.ridge
+            return lambda residual: residual / diagonal
+        divide = self._by_rows() if n_rows < n_columns else self._by_columns()
+
+        # P_i 1 = 0, and so steps of all classes add up to 0: leaving that direction out, where H
+        # bends much less than its blocks do, is what makes them good.
+        def divide_within(residual: Floats) -> Floats:
+            step = divide(residual)
+            return step - step.mean(axis=0)
+
+        return divide_within
+
+    def conjugate_gradients(self, residual: Floats, preconditioned: Preconditioner) -> Floats:
+        """Return about H⁻¹r."""
         step = np.zeros_like(residual)
         direction = preconditioned(residual)
         size = first = float(np.vdot(residual, direction))
-        for _ in range(PRODUCTS):
-            product = self._product(direction)
+        for _ in range(self.tuning.cg_products):
+            product = self.rows.product(direction)
+            product += self.ridge * direction
             bend = float(np.vdot(direction, product))
             if not bend > 0.0:  # of a residual that is nothing but rounding
                 break
@@ -86,109 +104,52 @@ class Way:
             residual = residual - t * product
             better = preconditioned(residual)
             before, size = size, float(np.vdot(residual, better))
-            if not size > ACCURACY**2 * first:
+            if not size > self.tuning.cg_accuracy**2 * first:
                 break
             direction = better + (size / before) * direction
         return step
 
-
-class Whole(Way):
-    """H factored whole: one step of conjugate gradients is the solution."""
-
-    def _preconditioner(self) -> Callable[[Floats], Floats]:
+    def _whole(self) -> Preconditioner:
+        """Factor H: one step of conjugate gradients is the solution."""
         c, size = self.ridge.shape
-        H = np.zeros((c * size, c * size))
-        blocks = H.reshape(c, size, c, size)
-        share = self.weight / self.size
-        for block, rows in self.rows.augmented(self.has_bias):
-            member = self.member[block]
-            for k in range(c):
-                of_k = np.flatnonzero(member[:, k])
-                X = rows[of_k]
-                blocks[k, :, k] += (X * self.bend[block][of_k, k, np.newaxis]).T @ X
-                for m in range(k):
-                    both = np.flatnonzero(member[of_k, m])
-                    if both.size:
-                        Z = X[both]
-                        blocks[k, :, m] -= (Z * share[block][of_k[both], np.newaxis]).T @ Z
+        H = self.rows.hessian().reshape(c * size, c * size)
         H[np.diag_indices(c * size)] += self.ridge.ravel()
         solve = Factored(H).solve  # which reads the lower half
         return lambda residual: solve(residual.ravel()).reshape(residual.shape)
 
-
-class _ClassBlocks(Way):
-    """The diagonal blocks of H, one a class, factored; its diagonal alone where they are too large.
-
-    P_i 1 = 0, and so steps of all classes add up to 0: leaving that direction out, where H bends
-    much less than its blocks do, is what makes them good.
-    """
-
-    def _preconditioner(self) -> Callable[[Floats], Floats]:
-        c, size = self.ridge.shape
-        members = [np.flatnonzero(column) for column in self.member.T]
-        rows, columns = sum(of_k.size**2 for of_k in members), c * size**2
-        if min(rows, columns) > BLOCKS:
-            return super()._preconditioner()
-        divide = self._by_rows(members) if rows < columns else self._by_columns(members)
-
-        def divide_within(residual: Floats) -> Floats:
-            step = divide(residual)
-            return step - step.mean(axis=0)
-
-        return divide_within
-
-    def _by_columns(self, members: list[Integers]) -> Callable[[Floats], Floats]:
-        """Factor the blocks diag(ridge) + Σ_i bend_i (x_i, 1)(x_i, 1)ᵀ."""
-        root = np.sqrt(self.bend)
+    def _by_columns(self) -> Preconditioner:
+        """Factor the blocks diag(ridge) + Z_kᵀZ_k."""
+        blocks = self.rows.class_blocks()
 
         def part(k: int, stop: Event) -> Callable[[Floats], Floats]:
-            block, roots = np.diag(self.ridge[k]), root[members[k], k, np.newaxis]
-            for some, rows in self.rows.take(members[k]).augmented(self.has_bias):
-                Z = rows * roots[some]
-                block += Z.T @ Z
-            return Factored(block).solve
+            blocks[k][np.diag_indices(self.ridge.shape[1])] += self.ridge[k]
+            return Factored(blocks[k]).solve
 
-        solves = in_parallel(part, range(len(members)))
+        solves = in_parallel(part, range(len(blocks)))
         return lambda residual: np.array(
             [solve(r) for solve, r in zip(solves, residual, strict=True)]
         )
 
-    def _by_rows(self, members: list[Integers]) -> Callable[[Floats], Floats]:
-        """Factor I + Z ridge⁻¹ Zᵀ of every class, Z its rows (x, 1)√bend (Woodbury's formula)."""
-        ridge, root = self.ridge.copy(), np.sqrt(self.bend)
+    def _by_rows(self) -> Preconditioner:
+        """Factor I + Z_k ridge⁻¹ Z_kᵀ of every class (Woodbury's formula)."""
+        ridge = self.ridge.copy()
+        inverse: Floats = np.zeros(len(ridge))
         if self.has_bias:
-            ridge[:, -1] = np.maximum(ridge[:, -1], LEAST * self.bend.sum(axis=0))
+            least = self.tuning.least_bias_curvature * self.squares[:, -1]
+            ridge[:, -1] = np.maximum(ridge[:, -1], least)
+            inverse = 1.0 / ridge[:, -1]
+        grams = self.rows.class_grams(inverse)
 
         def part(k: int, stop: Event) -> Callable[[Floats], Floats]:
-            gram = self.rows.gram(members[k]) + (1.0 / ridge[k, -1] if self.has_bias else 0.0)
-            gram *= np.outer(root[members[k], k], root[members[k], k])
-            gram[np.diag_indices(len(gram))] += 1.0
-            return Factored(gram).solve
+            grams[k][np.diag_indices(len(grams[k]))] += 1.0
+            return Factored(grams[k]).solve
 
-        solves = in_parallel(part, range(len(members)))
+        solves = in_parallel(part, range(len(grams)))
 
         def divide(residual: Floats) -> Floats:
             step = residual / ridge
-            change = root * self.rows.scores(*parted(step, self.has_bias))
-            for k, of_k in enumerate(members):
-                change[of_k, k] = solves[k](change[of_k, k])
-            change *= root
-            whole = augmented(self.rows.combine(change), change.sum(axis=0), self.has_bias)
-            return step - whole / ridge
+            scores = self.rows.class_scores(step)
+            solved = [solve(r) for solve, r in zip(solves, scores, strict=True)]
+            return step - self.rows.class_combine(solved) / ridge
 
         return divide
-
-
-def way_for(c: int, size: int) -> type[Way]:
-    """Return the way to a step of c vectors of a size."""
-    return Whole if c * size <= WHOLE else _ClassBlocks
-
-
-def augmented(w: Floats, b: Floats, has_bias: bool) -> Floats:
-    """Return a = (w, b), one row a class."""
-    return np.column_stack([w, b]) if has_bias else np.array(w, order="C")
-
-
-def parted(a: Floats, has_bias: bool) -> tuple[Floats, Floats]:
-    """Return w and b of a."""
-    return (a[:, :-1].copy(), a[:, -1].copy()) if has_bias else (a.copy(), np.zeros(len(a)))

@@ -122,7 +122,7 @@ def by_gram(rows: WeightedRows, quadratic: Quadratic, gradient: Floats, damping:
     """
     g_w, g_b = gradient[:-1], gradient[-1]
     lift = LIFT * rows.squares()[:-1]
-    root: Floats | float = 1.0
+    root: Floats = np.ones(1)
     if lift.max(initial=0.0) > np.finfo(float).eps:
         root = 1.0 / np.sqrt(1.0 + lift)
         rows = rows.scaled(root)

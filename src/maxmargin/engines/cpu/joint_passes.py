@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import overload
 
-from ...runtime.row_access import REORDER, compiled, row_add, row_dot, row_prefetch, row_square
+from ...runtime.row_access import REORDER, compiled, row_add, row_dot, row_prefetch
 
 
 def class_scores(rows, i, w, classes, count, out, every):
@@ -70,13 +70,6 @@ def _class_add(rows, i, w, classes, count, steps):
                 column[np.uint32(classes[m])] += steps[m] * x
 
     return csr
-
-
-@compiled
-def square_rows(rows, names, out):
-    """Write ‖x_i‖² of the rows named."""
-    for i in range(names.size):
-        out[i] = row_square(rows, names[i])
 
 
 @compiled
