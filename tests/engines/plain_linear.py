@@ -1,0 +1,380 @@
+"""Linear machines on a foreign engine, in plain NumPy: `maxmargin.engines.linear`, nothing else.
+
+It shares no code with the CPU engine, and its vectors of length n refuse to become NumPy arrays.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from maxmargin.engines.linear import Held, JointSums, Kink, Projection, Survey
+
+
+class Hidden:
+    """Numbers on another device: only the engine reads them, as ``at``."""
+
+    def __init__(self, at):
+        self.at = at
+
+    def __array__(self, *args, **kwargs):
+        raise TypeError("This array is on another device.")
+
+    __len__ = __iter__ = __float__ = __getitem__ = __array__
+
+
+class PlainFeatures:
+    """X with a column of ones, as a dense array."""
+
+    is_dense, random_access = True, False
+
+    def __init__(self, X, augmented=False):
+        X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+        self.A = Hidden(X if augmented else np.column_stack([X, np.ones(len(X))]))
+        self.n_rows, self.n_columns = len(X), self.A.at.shape[1] - 1
+        self.stored_per_row = float(self.n_columns)
+
+    def restrict(self, rows):
+        return PlainFeatures(self.A.at[rows], augmented=True)
+
+    def primal_state(self, problem):
+        y, n = problem.y, self.n_rows
+        v = SimpleNamespace(y=y, u=problem.upper + 0 * y, D=problem.ridge + 0 * y, s=0 * y)
+        v.alpha, v.center, v.kept, v.rows = 0 * y, 0 * y, 0 * y, np.arange(n)
+        return PlainPrimalState(self, problem.bias, v)
+
+    def joint_state(self, problem):
+        rows = np.flatnonzero(problem.cost > 0)
+        v = SimpleNamespace(labels=problem.labels[rows], C=problem.cost[rows], rows=rows)
+        v.n_samples, v.n_classes = len(problem.cost), problem.n_classes
+        state = PlainJointState(self.restrict(rows), problem.bias, v)
+        v.values = np.zeros((rows.size, problem.n_classes))
+        state.clear()
+        return state
+
+
+class PlainPrimalState:
+    """y, u, D, the scores s, α and its centre, all in ``v``."""
+
+    def __init__(self, features, bias, v):
+        self.features, self.bias, self.v = features, bias, Hidden(v)
+        self.curved = bool(np.isinf(v.u).any())
+
+    def place(self, w, b):
+        self.v.at.s = self.features.A.at @ np.append(w, b)
+
+    def shift(self, t):
+        self.v.at.s = self.v.at.s + t
+
+    def start(self, alpha):
+        v = self.v.at
+        v.alpha = v.center = np.clip(alpha, 0, np.where(np.isfinite(v.D), v.u, 0))
+
+    def recentre(self):
+        self.v.at.center = self.v.at.alpha
+
+    def sample(self, rows, times):
+        part = self._restrict(rows)
+        part.v.at.u, part.v.at.D = part.v.at.u * times, part.v.at.D / times
+        return part if len(set(part.v.at.y)) == 2 else None
+
+    def _restrict(self, rows):
+        v = {name: values[rows] for name, values in vars(self.v.at).items() if name != "p"}
+        v["rows"] = rows
+        return PlainPrimalState(self.features.restrict(rows), self.bias, SimpleNamespace(**v))
+
+    def _alpha(self, s, delta):
+        v, z = self.v.at, 1 - self.v.at.y * s
+        with np.errstate(all="ignore"):
+            line = (v.u * z + delta * v.center) / (v.u * v.D + delta)
+            best = np.where(np.isinf(v.u), z / v.D, line)
+        return np.where((v.u > 0) & np.isfinite(v.D), np.clip(best, 0, v.u), 0)
+
+    def _total(self, alpha):
+        return (alpha * self.v.at.y) @ self.features.A.at
+
+    def _terms(self, alpha):
+        v = self.v.at
+        return alpha * (1 - v.y * v.s) - 0.5 * np.where(alpha > 0, v.D, 0) * alpha**2
+
+    def total(self):
+        return self._total(self.v.at.alpha)
+
+    def loss(self):
+        return float(self._terms(self._alpha(self.v.at.s, 1e-300)).sum())
+
+    def project(self, delta):
+        v, before = self.v.at, self.v.at.alpha
+        v.alpha, errors = self._alpha(v.s, delta), int((v.y * v.s < 0).sum())
+        slack = self.loss() - float(self._terms(v.alpha).sum())
+        return Projection(max(slack, 0.0), self.loss(), errors, self._total(v.alpha - before))
+
+    def aim(self, step):
+        self.v.at.p = self.features.A.at @ step
+
+    def slope(self, t, delta):
+        v = self.v.at
+        return float((self._alpha(v.s + t * v.p, delta) * v.y) @ v.p)
+
+    def advance(self, t):
+        v = self.v.at
+        v.s = v.s + t * v.p
+        return float(np.abs(t * v.p).max()), float(np.abs(v.s).max())
+
+    def _off_kink(self, delta):
+        v = self.v.at
+        with np.errstate(invalid="ignore"):
+            half = 0.5 * np.where(np.isinf(v.u), 0, np.nan_to_num(v.u * v.D) + delta)
+        return np.abs(1 - v.y * v.s - half) - half
+
+    def reach(self, share, delta):
+        return float(np.quantile(self._off_kink(delta), share))
+
+    def hold(self, share, delta):
+        v, reach = self.v.at, self.reach(share, delta)
+        near = self._off_kink(delta) <= reach
+        sloping = ~near & (v.y * v.s < 1)
+        line, bent = sloping & np.isfinite(v.u), sloping & np.isinf(v.u)
+        v.alpha = np.where(near, v.alpha, np.where(line, v.u, 0))
+        self.part = self._restrict(np.flatnonzero(near))
+        v.center = v.alpha
+        c = np.where(bent, 1 / np.where(bent, v.D, 1), 0)
+        force, A = np.where(line, v.u, c), self.features.A.at
+        constant = (force - 0.5 * np.where(line, v.D, 0) * force**2 - 0.5 * c).sum()
+        M = (c * A.T) @ A if self.curved else None
+        return Held(
+            self.part, M, (force * v.y) @ A, constant, int((v.y * v.s < 0)[sloping].sum()), reach
+        )
+
+    def take_back(self):
+        self.v.at.alpha[self.part.v.at.rows] = self.part.v.at.alpha
+
+    def kink(self):
+        v = self.v.at
+        v.inside = (v.alpha > 0) & (v.alpha < v.u)
+        return Kink(int(v.inside.sum()), int(v.inside.sum()))
+
+    def kink_rows(self, delta):
+        v, inside = self.v.at, self.v.at.inside
+        return PlainWeightedRows(
+            self.features.A.at[inside], 1 / (v.D[inside] + delta / v.u[inside])
+        )
+
+    def curvature(self, delta):
+        rows = self.kink_rows(delta)
+        return (rows.c.at * rows.A.at.T) @ rows.A.at
+
+    def class_costs(self):
+        v = self.v.at
+        costs = np.where(np.isinf(v.u), 1 / np.maximum(v.D, 1e-300), v.u)
+        return float(costs[v.y > 0].sum()), float(costs[v.y < 0].sum())
+
+    def best_biases(self, b):
+        breaks = np.sort(self.v.at.y - self.v.at.s)
+        v, s = self.v.at, self.v.at.s
+
+        def value(t):
+            v.s = s + t
+            return self.loss() + (0.5 * (b + t) ** 2 if self.bias == "penalised" else 0.0)
+
+        values = np.array([value(t) for t in breaks])
+        v.s, best = s, breaks[values <= values.min() * (1 + 1e-14)]
+        return float(best.min()), float(best.max())
+
+    def dual(self, total=None, *, of_scores=False):
+        v = self.v.at
+        alpha = np.where(np.isinf(v.u) & of_scores, self._alpha(v.s, 0), v.alpha)
+        v.measured = alpha = self._balanced(alpha)
+        w = self._total(alpha)
+        square = w @ w if self.bias == "penalised" else w[:-1] @ w[:-1]
+        return float(alpha.sum() - 0.5 * square - 0.5 * (np.where(alpha > 0, v.D, 0) @ alpha**2))
+
+    def _balanced(self, alpha):
+        y, totals = self.v.at.y, [alpha[self.v.at.y == sign].sum() for sign in (1, -1)]
+        if self.bias != "free":
+            return alpha
+        return alpha * np.where(y > 0, *(min(totals) / max(total, 1e-300) for total in totals))
+
+    def keep(self):
+        self.v.at.kept = self.v.at.measured
+
+    def alpha(self, *, kept=False):
+        return self.v.at.kept.copy() if kept else self._balanced(self.v.at.alpha).copy()
+
+
+class PlainWeightedRows:
+    """Rows (x, 1) with weights c."""
+
+    def __init__(self, A, c):
+        self.A, self.c, self.n_rows = Hidden(A), Hidden(c), len(A)
+
+    def squares(self):
+        return self.c.at @ self.A.at**2
+
+    def product(self, p):
+        return (self.c.at * (self.A.at @ p)) @ self.A.at
+
+    def scaled(self, factors):
+        return PlainWeightedRows(self.A.at * np.append(factors, 1), self.c.at)
+
+    def gram(self):
+        return self.A.at[:, :-1] @ self.A.at[:, :-1].T + np.diag(1 / self.c.at)
+
+    def scores(self, w):
+        return self.A.at[:, :-1] @ w
+
+    def combine(self, q):
+        return q @ self.A.at[:, :-1]
+
+
+class PlainJointState:
+    """Values and shares p of the rows that count, their labels and costs, all in ``v``."""
+
+    def __init__(self, features, bias, v):
+        self.features, self.bias, self.v = features, bias, Hidden(v)
+        self.cost, self.size = float(v.C.sum()), features.n_columns + (bias != "none")
+        v.own = np.eye(v.n_classes)[v.labels]
+
+    def _restrict(self, rows, times=1.0):
+        v = SimpleNamespace(**vars(self.v.at))
+        v.rows, v.labels, v.C = rows, v.labels[rows], v.C[rows] * times
+        v.values, v.p, v.center = v.values[rows], v.p[rows], v.p[rows]
+        return PlainJointState(self.features.restrict(rows), self.bias, v)
+
+    def _A(self):
+        return self.features.A.at[:, : self.size]
+
+    def sample(self, share, least, rng):
+        labels, rows = self.v.at.labels, []
+        for k in range(self.v.at.n_classes):
+            of_k = np.flatnonzero(labels == k)
+            rows += list(rng.permutation(of_k)[: max(least, int(share * of_k.size))])
+        rows = np.sort(rows)
+        times = np.bincount(labels)[labels[rows]] / np.bincount(labels[rows])[labels[rows]]
+        part = self._restrict(rows, times)
+        part.clear()
+        return part
+
+    def start(self, alpha):
+        v = self.v.at
+        flows = np.maximum(-alpha[v.rows], 0) * (1 - v.own) / v.C[:, None]
+        v.p = flows / np.maximum(flows.sum(axis=1, keepdims=True), 1)
+        v.p += v.own * (1 - v.p.sum(axis=1, keepdims=True))
+
+    def clear(self):
+        self.v.at.p = self.v.at.center = self.v.at.own.copy()
+
+    def _s(self, values):
+        return values + 1 - self.v.at.own
+
+    def decide(self):
+        self.v.at.p = np.eye(self.v.at.n_classes)[self._s(self.v.at.values).argmax(axis=1)]
+
+    def place(self, a):
+        v, before = self.v.at, self.v.at.values
+        v.values = self._A() @ a.T
+        return float(np.abs(v.values - before).max())
+
+    def _alpha(self, factors=None):
+        v = self.v.at
+        flows = v.C[:, None] * v.p * (1 - v.own) * (1 if factors is None else factors[v.labels])
+        return v.own * flows.sum(axis=1, keepdims=True) - flows
+
+    def sums(self, factors=None):
+        alpha = self._alpha(factors)
+        return JointSums(alpha.T @ self._A(), float((alpha * self.v.at.own).sum()))
+
+    def flow(self):
+        return float((self._alpha() * self.v.at.own).sum())
+
+    def flows(self):
+        return self.v.at.own.T @ np.maximum(-self._alpha(), 0)
+
+    def mean_curvature(self):
+        return float(np.mean(self.v.at.C * (self.features.A.at[:, :-1] ** 2).sum(axis=1)))
+
+    def survey(self, scale=1.0):
+        v, s = self.v.at, self._s(scale * self.v.at.values)
+        slack, ordered = s.max(axis=1) - (s * v.own).sum(axis=1), np.sort(s, axis=1)
+        decided = v.p[np.arange(len(s)), s.argmax(axis=1)] == 1
+        v.distance = np.where(decided, ordered[:, -1] - ordered[:, -2], 0)
+        return Survey(float(v.C @ slack), float(slack.max()), int((slack >= 1).sum()))
+
+    def near(self, reach):
+        self.part = self._restrict(np.flatnonzero(self.v.at.distance <= reach))
+        return self.part
+
+    def take_back(self):
+        self.v.at.p[self.part.v.at.rows] = self.part.v.at.p
+
+    def aim(self, step):
+        v = self.v.at
+        v.along, v.found = self._A() @ step.T, v.p
+        return float(v.C @ np.abs(v.along).max(axis=1, initial=0))
+
+    def smooth(self, t, delta):
+        v = self.v.at
+        along = getattr(v, "along", 0 * v.values)
+        s = self._s(v.values + t * along)
+        point = v.center + (s - s.max(axis=1, keepdims=True)) / delta
+        u = -np.sort(-point, axis=1)
+        theta = (np.cumsum(u, axis=1) - 1) / np.arange(1, u.shape[1] + 1)
+        last = (u > theta).sum(axis=1) - 1
+        v.found = np.maximum(point - theta[np.arange(len(u)), last][:, None], 0)
+        gap = v.C @ (v.found * (s.max(axis=1, keepdims=True) - s)).sum(axis=1)
+        return float(gap), float(v.C @ ((v.found - v.own) * along).sum(axis=1))
+
+    def advance(self, t):
+        v = self.v.at
+        v.values, v.p = v.values + t * getattr(v, "along", 0), v.found
+
+    def curvature(self, delta):
+        member = self.v.at.p > 0
+        several = member.sum(axis=1) > 1
+        return PlainJointRows(
+            self._A()[several], member[several] * 1.0, self.v.at.C[several] / delta
+        )
+
+    def keep(self):
+        self.v.at.kept = self.v.at.p.copy()
+
+    def restore(self):
+        self.v.at.p = self.v.at.kept
+
+    def alpha(self):
+        v = self.v.at
+        out = np.zeros((v.n_samples, v.n_classes))
+        out[v.rows] = self._alpha()
+        return out
+
+
+class PlainJointRows:
+    """Rows with several classes, and P_i times their weights: an (n, c, c) array."""
+
+    def __init__(self, A, member, weight):
+        shares = member[:, :, None] * member[:, None] / member.sum(axis=1)[:, None, None]
+        P = np.eye(member.shape[1]) * member[:, None] - shares
+        self.A, self.P = Hidden(A), Hidden(weight[:, None, None] * P)
+        self.Z = Hidden([np.sqrt(c)[c > 0, None] * A[c > 0] for c in self.P.at.diagonal(0, 1, 2).T])
+        self.class_sizes = [len(Z) for Z in self.Z.at]
+
+    def squares(self):
+        return np.array([(Z**2).sum(axis=0) for Z in self.Z.at])
+
+    def product(self, step):
+        return np.einsum("ikm,im,ia->ka", self.P.at, self.A.at @ step.T, self.A.at)
+
+    def hessian(self):
+        return np.einsum("ikm,ia,ib->kamb", self.P.at, self.A.at, self.A.at)
+
+    def class_blocks(self):
+        return [Z.T @ Z for Z in self.Z.at]
+
+    def class_grams(self, bias):
+        scales = [np.append(np.ones(self.Z.at[0].shape[1] - 1), b) if b else 1.0 for b in bias]
+        return [(Z * scale) @ Z.T for Z, scale in zip(self.Z.at, scales, strict=True)]
+
+    def class_scores(self, step):
+        return [Z @ step_k for Z, step_k in zip(self.Z.at, step, strict=True)]
+
+    def class_combine(self, q):
+        return np.array([q_k @ Z for Z, q_k in zip(self.Z.at, q, strict=True)])
