@@ -24,10 +24,10 @@ from ..problems import DualProblem
 from ..progress import Progress
 from ..runtime.threads import at_most, in_parallel, n_threads, single_threaded_blas
 from ..solution import Solution, Status
+from ..solvers.dual.choice import Dual, Solver, WarmStart
+from ..solvers.dual.grams import SMALL
 from .base import FOR_ALL, CertifiedClassifier, ClaimsOptimality, Training, with_kernel
-from .dual import Dual, Solver, WarmStart
 from .expansion import Expansion, expanded
-from .gram import SMALL
 
 # Up to this many kernel values every score is recomputed: some hundredths of a second. Beyond, the
 # bounds of the solver's scores are checked on so many samples of all tasks.
@@ -123,9 +123,10 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
         budget = None if self.cache_size == "auto" else float(self.cache_size) * 2**20
         self._dual = Dual.of(
             self.kernel_,
-            training,
+            training.X,
             self.solver,
             self.tol,
+            codes=training.codes if len(training.classes) > 2 else None,
             shrinking=self.shrinking,
             may_centre=self._may_centre,
             n_tasks=self._n_tasks(len(training.classes)),

@@ -25,8 +25,8 @@ from ..progress import Callback, Limits, Progress
 from ..runtime.threads import at_most, single_threaded_blas
 from ..solution import Solution, Status
 from ..solvers.best_seen import BestSeen
+from ..solvers.dual.hard_margin import LinearHardMargin, refuse, refuse_contradiction, softened
 from .base import ClaimsOptimality, Training
-from .hard_margin import LinearHardMargin, refuse, refuse_contradiction, softened
 from .linear import LinearClassifier
 
 Solver = Literal["auto", "interior-point", "newton", "coordinate-descent"]

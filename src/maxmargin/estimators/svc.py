@@ -19,8 +19,8 @@ from ..multiclass import Task
 from ..problems import DualProblem
 from ..progress import Callback
 from ..solution import Solution, Status
+from ..solvers.dual.choice import Solver
 from .base import Training
-from .dual import Solver
 from .kernel_machine import KernelMachine as KernelMachine
 
 EPS = float(np.finfo(float).eps)

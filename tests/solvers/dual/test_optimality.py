@@ -9,7 +9,7 @@ import pytest
 
 import maxmargin as mm
 from maxmargin.engines.cpu.gram import Gram
-from maxmargin.kernels import RBF
+from maxmargin.kernels import RBF, Linear
 from maxmargin.problems import DualProblem
 from maxmargin.progress import Limits, Progress
 from maxmargin.solvers.dual.interior_point import DualInteriorPoint
@@ -26,7 +26,7 @@ def test_balance_is_restored_to_the_last_digit():
     free = heavy & (alpha > 0) & (alpha < 1)
     alpha[free] *= 1.0 - abs(y @ alpha) / alpha[free].sum()
     assert 0.0 < abs(sum(map(Fraction, y * alpha))) < 1e-12
-    result = exactly_balanced(alpha, y, np.ones(200))
+    result = exactly_balanced(DualProblem.hinge(Linear(), y[:, None], y, 1.0), alpha)
     assert sum(map(Fraction, y * result)) == 0
     assert np.allclose(result, alpha, rtol=1e-12)
     assert np.array_equal(result[(alpha == 0) | (alpha == 1)], alpha[(alpha == 0) | (alpha == 1)])

@@ -185,7 +185,7 @@ class _Shown(BestSeen):
         if problem.groups:
             free_moved = moved_to_balance(alpha, problem.signs, problem.upper)
             alpha = balanced(self.linear, alpha) if free_moved is None else free_moved
-            alpha = exactly_balanced(alpha, problem.signs, problem.upper) if exactly else alpha
+            alpha = exactly_balanced(problem, alpha) if exactly else alpha
         self.w = self.features.combine(alpha * problem.signs)
         return Optimality.of(problem, alpha, self.features.scores(self.w))
 

@@ -24,12 +24,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import Floats
+from ...engines.base import HostGram
 from ...problems import DualProblem
 from ...progress import Limits, Progress
 from ...solution import Solution, Status
 from ..linear_systems import Factored
 from .feasibility import Constraints
-from .gram import GramMatrix
 from .optimality import AIM, Optimality, violation_unit
 
 # How far towards the boundary a step goes, and the power of what the predictor achieved.
@@ -51,7 +51,7 @@ class DualInteriorPoint:
 
     Parameters
     ----------
-    gram : GramMatrix
+    gram : HostGram
         K of the rows ``problem.index``, in float64.
     tol : float
         The largest violation of a KKT condition.
@@ -59,7 +59,7 @@ class DualInteriorPoint:
         Of steps, and seconds.
     """
 
-    gram: GramMatrix
+    gram: HostGram
     tol: float = 1e-3
     limits: Limits = field(default_factory=Limits)
 

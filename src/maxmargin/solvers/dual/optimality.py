@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import Floats, Integers
+from ...engines.base import HostGram
 from ...problems import DualProblem, PrimalProblem
 from ...problems.best_bias import best_biases
 from ...solution import Solution, Status
 from .feasibility import Constraints, Mask
-from .gram import GramMatrix
 
 # Shares of tol, and of the relative gap of 2·tol, that solvers aim at: the certificate adds up in
 # another order.
@@ -108,7 +108,7 @@ class Optimality:
 # KKT conditions ----------------------------------------------------------------------------------
 
 
-def dual_gradient(problem: DualProblem, gram: GramMatrix, alpha: Floats) -> Floats:
+def dual_gradient(problem: DualProblem, gram: HostGram, alpha: Floats) -> Floats:
     """Return (Q + D)α − p."""
     support = np.flatnonzero(alpha)
     gradient = problem.ridge * alpha + problem.p
@@ -303,27 +303,29 @@ def moved_to_balance(alpha: Floats, y: Floats, upper: Floats) -> Floats | None:
     return alpha - y * room * (excess / total)
 
 
-def exactly_balanced(alpha: Floats, y: Floats, upper: Floats) -> Floats:
-    """Return α with yᵀα = 0 to the last digit, where the free ones can take up what is left of it.
+def exactly_balanced(problem: DualProblem, alpha: Floats) -> Floats:
+    """Return α with Σ sα = Σt to the last digit, where the free ones can take up the rest.
 
-    Scores of rows far from the origin have the rest of yᵀα, times ‖x‖², in them. Free α are first
+    Scores of rows far from the origin have the rest of Σ sα, times ‖x‖², in them. Free α are first
     rounded to the spacing of the largest of them, so that their sum has no digits beyond it.
     """
-    free = np.flatnonzero((alpha > 0.0) & (alpha < upper))
+    lower, upper, signs = problem.lower, problem.upper, problem.signs
+    free = np.flatnonzero((alpha > lower) & (alpha < upper))
     if not free.size:
         return alpha
     alpha = alpha.copy()
-    unit = float(np.spacing(alpha[free].max()))
+    unit = float(np.spacing(np.abs(alpha[free]).max()))
     rounded = np.round(alpha[free] / unit) * unit
-    inside = (rounded > 0.0) & (rounded < upper[free])
+    inside = (rounded > lower[free]) & (rounded < upper[free])
     alpha[free[inside]] = rounded[inside]
     support = np.flatnonzero(alpha)
-    free = free[np.argsort(alpha[free], kind="stable")]  # the smallest have the finest digits
-    room = np.minimum(alpha, upper - alpha)[free]
+    free = free[np.argsort(np.abs(alpha[free]), kind="stable")]  # the smallest have finest digits
+    room = np.minimum(alpha - lower, upper - alpha)[free]
+    total = -sum(problem.sums)
     for _ in range(4):
-        excess = math.fsum((alpha * y)[support])
+        excess = math.fsum([*(alpha * signs)[support], total])
         enough = free[room > abs(excess)]
         if excess == 0.0 or not enough.size:
             break
-        alpha[enough[0]] -= y[enough[0]] * excess
+        alpha[enough[0]] -= signs[enough[0]] * excess
     return alpha

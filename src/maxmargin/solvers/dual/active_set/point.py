@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ....arrays import Floats, Integers
+from ....engines.base import HostGram
 from ....problems import DualProblem
 from ....progress import Progress
 from ....solution import Solution, Status
 from ..feasibility import Constraints, Mask
-from ..gram import GramMatrix
 from ..optimality import bias, dual_gradient, multipliers, primal_value, violations
 from .chunk import Chunk
 from .factor import Factor
@@ -25,7 +25,7 @@ class Point:
     def __init__(
         self,
         problem: DualProblem,
-        gram: GramMatrix,
+        gram: HostGram,
         alpha: Floats | None,
         constraints: Constraints | None = None,
         tuning: Tuning | None = None,

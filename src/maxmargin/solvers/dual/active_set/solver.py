@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 
 from ....arrays import Floats
+from ....engines.base import HostGram
 from ....problems import DualProblem
 from ....progress import Limits, Progress
 from ....solution import Solution, Status
 from ..feasibility import Constraints
-from ..gram import GramMatrix
 from ..optimality import dual_gradient
 from .chunk import Chunk, convex
 from .point import Point
@@ -39,7 +39,7 @@ class ActiveSet:
 
     Parameters
     ----------
-    gram : GramMatrix
+    gram : HostGram
         K of the rows ``problem.index``, in float64.
     tol : float, default=1e-10
         Largest violation of a KKT condition, in units of the targets, 1 of a classifier.
@@ -62,7 +62,7 @@ class ActiveSet:
     [ 8. 0. 9. 0. 17. 0.]
     """
 
-    gram: GramMatrix
+    gram: HostGram
     tol: float = 1e-10
     limits: Limits = field(default_factory=Limits)
     work: float = np.inf

@@ -9,13 +9,13 @@ import numpy as np
 from scipy import sparse
 
 from ....arrays import Floats
+from ....engines.base import HostGram
 from ....problems import DualProblem
 from ....progress import Limits, Progress
 from ....runtime.memory import free_memory
 from ....solution import Solution, Status
 from ..active_set import ActiveSet
 from ..feasibility import Constraints
-from ..gram import GramMatrix
 from ..optimality import dual_gradient, multipliers, primal_value, violations
 from .program import QP, Library, QPSolution, QPStatus, solve
 
@@ -52,7 +52,7 @@ class QuadraticProgram:
 
     Parameters
     ----------
-    gram : GramMatrix
+    gram : HostGram
         K of the rows ``problem.index``, in float64.
     tol : float, default=1e-12
         Residuals and gap that the library is asked for. ``CONVERGED`` are those of 1e-8; but an
@@ -75,7 +75,7 @@ class QuadraticProgram:
     [0.125 0.125 0.125 0.125]
     """
 
-    gram: GramMatrix
+    gram: HostGram
     tol: float = 1e-12
     limits: Limits = field(default_factory=Limits)
     solver: Library = "auto"
@@ -169,7 +169,7 @@ def _at_bounds(answer: QPSolution, constraints: Constraints, size: float) -> Flo
 
 def _publish(
     problem: DualProblem,
-    gram: GramMatrix,
+    gram: HostGram,
     alpha: Floats,
     b: Floats,
     status: Status,

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-from ..arrays import Floats
-from ..problems import DualProblem
-from ..progress import Limits, Progress
-from ..solution import Solution, Status
-from ..solvers.best_seen import BestSeen
-from ..solvers.dual.feasibility import Constraints
-from ..solvers.dual.optimality import Optimality, best_bias, primal_value
-from .gram import FEW, SMALL
+from ...arrays import Floats
+from ...engines.base import HostGram
+from ...problems import DualProblem
+from ...progress import Limits, Progress
+from ...solution import Solution, Status
+from ..best_seen import BestSeen
+from .feasibility import Constraints
+from .grams import FEW, SMALL
+from .optimality import Optimality, best_bias, is_hard, primal_value
 
 # What sums of n products leave of their last digits, in all but contrived cases.
 EPSILON = float(np.finfo(np.float64).eps)
@@ -44,19 +44,19 @@ class Attempts:
     ----------
     problem : DualProblem
     gram : callable
-        Returns the engine of the task in float64, for answers that come without their scores.
+        Returns K of the task in float64, for answers that come without their scores.
     tol : float
     limits : Limits
         Of all solvers together.
     progress : Progress
     far : float, default=0
-        How far from the origin the rows lie that the engine has centred: b is rounded there.
+        How far from the origin the rows lie that have been centred: b is rounded there.
     """
 
     def __init__(
         self,
         problem: DualProblem,
-        gram: Callable[[], Any],
+        gram: Callable[[], HostGram],
         tol: float,
         limits: Limits,
         progress: Progress,
@@ -75,6 +75,11 @@ class Attempts:
     def is_over(self) -> bool:
         """Whether no other solver is wanted."""
         return self.status in FINAL
+
+    @property
+    def wants_another(self) -> bool:
+        """Whether another solver may help: the last α is unfinished, and known well enough."""
+        return not (self.is_over or self._is_blurred())
 
     @property
     def seconds_left(self) -> float | None:
@@ -112,7 +117,7 @@ class Attempts:
 
     def _is_bounded(self) -> bool:
         """Whether something keeps every α from growing."""
-        return bool((np.isfinite(self.problem.upper) | (self.problem.ridge > 0.0)).all())
+        return not is_hard(self.problem).any()
 
     def _consider(self, solution: Solution) -> None:
         """Keep the answer if it is the best so far; whether it has converged its numbers say."""
@@ -139,7 +144,7 @@ class Attempts:
         """
         alpha, scores, bounds = point.alpha, point.scores, point.bounds
         best, t = self._of(alpha, scores, best_bias(self.problem, scores), bounds), 1.0
-        while not self.problem.total and t > SHORTEST:
+        while self._may_shrink and t > SHORTEST:
             t *= 0.5
             b = best_bias(self.problem, t * scores)
             shorter = self._of(t * alpha, t * scores, b, None if bounds is None else t * bounds)
@@ -147,6 +152,11 @@ class Attempts:
                 break
             best = shorter
         return best
+
+    @property
+    def _may_shrink(self) -> bool:
+        """Whether tα is feasible for 0 ≤ t ≤ 1 where α is."""
+        return not self.problem.total and bool((self.problem.lower <= 0.0).all())
 
     def _at_worst(self, point: Optimality) -> float:
         """Return what P of a point may be, as far as rounding of its scores can tell."""
@@ -166,9 +176,9 @@ class Attempts:
         """Return a bound on Σ_l α_l |K(x_l, x_m)|, times the power that multiplies their errors."""
         sizes = np.sqrt(np.maximum(self.gram().diagonal(), 0.0))
         power = max(1, 2 * int(getattr(self.problem.kernel, "degree", 0)))
-        return power * float(sizes.max(initial=0.0) * (sizes @ alpha))
+        return power * float(sizes.max(initial=0.0) * (sizes @ np.abs(alpha)))
 
-    def is_blurred(self) -> bool:
+    def _is_blurred(self) -> bool:
         """Whether the last α is so large that float64 cannot tell its scores to tol.
 
         Rounding its last digits alone then violates the KKT conditions: nothing is left to try.
@@ -197,7 +207,7 @@ class Attempts:
         if self.problem.n_variables > SMALL:
             return False
         A, a = self.constraints.A, self.constraints.a
-        return bool((np.abs(A @ alpha - a) > REST * float(alpha.sum())).any())
+        return bool((np.abs(A @ alpha - a) > REST * float(np.abs(alpha).sum())).any())
 
     def _of(self, alpha: Floats, scores: Floats, b: float, bounds: Floats | None) -> Optimality:
         largest = float(np.max(self.gram().diagonal())) if self.problem.total else 1.0
@@ -247,7 +257,7 @@ class Attempts:
             size = max(abs(each.primal), np.finfo(float).tiny)
             return (self._at_worst(each) - each.dual) / size
 
-        if self.problem.total or gap(point) <= 2.0 * self.tol:
+        if not self.problem.has_unit_margin or gap(point) <= 2.0 * self.tol:
             return point
         by = 1.0 + FIRMLY * (error + EPSILON)
         alpha = np.minimum(by * point.alpha, self.problem.upper)
@@ -260,7 +270,7 @@ class Attempts:
         """Take w = 0, or the best that was shown on the way, where the last answer is worse."""
         assert self.point is not None
         others = [self.point]
-        if not self.problem.total:  # else α = 0 is not feasible
+        if self._may_shrink:
             nothing = np.zeros(self.problem.n_variables)
             b = best_bias(self.problem, nothing)
             others.append(self._of(nothing, nothing, b, np.zeros(nothing.size)))

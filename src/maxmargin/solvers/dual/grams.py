@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, Integers
-from ..kernels import Kernel
-from ..kernels.products import far_columns, shifted
-from ..problems import DualProblem
-from .base import Training
+from ...arrays import Floats, Integers
+from ...kernels import Kernel
+from ...kernels.products import far_columns, shifted
+from ...problems import DualProblem
 
 # Samples up to which a task has its whole Gram matrix, and those of many classes are solved side
 # by side.
@@ -30,18 +29,20 @@ COARSEST = 1e-2
 class Engines:
     """What the tasks of a fit share: the ways to kernel values, and those within a class.
 
+    ``codes`` are the classes of the rows, where tasks are about pairs of more than two of them.
     ``largest`` is what no α exceeds, about: float32 is not chosen where its errors would matter.
     """
 
     def __init__(
         self,
         kernel: Kernel,
-        training: Training,
+        X: Any,
+        codes: Integers | None,
         tol: float,
         budget: float | None,
         largest: float = 1.0,
     ) -> None:
-        self.kernel, self.X, self.budget = kernel, _about_centre(kernel, training.X), budget
+        self.kernel, self.X, self.budget = kernel, _about_centre(kernel, X), budget
         self.few = self.X.shape[0] <= FEW
         if (
             self.few
@@ -50,7 +51,7 @@ class Engines:
             and np.prod(self.X.shape) <= NUMBERS
         ):
             self.X = self.X.toarray()
-        self.codes, self.n_classes = training.codes, len(training.classes)
+        self.codes = codes
         # float32 rows of K where float64 corrections make up for it; given values as they are.
         coarse = tol >= FINEST and kernel.elementwise and not self.few and _moderate(kernel, self.X)
         self.dtype: Any = np.float32 if coarse else np.float64
@@ -71,8 +72,8 @@ class Engines:
     def fast(self, problem: DualProblem) -> Any:
         """Return the engine of a task, with all of K where that is small."""
         small = problem.n_variables <= SMALL
-        if small and self.n_classes > 2 and self.kernel.elementwise:
-            return self._assembled(problem)
+        if small and self.codes is not None and self.kernel.elementwise:
+            return self._assembled(problem, self.codes)
         index = _unless_all(problem.index, self.X)
         gram = self._all_fast if index is None else self._gram(self.dtype, index)
         if small and gram.fits:
@@ -85,14 +86,14 @@ class Engines:
 
     def corrections(self, problem: DualProblem) -> Any:
         """Return float64 values for what the fast engine lacks; None where it lacks nothing."""
-        from ..engines.cpu.gram import Selected
+        from ...engines.cpu.gram import Selected
 
         if self.dtype == np.float64:
             return None
         return Selected(self._all_exact, problem.index)
 
     def _gram(self, dtype: Any, index: Integers | None = None) -> Any:
-        from ..engines.cpu.gram import Gram
+        from ...engines.cpu.gram import Gram
 
         return Gram(self.kernel, self.X, index, self.budget, dtype)
 
@@ -104,25 +105,25 @@ class Engines:
     def _all_fast(self) -> Any:
         return self._gram(self.dtype)
 
-    def _assembled(self, problem: DualProblem) -> Any:
+    def _assembled(self, problem: DualProblem, codes: Integers) -> Any:
         """Return an engine on K put together from blocks within and between two sets of rows."""
-        from ..engines.cpu.gram import Assembled
+        from ...engines.cpu.gram import Assembled
 
         n_first = int(np.count_nonzero(problem.signs > 0))  # they come first
         first, second = problem.index[:n_first], problem.index[n_first:]
         between = np.ascontiguousarray(self._all_fast.block(first, second))
         return Assembled(
-            self._block_within(first), between, self._block_within(second),
+            self._block_within(first, codes), between, self._block_within(second, codes),
             self._all_fast, problem.index,
         )  # fmt: skip
 
-    def _block_within(self, rows: Integers) -> Floats:
+    def _block_within(self, rows: Integers, codes: Integers) -> Floats:
         """Return K of rows; that of a whole class is kept, for every pair needs it."""
-        label = int(self.codes[rows[0]])
+        label = int(codes[rows[0]])
         if label in self._within and self._within[label].shape[0] == rows.size:
             return self._within[label]
         K: Floats = np.ascontiguousarray(self._all_fast.block(rows))
-        if (self.codes[rows] == label).all():
+        if (codes[rows] == label).all():
             self._within[label] = K
         return K
 

@@ -18,29 +18,43 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from .. import validation
-from ..arrays import Floats
-from ..certificates import NotSeparableError, certify, feature_space_proof
-from ..certificates.multipliers import FeatureSpaceRefutation
-from ..certificates.separation import best_bias
-from ..data.normalised_samples import SignedSamples
-from ..data.row_blocks import RowBlocks
-from ..kernels import Linear, Precomputed
-from ..problems import DualProblem, PrimalProblem, SeparationProblem
-from ..progress import Limits, Progress
-from ..solution import Solution, Status
-from ..solvers.dual.nearest_points import NearestPoints
-from ..solvers.separability import Separability, contradiction, decide
-from ..solvers.separating.duplicates import contradicting_rows
+from ... import validation
+from ...arrays import Floats
+from ...certificates import NotSeparableError, certify, feature_space_proof
+from ...certificates.multipliers import FeatureSpaceRefutation
+from ...certificates.separation import best_bias
+from ...data.normalised_samples import SignedSamples
+from ...data.row_blocks import RowBlocks
+from ...engines.base import HostGram
+from ...kernels import Linear, Precomputed
+from ...problems import DualProblem, PrimalProblem, SeparationProblem
+from ...progress import Limits, Progress
+from ...solution import Solution, Status
+from ..centring import Origin
+from ..separability import Separability, contradiction, decide
+from ..separating.duplicates import contradicting_rows
+from .nearest_points import NearestPoints
 
-# Where a fit was told to end.
+# How a limit or a callback ends a fit.
 TOLD = (Status.STOPPED, Status.TIME_LIMIT, Status.ITERATION_LIMIT)
-# Offset of the rows, relative to their spread, beyond which inner products are not tried: they
-# have lost six digits. Seconds and steps for the nearest points of the hulls.
-FAR, NEAREST_SECONDS, STEPS = 1e3, 5.0, 10_000
-# α max‖x‖² that a hard margin of a hundredth of the largest ‖x‖ does not exceed; the offset from
-# which rows are centred for a soft machine.
-COSTLY, OFFSET = 1e4, 10.0
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What hard margins are tuned by."""
+
+    # Offset of the rows, relative to their spread, from which they are centred: for a soft machine
+    # in place of the hard one, and for inner products, which have lost six digits there.
+    soft_offset: float = 10.0
+    kernel_offset: float = 1e3
+    # Limits of the nearest points of the hulls.
+    nearest_seconds: float = 5.0
+    nearest_steps: int = 10_000
+    # α max‖x‖² that a hard margin of a hundredth of the largest ‖x‖ does not exceed.
+    soft_cost: float = 1e4
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True)
@@ -85,8 +99,8 @@ class LinearHardMargin:
 
     def solve(self, report: Separability, progress: Progress, limits: Limits) -> Solution:
         """Return the plane of maximum margin, or that of the report where it does not separate."""
-        seconds = NEAREST_SECONDS if limits.seconds is None else limits.seconds
-        solver = NearestPoints(max_iter=limits.iterations or STEPS, seconds=seconds)
+        seconds = TUNING.nearest_seconds if limits.seconds is None else limits.seconds
+        solver = NearestPoints(max_iter=limits.iterations or TUNING.nearest_steps, seconds=seconds)
         solution = solver.solve(SeparationProblem(self._features()), progress)
         if self.penalised:
             w, b = solution.w[:, :-1], solution.w[:, -1]
@@ -111,17 +125,6 @@ class LinearHardMargin:
         return SignedSamples(X, Z.labels, bias_step=0.0)
 
 
-def spread(Z: SignedSamples) -> tuple[float, Floats]:
-    """Return the largest ‖x − c‖² and c, the middle of dense rows where there is a bias, else 0."""
-    if sparse.issparse(Z.X) or not Z.bias_step:
-        return float(Z.squared_rows.max()), np.zeros(Z.X.shape[1])
-    rows = Z.X[Z.index].astype(np.float64)
-    low = rows.min(axis=0)
-    centre = low + 0.5 * (rows.max(axis=0) - low)
-    rows -= centre
-    return float(np.einsum("ij,ij->i", rows, rows).max()), centre
-
-
 def softened(problem: PrimalProblem, hard: LinearHardMargin | None) -> tuple[PrimalProblem, Floats]:
     """Return the machine of a large finite cost, and what its rows were moved by, 0 mostly.
 
@@ -132,10 +135,10 @@ def softened(problem: PrimalProblem, hard: LinearHardMargin | None) -> tuple[Pri
     if hard is None or problem.bias != "free":
         square = validation.largest_square(X)
     else:
-        square, middle = spread(hard.Z)
-        if float(np.linalg.norm(middle)) > OFFSET * np.sqrt(square):
-            X, centre = X - middle, middle
-    bound = COSTLY / max(square, np.finfo(float).tiny)
+        origin, square = Origin.middle(hard.Z)
+        if origin.distance > TUNING.soft_offset * np.sqrt(square):
+            X, centre = origin.rows(X), origin.centre
+    bound = TUNING.soft_cost / max(square, np.finfo(float).tiny)
     upper = np.full(1, bound)
     if problem.upper.size > 1:
         upper = np.where(np.isinf(problem.upper), bound, 0.0)
@@ -159,85 +162,84 @@ def refuse_contradiction(hard: LinearHardMargin) -> None:
         refuse(report)
 
 
-def solve_kernel_machine(
-    problem: DualProblem,
-    attempt: Callable[[], Solution],
-    tol: float,
-    progress: Progress,
-    limits: Limits,
-) -> Solution:
-    """Return the hard margin of a kernel machine, or raise the proof that there is none.
+@dataclass(frozen=True)
+class KernelHardMargin:
+    """The hard margin of a kernel machine.
 
     Parameters
     ----------
     problem : DualProblem
-        All of whose α are unbounded.
+        A classifier of margin 1, of which some α have no bound.
     attempt : callable
         Solves the problem by the solver that was asked for.
+    gram_of : callable
+        Returns K in float64 for the problem on centred rows.
     tol : float
-        What its certificate must hold to.
+        What the certificate must hold to.
     progress : Progress
     limits : Limits
         For the nearest points of linear machines.
     """
-    _refuse_contradiction(problem)
-    if isinstance(problem.kernel, Linear):
-        return _linear(problem, attempt, tol, progress, limits)
-    solution = attempt()
-    if solution.status in (*TOLD, Status.CONVERGED):
-        return solution
-    u = solution.multipliers
-    proof = None if u is None else feature_space_proof(problem, u)
-    if proof is not None:
-        raise _not_separable(problem, proof)
-    return replace(solution, status=Status.PATIENCE, multipliers=None)
 
+    problem: DualProblem
+    attempt: Callable[[], Solution]
+    gram_of: Callable[[DualProblem], HostGram]
+    tol: float
+    progress: Progress
+    limits: Limits
 
-def _linear(
-    problem: DualProblem,
-    attempt: Callable[[], Solution],
-    tol: float,
-    progress: Progress,
-    limits: Limits,
-) -> Solution:
-    hard = LinearHardMargin.of(problem)
-    square, centre = spread(hard.Z)
-    near = float(np.linalg.norm(centre)) <= FAR * np.sqrt(square)
-    solution = attempt() if near else _about(centre, problem, progress, limits)
-    if solution.status in TOLD:
-        return solution
-    moved = problem if near else _moved(problem, centre)
-    if solution.status is Status.CONVERGED and certify(moved, solution).holds(tol):
-        return solution if near else _with_bias_of(hard.Z, centre, solution)
-    report = hard.verdict()
-    if report.multipliers is not None:
-        raise _not_separable(problem, report.multipliers)
-    if report.separable is None:
+    def solve(self) -> Solution:
+        """Return the plane of maximum margin, or raise the proof that there is none."""
+        problem = self.problem
+        _refuse_contradiction(problem)
+        if isinstance(problem.kernel, Linear):
+            return self._linear()
+        solution = self.attempt()
+        if solution.status in (*TOLD, Status.CONVERGED):
+            return solution
+        u = solution.multipliers
+        proof = None if u is None else feature_space_proof(problem, u)
+        if proof is not None:
+            raise _not_separable(problem, proof)
         return replace(solution, status=Status.PATIENCE, multipliers=None)
-    found = hard.solve(report, progress, limits)
-    return replace(found, w=np.empty((0, 0)))
+
+    def _linear(self) -> Solution:
+        hard = LinearHardMargin.of(self.problem)
+        origin, square = Origin.middle(hard.Z)
+        near = origin.distance <= TUNING.kernel_offset * np.sqrt(square)
+        moved = self.problem if near else _moved(self.problem, origin)
+        solution = self.attempt() if near else self._exactly(moved)
+        if solution.status in TOLD:
+            return solution
+        if solution.status is Status.CONVERGED and certify(moved, solution).holds(self.tol):
+            return solution if near else _with_bias_of(hard.Z, origin, solution)
+        report = hard.verdict()
+        if report.multipliers is not None:
+            raise _not_separable(self.problem, report.multipliers)
+        if report.separable is None:
+            return replace(solution, status=Status.PATIENCE, multipliers=None)
+        found = hard.solve(report, self.progress, self.limits)
+        return replace(found, w=np.empty((0, 0)))
+
+    def _exactly(self, moved: DualProblem) -> Solution:
+        """Solve the problem on centred rows, by the active-set method."""
+        from .active_set import ActiveSet
+
+        solver = ActiveSet(self.gram_of(moved), limits=self.limits)
+        return solver.solve(moved, None, self.progress)
 
 
-def _moved(problem: DualProblem, centre: Floats) -> DualProblem:
-    """Return the problem of rows about ``centre``: yᵀα = 0 makes its α the same."""
-    rows = problem.X[problem.index].astype(np.float64) - centre
+def _moved(problem: DualProblem, origin: Origin) -> DualProblem:
+    """Return the problem of rows about another origin: yᵀα = 0 makes its α the same."""
+    rows = origin.rows(problem.X[problem.index])
     return replace(problem, X=rows, index=np.arange(len(rows)))
 
 
-def _about(centre: Floats, problem: DualProblem, progress: Progress, limits: Limits) -> Solution:
-    """Solve a linear machine about ``centre``, by the active-set method."""
-    from ..engines.cpu.gram import Gram
-    from ..solvers.dual.active_set import ActiveSet
-
-    moved = _moved(problem, centre)
-    return ActiveSet(Gram(moved.kernel, moved.X), limits=limits).solve(moved, None, progress)
-
-
-def _with_bias_of(Z: SignedSamples, centre: Floats, solution: Solution) -> Solution:
+def _with_bias_of(Z: SignedSamples, origin: Origin, solution: Solution) -> Solution:
     """Return the solution with the bias of the rows where they are."""
     assert solution.alpha is not None
     support = np.flatnonzero(solution.alpha)
-    rows = Z.augmented(support)[:, :-1] - centre
+    rows = Z.augmented(support)[:, :-1] - origin.centre
     w = (solution.alpha * Z.labels)[support] @ rows
     return replace(solution, b=best_bias(Z, np.append(w, 0.0))[-1:])
 

@@ -1,0 +1,98 @@
+"""Rows of X about another origin.
+
+Where a bias is free and the signed sum of α is 0, x ↦ x − c changes neither α nor w, but b by w·c.
+Products of rows far from the origin have no digits left for the differences between them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..arrays import Floats
+from ..data.normalised_samples import SignedSamples
+
+# Numbers up to which sums are correctly rounded: half a second.
+CAREFUL_NUMBERS = 2_000_000
+# 2²⁷ + 1 splits a float64 into two halves of 26 bits.
+SPLITTER = 134217729.0
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A point c about which rows are taken.
+
+    Parameters
+    ----------
+    centre : ndarray of shape (n_features,)
+    """
+
+    centre: Floats
+
+    @property
+    def distance(self) -> float:
+        """‖c‖."""
+        return float(np.linalg.norm(self.centre))
+
+    def rows(self, X: Any) -> Any:
+        """Return x − c for every row, in float64."""
+        return (X.toarray() if sparse.issparse(X) else X) - self.centre
+
+    def bias(self, w: Floats, b: float) -> float:
+        """Return b − w·c, the bias of the rows where they are, for the bias b about c."""
+        return b - math.fsum(w * self.centre)
+
+    @classmethod
+    def far_mean(cls, X: Any, ratio: float = 100.0, least_density: float = 0.5) -> Origin | None:
+        """Return the mean of the rows where it is ``ratio`` times as long as their spread.
+
+        None elsewhere, and where centred rows would outgrow X: of sparse data with many zeros.
+        """
+        if sparse.issparse(X) and X.nnz < least_density * np.prod(X.shape):
+            return None
+        from ..engines.cpu.features import Features
+
+        features, n = Features(X), X.shape[0]
+        mean = features.combine(np.ones(n)) / n
+        square = float(mean @ mean)
+        spread = float(features.squared_lengths().mean()) - square
+        return cls(mean) if square > ratio**2 * spread else None
+
+    @classmethod
+    def middle(cls, Z: SignedSamples) -> tuple[Origin, float]:
+        """Return the middle of dense rows with a bias, else 0, and the largest ‖x − c‖²."""
+        if sparse.issparse(Z.X) or not Z.bias_step:
+            return cls(np.zeros(Z.X.shape[1])), float(Z.squared_rows.max())
+        rows = Z.X[Z.index].astype(np.float64)
+        low = rows.min(axis=0)
+        centre = low + 0.5 * (rows.max(axis=0) - low)
+        rows -= centre
+        return cls(centre), float(np.einsum("ij,ij->i", rows, rows).max())
+
+
+def combined(c: Floats, rows: Floats) -> Floats:
+    """Return Σ c_i x_i, each number correctly rounded unless that takes long.
+
+    Terms may be 1e16 times as large as their sum: of support vectors far from the origin.
+    """
+    if rows.size > CAREFUL_NUMBERS:
+        return c @ rows
+    sums = []
+    for column in rows.T:
+        product = c * column
+        # The rest of every product, from halves of its factors (Dekker, 1971).
+        (c1, c2), (x1, x2) = _halves(c), _halves(column)
+        rest = ((c1 * x1 - product) + c1 * x2 + c2 * x1) + c2 * x2
+        sums.append(math.fsum([*product, *rest]))
+    return np.array(sums)
+
+
+def _halves(values: Floats) -> tuple[Floats, Floats]:
+    """Return two numbers of 26 digits for each, whose sum it is."""
+    large = SPLITTER * values
+    first = large - (large - values)
+    return first, values - first

@@ -1,0 +1,414 @@
+"""Which solvers answer the dual of a kernel machine, in which order, and how far each goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ...arrays import Floats, Integers
+from ...engines.base import HostGram
+from ...kernels import Kernel, Linear
+from ...problems import DualProblem
+from ...progress import Limits, Progress
+from ...solution import Solution, Status
+from ..best_seen import BestSeen
+from ..centring import Origin, combined
+from .attempts import Attempts
+from .grams import SMALL, Engines
+from .optimality import exactly_balanced, is_hard
+
+if TYPE_CHECKING:
+    from .active_set import ActiveSet
+    from .decomposition import Decomposition
+    from .qp import QuadraticProgram
+
+Solver = Literal["auto", "decomposition", "smo", "active-set", "coordinate-ascent", "qp"]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """When one solver gives way to the next."""
+
+    # Variables up to which a hard margin is solved by the active-set method from the start. It
+    # takes as many steps as there are support vectors: decomposition is faster for more.
+    exact_up_to_variables: int = 256
+    # α max K(x, x) that a hard margin of a hundredth of the largest ‖φ(x)‖ does not exceed.
+    hard_margin_cost: float = 1e4
+    # Steps of decomposition per variable before another method takes over: of few variables, of
+    # others, and where the linear machine takes over.
+    few_steps_per_variable: int = 100
+    steps_per_variable: int = 1000
+    linear_steps_per_variable: int = 10
+    # Variables up to which another method takes over at all, and up to which the interior point
+    # is the first of them.
+    takeover_up_to_variables: int = 5000
+    dense_up_to_variables: int = 3000
+    # Multiplications, of all tasks together, that decomposition may take before another method
+    # takes over, and that a method that was asked for may take: about one and four seconds.
+    decomposition_work: float = 1e9
+    all_work: float = 3e9
+    # Multiplications that take as long as a step of SMO and as a round, beside its vectors.
+    work_per_step: float = 500.0
+    work_per_round: float = 2e4
+    # Multiplications of all factorisations that the interior point may take, and its usual steps.
+    interior_point_work: float = 3e11
+    interior_point_steps: int = 30
+    # Steps and violation of the active-set method as the last to improve an answer.
+    polish_steps: int = 2000
+    polish_tol: float = 1e-10
+    # Error of Σ sα relative to Σα that is taken for what sums in another order leave.
+    negligible_rest: float = 1e-9
+
+
+class WarmStart(NamedTuple):
+    """α of the variables of a task to begin with, and the scores that it had, with their bounds."""
+
+    alpha: Floats
+    scores: Floats | None
+    bounds: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Dual:
+    """How the duals of a fit are solved: by the solver asked for, or by those that suit.
+
+    Parameters
+    ----------
+    engines : Engines
+    solver : str
+    tol : float
+    shrinking : bool
+    n_tasks : int
+        Tasks of the fit, which share what work a small fit may take.
+    origin : Origin, optional
+        What has been subtracted from the rows that the engines hold.
+    tuning : Tuning
+    """
+
+    engines: Engines
+    solver: Solver
+    tol: float
+    shrinking: bool = True
+    n_tasks: int = 1
+    origin: Origin | None = None
+    tuning: Tuning = field(default_factory=Tuning)
+
+    @classmethod
+    def of(
+        cls,
+        kernel: Kernel,
+        X: Any,
+        solver: Solver,
+        tol: float,
+        *,
+        codes: Integers | None = None,
+        shrinking: bool = True,
+        may_centre: bool = False,
+        n_tasks: int = 1,
+        budget: float | None = None,
+        largest: float = 1.0,
+    ) -> Dual:
+        """Prepare the engines of a fit, on centred rows where those lie far from the origin.
+
+        Parameters
+        ----------
+        kernel : Kernel
+        X : array or CSR matrix of shape (n_samples, n_features), or a precomputed Gram matrix
+        solver : str
+        tol : float
+            The largest violation of a KKT condition; the relative gap is at most twice that.
+        codes : ndarray of int of shape (n_samples,), optional
+            The class of each row, where tasks are about pairs of more than two classes.
+        shrinking : bool
+        may_centre : bool
+            Whether Σ sα = 0 in all tasks, so that rows of a linear kernel may be moved.
+        n_tasks : int
+        budget : float, optional
+            Bytes that kernel values may take.
+        largest : float
+            About what no α exceeds.
+        """
+        origin = Origin.far_mean(X) if may_centre and isinstance(kernel, Linear) else None
+        rows = X if origin is None else origin.rows(X)
+        engines = Engines(kernel, rows, codes, tol, budget, largest)
+        return cls(engines, solver, tol, shrinking, n_tasks, origin)
+
+    def solve(
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
+    ) -> Solution:
+        """Return the solution of a task, or raise the proof that a hard margin has none."""
+        if self.origin is None:
+            return self._answer(problem, start, progress, limits)
+        start = start and WarmStart(start.alpha, None)
+        moved = replace(problem, X=self.engines.X)
+        back = partial(_moved_back, problem, self.origin)
+        return back(self._answer(moved, start, BestSeen(progress, back), limits))
+
+    def _answer(
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
+    ) -> Solution:
+        if is_hard(problem).any() and problem.has_unit_margin:
+            from .hard_margin import KernelHardMargin
+
+            exact = self._method(problem) in ("active-set", "qp")
+            attempt = partial(
+                self._solve if exact else self._within_bounds, problem, start, progress, limits
+            )
+            solution = KernelHardMargin(
+                problem, attempt, self._centred_gram, self.tol, progress, limits
+            ).solve()
+        else:
+            solution = self._solve(problem, start, progress, limits)
+        return self._without_rest(problem, solution) if problem.groups else solution
+
+    def _method(self, problem: DualProblem) -> str:
+        """Return the name of the solver that was asked for, or of the one that suits."""
+        if self.solver == "coordinate-ascent" and problem.groups:
+            raise ValueError(
+                "solver='coordinate-ascent' moves one α at a time, which yᵀα = 0 forbids: use "
+                "fit_intercept=False, or solver='smo'."
+            )
+        if self.solver == "smo" and not problem.groups:
+            raise ValueError(
+                "solver='smo' moves pairs of α, which only a machine with a bias needs: use "
+                "solver='coordinate-ascent' with fit_intercept=False."
+            )
+        if self.solver != "auto":
+            return self.solver
+        small = problem.n_variables <= self.tuning.exact_up_to_variables
+        return "active-set" if small and is_hard(problem).any() else "decomposition"
+
+    def _solve(
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
+    ) -> Solution:
+        """Solve by the method that was asked for, else by those that suit until one has done it."""
+        far = 0.0 if self.origin is None else self.origin.distance
+        attempts = Attempts(problem, partial(self._exact, problem), self.tol, limits, progress, far)
+        name, n = self._method(problem), problem.n_variables
+        most_variables = self.tuning.takeover_up_to_variables
+        if self.solver != "auto" or name == "active-set":
+            steps = self._steps(name, n, self.tuning.all_work)
+            attempts.run(partial(self._named, name, problem, start), steps)
+            if name == "qp" and attempts.wants_another and n <= most_variables:
+                # A library's tolerances are absolute, and not those of the machine.
+                self._otherwise(problem, attempts)
+            return attempts.solution()
+        linear = _in_feature_space(problem, progress)
+        if not linear or n <= SMALL:
+            most = self.tuning.linear_steps_per_variable * n if linear else self._enough(n)
+            attempts.run(partial(self._decompose, problem, start), most)
+        if linear and not attempts.is_over:
+            attempts.run(partial(self._linear, problem, _after(attempts, start)))
+        if attempts.wants_another and n <= most_variables:
+            self._otherwise(problem, attempts)
+        if attempts.status is Status.CONVERGED and self.engines.few:
+            self._polish(problem, attempts)
+        return attempts.solution()
+
+    def _exact(self, problem: DualProblem) -> HostGram:
+        """Return K of a task in float64, the one there is where that is the fast one."""
+        exact = self.engines.corrections(problem) is not None or problem.n_variables > SMALL
+        gram: HostGram = self.engines.exact(problem) if exact else self.engines.fast(problem)
+        return gram
+
+    def _centred_gram(self, problem: DualProblem) -> HostGram:
+        """Return K in float64 of a problem on rows of its own."""
+        engines = Engines(problem.kernel, problem.X, None, 0.0, self.engines.budget)
+        gram: HostGram = engines.exact(problem)
+        return gram
+
+    def _enough(self, n: int) -> int | None:
+        """Return the steps of decomposition after which another method goes on, if one does."""
+        tuning = self.tuning
+        if n > tuning.takeover_up_to_variables:
+            return None
+        if n > tuning.dense_up_to_variables:
+            return tuning.steps_per_variable * n
+        few = self.engines.few
+        per_variable = tuning.few_steps_per_variable if few else tuning.steps_per_variable
+        return min(
+            per_variable * n, self._steps("decomposition", n, tuning.decomposition_work) or 0
+        )
+
+    def _otherwise(self, problem: DualProblem, attempts: Attempts) -> None:
+        """Go on with other methods where decomposition takes too many steps."""
+        n, tuning = problem.n_variables, self.tuning
+        factorisations = self.n_tasks * tuning.interior_point_steps
+        is_dense = n <= tuning.dense_up_to_variables
+        if is_dense and factorisations * n**3 / 3.0 <= tuning.interior_point_work:
+            attempts.run(partial(self._interior, problem, _after(attempts, None)))
+        if attempts.wants_another:
+            most = None if is_dense else tuning.polish_steps  # where dense its work is bounded
+            attempts.run(partial(self._named, "active-set", problem, _after(attempts, None)), most)
+        if not attempts.is_over and not is_dense:
+            attempts.run(partial(self._decompose, problem, _after(attempts, None)))
+
+    def _steps(self, name: str, n: int, work: float) -> int | None:
+        """Return the steps of a method on up to some thousand samples that are so much work.
+
+        SMO takes very many steps where the scales of a kernel are far apart.
+        """
+        tuning = self.tuning
+        if n > tuning.dense_up_to_variables or name in ("qp", "active-set"):
+            return None
+        # A round has 20 steps per sample, and takes the interpreter some time.
+        each = n + tuning.work_per_step + tuning.work_per_round / n
+        return int(work / (self.n_tasks * each))
+
+    def _polish(self, problem: DualProblem, attempts: Attempts) -> None:
+        """Solve few samples to rounding by the active set: some steps from the optimum.
+
+        The answer is then one and the same for rows in another order, and for a row given twice or
+        with a weight of 2.
+        """
+        from .active_set import ActiveSet
+
+        assert attempts.point is not None
+        limits = Limits(self.tuning.polish_steps, attempts.seconds_left)
+        solver = ActiveSet(attempts.gram(), self.tuning.polish_tol, limits)
+        attempts.improve(solver.solve(problem, attempts.point.alpha, Progress()))
+
+    def _linear(
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
+    ) -> Solution:
+        from ...engines.cpu.features import Features
+        from .feature_space import FeatureSpace
+
+        X, index = self.engines.X, problem.index
+        rows = X if np.array_equal(index, np.arange(X.shape[0])) else X[index]
+        solver = FeatureSpace(Features(rows), self.tol, limits)
+        return solver.solve(problem, start and start.alpha, progress)
+
+    def _interior(
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
+    ) -> Solution:
+        from .interior_point import DualInteriorPoint
+
+        solver = DualInteriorPoint(self._exact(problem), self.tol, limits)
+        return solver.solve(problem, start and start.alpha, progress)
+
+    def _decompose(
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
+    ) -> Solution:
+        from .decomposition import WORKING_SET, Decomposition
+
+        n = problem.n_variables
+        gram, exact = self.engines.fast(problem), self.engines.corrections(problem)
+        working_set = n if n <= SMALL and gram.is_whole else WORKING_SET
+        alone = problem.index.size == problem.X.shape[0]  # pairs of classes are many
+        solver = Decomposition(
+            gram, exact, self.tol, limits, working_set, self.shrinking, often=alone
+        )
+        if start is None:
+            return solver.solve(problem, None, progress)
+        return solver.solve(problem, start.alpha, progress, start.scores, start.bounds)
+
+    def _named(
+        self,
+        name: str,
+        problem: DualProblem,
+        start: WarmStart | None,
+        progress: Progress,
+        limits: Limits,
+    ) -> Solution:
+        """Solve by one of the methods a caller may ask for."""
+        if name == "decomposition":
+            return self._decompose(problem, start, progress, limits)
+        solver = self._exact_solver(name, problem, limits)
+        return solver.solve(problem, start and start.alpha, progress)
+
+    def _exact_solver(
+        self, name: str, problem: DualProblem, limits: Limits
+    ) -> ActiveSet | QuadraticProgram | Decomposition:
+        """Return a solver in float64 alone, on the whole Gram matrix but for the active set."""
+        from .active_set import ActiveSet
+        from .decomposition import Decomposition
+        from .qp import QuadraticProgram
+
+        n, gram, tuning = problem.n_variables, self.engines.exact(problem), self.tuning
+        if name == "active-set":
+            dense = n <= tuning.dense_up_to_variables
+            work = tuning.all_work / self.n_tasks if dense else np.inf
+            return ActiveSet(gram, min(self.tol, tuning.polish_tol), limits, work)
+        if not gram.fits:
+            raise ValueError(
+                f"solver={name!r} needs the whole Gram matrix, {n}² float64 values, which does not "
+                "fit: use solver='decomposition', or raise cache_size."
+            )
+        if name == "qp":
+            return QuadraticProgram(gram, min(self.tol, 1e-12), limits)
+        gram.whole()
+        return Decomposition(gram, None, self.tol, limits, n, often=True)
+
+    def _within_bounds(
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
+    ) -> Solution:
+        """Solve a hard margin as a costly soft one, for a while, whose α is bounded.
+
+        Where no α meets its bound the answer is the hard margin's. Else the active-set method goes
+        on from there, and finds the plane or the proof that there is none.
+        """
+        largest = max(float(problem.kernel.diagonal(problem.X)[problem.index].max()), 1e-300)
+        bound = np.minimum(problem.upper, self.tuning.hard_margin_cost / largest)
+        steps = min(100 * problem.n_variables, limits.iterations or 2**62)
+        soft, for_a_while = replace(problem, upper=bound), replace(limits, iterations=steps)
+        solution = self._solve(soft, start, progress, for_a_while)
+        assert solution.alpha is not None
+        ended = solution.status in (Status.STOPPED, Status.TIME_LIMIT) or (
+            solution.n_iter == limits.iterations
+        )
+        met = solution.alpha >= bound
+        if ended or (solution.status is Status.CONVERGED and not met.any()):
+            return solution
+        return self._exact_solver("active-set", problem, limits).solve(
+            problem, solution.alpha, progress
+        )
+
+    def _without_rest(self, problem: DualProblem, solution: Solution) -> Solution:
+        """Return the solution with what rounding left of Σ sα − Σt removed."""
+        alpha = solution.alpha
+        assert alpha is not None
+        rest = abs(float(problem.signs @ alpha) - sum(problem.sums))
+        if rest > self.tuning.negligible_rest * float(np.abs(alpha).sum()):
+            return solution
+        balanced, bounds = exactly_balanced(problem, alpha), solution.score_bounds
+        if bounds is not None:
+            size = np.sqrt(np.abs(problem.kernel.diagonal(problem.X)[problem.index]))
+            bounds = bounds + float(np.abs(balanced - alpha) @ size) * size
+        return replace(solution, alpha=balanced, score_bounds=bounds)
+
+
+def _after(attempts: Attempts, start: WarmStart | None) -> WarmStart | None:
+    """Return the best answer so far as a start, or the start that was given."""
+    point = attempts.point
+    return start if point is None else WarmStart(point.alpha, point.scores, point.bounds)
+
+
+def _in_feature_space(problem: DualProblem, progress: Progress) -> bool:
+    """Whether this is the linear machine, by its kernel, with more samples than features.
+
+    Callbacks that ask for every update see α move pair by pair instead.
+    """
+    return (
+        isinstance(problem.kernel, Linear)
+        and problem.n_variables > problem.X.shape[1]
+        and problem.has_unit_margin
+        and not (is_hard(problem).any() or progress.watchers)
+    )
+
+
+def _moved_back(problem: DualProblem, origin: Origin, solution: Solution) -> Solution:
+    """Return the solution of centred rows as that of the rows themselves."""
+    if solution.alpha is None:
+        return solution
+    support = np.flatnonzero(solution.alpha)
+    rows = problem.X[problem.index[support]]
+    rows = rows.toarray() if sparse.issparse(rows) else rows
+    w = combined((solution.alpha * problem.signs)[support], rows.astype(np.float64))
+    b = np.array([origin.bias(w, float(solution.b[0]))])
+    # Scores of the rows where they are have other roundings.
+    return replace(solution, b=b, scores=None, score_bounds=None)
