@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,18 @@ class Step:
 
 
 Callback = Callable[[Step], Any]
+
+
+class Report(NamedTuple):
+    """What a solver reports at the end of an iteration; the names are those of `Step`."""
+
+    objective: float
+    errors: int
+    violation: float
+    snapshot: Callable[[], Solution]
+    primal: float = np.nan
+    dual: float = np.nan
+    exact: bool | None = None
 
 
 # What an iteration of a trace may be.
@@ -185,16 +197,21 @@ class Progress:
         that of `Step`; by default errors are exact where P is known, which takes the scores of all
         samples.
         """
-        number = len(self.history) + 1
-        record = (number, float(objective), int(errors), float(violation), self.seconds)
+        report = Report(objective, errors, violation, snapshot, primal, dual, exact)
+        return self.record(report)
+
+    def record(self, report: Report) -> bool:
+        """Record a report; return whether a callback wants to stop."""
+        number, violation = len(self.history) + 1, float(report.violation)
+        record = (number, float(report.objective), int(report.errors), violation, self.seconds)
         self.history.append(record)
         self.bounds.append((np.nan, np.nan))
-        self.measured(primal, dual)
+        self.measured(report.primal, report.dual)
         primal, dual = self.bounds[-1]
-        self.exact.append(bool(np.isfinite(primal)) if exact is None else exact)
+        self.exact.append(bool(np.isfinite(primal)) if report.exact is None else report.exact)
         step = Step(
             *record, self.task, primal=primal, dual=dual, exact=self.exact[-1], unit=self.unit,
-            rows=self.rows, labels=self.labels, snapshot=snapshot,
+            rows=self.rows, labels=self.labels, snapshot=report.snapshot,
         )  # fmt: skip
         return self._tell(self.callbacks, step)
 

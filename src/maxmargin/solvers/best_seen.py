@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..progress import Progress
+from ..progress import Progress, Report
 from ..solution import Solution
 
 
@@ -36,24 +36,11 @@ class BestSeen(Progress):
         self.primal = np.inf
         self.best: Solution | None = None
 
-    def iteration(
-        self,
-        objective: float,
-        errors: int,
-        violation: float,
-        snapshot: Callable[[], Solution],
-        *,
-        primal: float = np.nan,
-        dual: float = np.nan,
-        exact: bool | None = None,
-    ) -> bool:
+    def record(self, report: Report) -> bool:
         """Record an iteration as `Progress` does, and its solution where P is the least so far."""
-        if primal < self.primal:
-            self.offer(primal, snapshot())
-        return super().iteration(
-            objective, errors, violation, lambda: self.shift(snapshot()),
-            primal=primal, dual=dual, exact=exact,
-        )  # fmt: skip
+        if report.primal < self.primal:
+            self.offer(report.primal, report.snapshot())
+        return super().record(report._replace(snapshot=lambda: self.shift(report.snapshot())))
 
     def offer(self, primal: float, solution: Solution) -> None:
         """Keep a solution if its P is the least so far."""

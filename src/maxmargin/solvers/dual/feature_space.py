@@ -14,7 +14,6 @@ with the free set held, w computed anew from α in each (proximal steps: α⁰ i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -24,7 +23,7 @@ import numpy as np
 from ...arrays import Floats
 from ...problems import DualProblem, PrimalProblem
 from ...problems.best_bias import balanced
-from ...progress import Limits, Progress
+from ...progress import Limits, Progress, Report
 from ...solution import Solution, Status
 from ..best_seen import BestSeen
 from ..linear_systems import Factored
@@ -34,14 +33,20 @@ from ..primal.newton import SemismoothNewton
 from .feasibility import Mask
 from .optimality import AIM, Optimality, best_bias, exactly_balanced, moved_to_balance
 
-# The relative gap that the linear machine is solved to, and to which α is corrected.
-TIGHT = 1e-9
-# Newton steps after which the interior point takes over.
-STEPS = 100
-# Corrections of α on the margin, and their ε relative to max K(x, x).
-CORRECTIONS, PROXIMAL = 12, 1e-9
-# Features up to which the interior point is worth its systems.
-NARROW = 3000
+
+@dataclass(frozen=True)
+class Tuning:
+    """When methods in feature space give way to each other, and how far they go."""
+
+    # The relative gap that the linear machine is solved to, and to which α is corrected.
+    tight_gap: float = 1e-9
+    # Newton steps after which the interior point takes over.
+    newton_steps: int = 100
+    # Corrections of α on the margin, and their ε relative to max K(x, x).
+    max_corrections: int = 12
+    proximal_share: float = 1e-9
+    # Features up to which the interior point's systems are worth their time.
+    interior_point_up_to_features: int = 3000
 
 
 @dataclass(frozen=True)
@@ -55,16 +60,18 @@ class FeatureSpace:
     Parameters
     ----------
     features : Features
-        The engine of the rows ``problem.index``.
+        X of the rows ``problem.index``.
     tol : float
         The largest violation of a KKT condition, in units of y g(x).
     limits : Limits
         Of steps, and seconds.
+    tuning : Tuning
     """
 
     features: Any
     tol: float = 1e-3
     limits: Limits = field(default_factory=Limits)
+    tuning: Tuning = field(default_factory=Tuning)
 
     def solve(self, problem: DualProblem, alpha: Floats | None, progress: Progress) -> Solution:
         """Return α and b, starting from ``alpha`` or from nothing."""
@@ -91,10 +98,10 @@ class FeatureSpace:
     def _solvers(self) -> list[Any]:
         """Return Newton's method with few steps, and the interior point."""
         most, seconds = self.limits.iterations, self.limits.seconds
-        steps = STEPS if most is None else min(STEPS, most)
-        tol = min(TIGHT, 1e-3 * self.tol)
+        steps = self.tuning.newton_steps if most is None else min(self.tuning.newton_steps, most)
+        tol = min(self.tuning.tight_gap, 1e-3 * self.tol)
         solvers: list[Any] = [SemismoothNewton(self.features, tol, Limits(steps, seconds))]
-        if self.features.n_columns <= NARROW:
+        if self.features.n_columns <= self.tuning.interior_point_up_to_features:
             rest = None if most is None else max(1, most - steps)
             solvers.append(InteriorPoint(self.features, tol, Limits(rest, seconds)))
         return solvers
@@ -117,8 +124,8 @@ class FeatureSpace:
             near &= margins > 1.0 - 0.5 * self.tol
         point = shown.judge(_at_bounds(problem, found.alpha, margins, 0.5 * self.tol))
         best, share = point, point.share(self.tol)
-        for _ in range(CORRECTIONS):
-            if share <= TIGHT / self.tol:
+        for _ in range(self.tuning.max_corrections):
+            if share <= self.tuning.tight_gap / self.tol:
                 break
             point = shown.judge(self._corrected(problem, point, near))
             if point.share(self.tol) < share:
@@ -141,7 +148,7 @@ class FeatureSpace:
             return alpha
         here = self.features.restrict(rows)
         largest = float(here.squared_lengths().max()) or 1.0
-        c = 1.0 / (problem.ridge[rows] + PROXIMAL * largest)
+        c = 1.0 / (problem.ridge[rows] + self.tuning.proximal_share * largest)
         e = lacking[rows]
         H = here.moments(c)
         H[np.diag_indices(self.features.n_columns)] += 1.0
@@ -194,29 +201,18 @@ class _Shown(BestSeen):
         if point.primal < self.point.primal:
             self.point = point
 
-    def iteration(
-        self,
-        objective: float,
-        errors: int,
-        violation: float,
-        snapshot: Callable[[], Solution],
-        *,
-        primal: float = np.nan,
-        dual: float = np.nan,
-        exact: bool | None = None,
-    ) -> bool:
-        """Look at the α of a step, where it has one, as the kernel machine's."""
-        solution = snapshot()
+    def record(self, report: Report) -> bool:
+        """Judge the α of a step, where it has one, as the kernel machine's."""
+        solution = report.snapshot()
         if solution.alpha is not None:
             self.keep(self.judge(solution.alpha, exactly=False))
-        return self._show(objective, errors, violation)
+        return self._show(report.objective, report.errors, report.violation)
 
     def _show(self, objective: float, errors: int, violation: float) -> bool:
         point = self.point
-        return Progress.iteration(
-            self, objective, errors, violation, partial(point.solution, Status.STOPPED),
-            primal=point.primal, dual=point.dual,
-        )  # fmt: skip
+        snapshot = partial(point.solution, Status.STOPPED)
+        report = Report(objective, errors, violation, snapshot, point.primal, point.dual)
+        return Progress.record(self, report)
 
     def measured(self, primal: float, dual: float) -> None:
         """Enter P and D of what is shown, whatever those of the solver's own plane are."""

@@ -32,12 +32,21 @@ from ..linear_systems import Factored
 from .feasibility import Constraints
 from .optimality import AIM, Optimality, violation_unit
 
-# How far towards the boundary a step goes, and the power of what the predictor achieved.
-NEARLY, POWER = 0.99, 3
-# Steps at most, and in a row without progress before giving up, or going no further.
-MAX_ITER, PATIENCE, LITTLE = 80, 10, 2
-# The share of tol at which there is nothing left to gain.
-ENOUGH = 1e-3
+
+@dataclass(frozen=True)
+class Tuning:
+    """Lengths of steps, and when they end."""
+
+    # The share of the way to the boundary that a step goes.
+    boundary_share: float = 0.99
+    # The power of the predictor's success that sets the target of the corrector.
+    centring_power: int = 3
+    max_steps: int = 80
+    # Steps in a row without progress after which it ends: before tol is reached, and after.
+    patience_steps: int = 10
+    settled_patience_steps: int = 2
+    # The share of tol at which further steps gain nothing.
+    finished_share: float = 1e-3
 
 
 @dataclass(frozen=True)
@@ -57,16 +66,19 @@ class DualInteriorPoint:
         The largest violation of a KKT condition.
     limits : Limits
         Of steps, and seconds.
+    tuning : Tuning
     """
 
     gram: HostGram
     tol: float = 1e-3
     limits: Limits = field(default_factory=Limits)
+    tuning: Tuning = field(default_factory=Tuning)
 
     def solve(self, problem: DualProblem, alpha: Floats | None, progress: Progress) -> Solution:
         """Return α and b; a start is of no use to this method but as the answer to improve on."""
         K = self.gram.block(np.arange(problem.n_variables))
-        iterate, idle = _Iterate(problem, K), _Idle()
+        tuning = self.tuning
+        iterate, idle = _Iterate(problem, K, tuning), _Idle()
         best, steps = iterate.judged(iterate.feasible(alpha)), 0
         status: Status | None = None
         while status is None:
@@ -83,12 +95,22 @@ class DualInteriorPoint:
                 partial(best.solution, Status.STOPPED), primal=best.primal, dual=best.dual,
             ):  # fmt: skip
                 status = Status.STOPPED
-            elif share <= ENOUGH or not moved or idle.is_long(share) or steps >= MAX_ITER:
+            elif (
+                share <= tuning.finished_share
+                or not moved
+                or idle.steps > self._patience(share)
+                or steps >= tuning.max_steps
+            ):
                 status = Status.CONVERGED if share <= AIM else Status.PATIENCE
             else:
                 status = self.limits.reached(steps, progress)
         trace = progress.trace()
         return replace(best.solution(status), n_iter=steps, seconds=progress.seconds, trace=trace)
+
+    def _patience(self, share: float) -> int:
+        """Return the steps without progress to wait for: fewer where tol is reached."""
+        tuning = self.tuning
+        return tuning.settled_patience_steps if share <= AIM else tuning.patience_steps
 
 
 class _Idle:
@@ -104,10 +126,6 @@ class _Idle:
         self.least[: len(numbers)] = map(min, numbers, self.least[: len(numbers)])
         self.steps = 0 if falls else self.steps + 1
 
-    def is_long(self, share: float) -> bool:
-        """Whether to give up, sooner where the answer will do as it is."""
-        return self.steps > (LITTLE if share <= AIM else PATIENCE)
-
 
 class _Change(NamedTuple):
     """A step of everything."""
@@ -121,9 +139,9 @@ class _Change(NamedTuple):
 class _Iterate:
     """α strictly within its bounds, λ, and s, v > 0; v is 0 where u = ∞."""
 
-    def __init__(self, problem: DualProblem, K: Floats) -> None:
+    def __init__(self, problem: DualProblem, K: Floats, tuning: Tuning) -> None:
         y, n = problem.signs, problem.n_variables
-        self.problem, self.K = problem, K
+        self.problem, self.K, self.tuning = problem, K, tuning
         self.H = K * y * y[:, np.newaxis]
         self.H[np.diag_indices(n)] += problem.ridge
         self.constraints = Constraints.of(problem)
@@ -204,11 +222,11 @@ class _Iterate:
             r + reach * first.alpha, t - reach * first.alpha,
             self.s + reach * first.s, self.v + reach * first.v,
         )  # fmt: skip
-        centre = (there / average) ** POWER * average
+        centre = (there / average) ** self.tuning.centring_power * average
         change = self._change(
             system, residuals, centre, first.alpha * first.s, -first.alpha * first.v
         )
-        length = min(1.0, NEARLY * self._reach(change))
+        length = min(1.0, self.tuning.boundary_share * self._reach(change))
         new = [
             old + length * by
             for old, by in zip((self.alpha, self.lam, self.s, self.v), change, strict=True)
