@@ -29,20 +29,29 @@ from ..solution import Solution
 from .base import certify
 from .scores import UNIT, kernel_scores
 
-# What a variable may be from its bound, relative to it, and count as there: some units of rounding.
+# The distance from a bound, relative to it, at which a variable counts as being there.
 ROUNDING = 8.0 * UNIT
-# Claimed scores that differ from recomputed ones by more, relative to the largest, are not used.
-DOUBTFUL = 1e-3
-# By how much, relative to what they are, bounds of scores may widen the gap and the violation.
-WIDER = 0.1
-# The share of scores to recompute from which on all of them are.
-MOST = 0.25
-# The relative gap and the violation up to which an answer is called optimal.
-OPTIMAL = 0.02
 TINY = float(np.finfo(float).tiny)
 
 Coverage = Literal["complete", "bounded", "sampled"]
 Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Which scores are recomputed, and what is called optimal."""
+
+    # The error of claimed scores, relative to the largest, above which none of them is used.
+    doubtful_error: float = 1e-3
+    # The share by which bounds of scores may widen the gap and the violation.
+    widening_share: float = 0.1
+    # The share of scores to recompute above which all of them are.
+    complete_share: float = 0.25
+    # The relative gap and the violation up to which an answer is called optimal in words.
+    optimal: float = 0.02
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True)
@@ -103,7 +112,7 @@ class MarginCertificate:
         if self.coverage == "sampled":
             return f"not proved: {self.measures}"
         worst = max(self.violation + self.rounding, self.balance, self.box)
-        if max(self.relative_gap, worst) <= OPTIMAL:
+        if max(self.relative_gap, worst) <= TUNING.optimal:
             return f"optimal to a {self.measures}"
         return f"not optimal: {self.measures}"
 
@@ -209,9 +218,10 @@ def _margins(
         if claims is not None:
             claims.values[chosen], claims.errors[chosen] = signs[chosen] * exact, blur
             rows = _decisive(problem, alpha, claims)
-            if at_most is not None and at_most < (rows.size if rows.size <= MOST * n else n):
+            few = rows.size <= TUNING.complete_share * n
+            if at_most is not None and at_most < (rows.size if few else n):
                 return claims._replace(n_checked=chosen.size)
-            if rows.size <= MOST * n:
+            if few:
                 exact, blur = kernel_scores(problem, coefficients, rows, b)
                 claims.values[rows], claims.errors[rows] = signs[rows] * exact, blur
                 return claims._replace(n_checked=int(np.union1d(chosen, rows).size))
@@ -233,7 +243,7 @@ def _claims(
     errors = solution.score_bounds
     if errors is None:
         error = 2.0 * float(off.max())
-        if error > DOUBTFUL * max(1.0, float(np.abs(exact).max())):
+        if error > TUNING.doubtful_error * max(1.0, float(np.abs(exact).max())):
             return None
         return Margins(problem.signs * scores, np.full(scores.size, error), 0, "sampled")
     errors = errors + 4.0 * UNIT * (np.abs(scores) + abs(float(solution.b[0])))
@@ -247,12 +257,12 @@ def _decisive(problem: DualProblem, alpha: Floats, margins: Margins) -> Integers
     rho = kkt_rho(problem, alpha, margins.values)
     wrong = kkt_violations(problem, margins.values, alpha, rho)
     certain = max(float((wrong - margins.errors).max()), 0.0)
-    chosen: Mask = wrong + margins.errors > (1.0 + WIDER) * certain
+    chosen: Mask = wrong + margins.errors > (1.0 + TUNING.widening_share) * certain
     terms, widest = _gap_terms(problem, alpha, margins)
     wider = np.where(np.isfinite(widest), widest, np.inf) - terms
     wider[chosen] = 0.0
     order = np.argsort(wider)
-    allowed = np.cumsum(wider[order]) <= WIDER * float(terms.sum())
+    allowed = np.cumsum(wider[order]) <= TUNING.widening_share * float(terms.sum())
     chosen[order[~allowed]] = True
     return np.flatnonzero(chosen)
 

@@ -42,8 +42,13 @@ def kernel_scores(
     b: float = 0.0,
 ) -> tuple[Floats, Floats]:
     """Return Σ_l c_l K(x_l, x_m) + b for every m of ``rows``, and a bound of each error."""
-    support = np.flatnonzero(coefficients)
     rows = np.arange(problem.index.size) if rows is None else rows
+    if rows.size and np.bincount(problem.index[rows]).max() > 1:
+        # Regression has two variables per row of X, which have the same score.
+        _, first, places = np.unique(problem.index[rows], return_index=True, return_inverse=True)
+        scores, errors = kernel_scores(problem, coefficients, rows[first], b)
+        return scores[places], errors[places]
+    support = np.flatnonzero(coefficients)
     if isinstance(problem.kernel, Linear):
         return _linear_scores(problem, coefficients[support], support, rows, b)
     weights = np.abs(coefficients)

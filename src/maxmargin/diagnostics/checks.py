@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ..certificates import certify
-from ..certificates.dual import DOUBTFUL, primal_value
+from ..certificates.dual import TUNING, primal_value
 from ..estimators.base import Training
 from ..estimators.linear_svc import LinearSVC
 from ..estimators.svc import NuSVC
@@ -212,8 +212,8 @@ def _check_primal(model: FittedModel, machine: MeasuredTask) -> None:
     if problem.groups and machine.alpha.any():  # the certificate repairs yᵀα = 0
         known += 2.0 * abs(problem.signs @ machine.alpha) / machine.alpha.sum() * machine.magnitude
     if certificate.n_checked < machine.alpha.size:
-        # Other scores are the solver's, with an error of up to DOUBTFUL.
-        known += DOUBTFUL * max(1.0, float(np.abs(machine.margins).max()))
+        # Other scores are the solver's, with an error of up to the doubtful one.
+        known += TUNING.doubtful_error * max(1.0, float(np.abs(machine.margins).max()))
     # P of a ν-machine is that of its best ρ, known to tol from the KKT conditions.
     relative = max(1e-6, 4.0 * clf.tol) if isinstance(clf, NuSVC) else 1e-6
     slack = relative * abs(claimed) + known * float(machine.alpha.sum())
