@@ -11,8 +11,8 @@ from scipy import sparse
 import maxmargin as mm
 from maxmargin.certificates.compensated import Doubled, combine, product
 from maxmargin.certificates.scores import kernel_scores
+from maxmargin.engines.cpu.far_rows import FarRows
 from maxmargin.engines.cpu.gram import Gram
-from maxmargin.engines.cpu.tiles import Mended
 from maxmargin.kernels import RBF, Linear, Polynomial, Scaled, Sigmoid, Sum
 from maxmargin.problems import DualProblem
 from maxmargin.solution import Solution
@@ -159,14 +159,14 @@ def test_bounds_of_products_with_K(dtype, distance, kernel):
 def test_outliers_alone_are_computed_in_float64():
     X = outlying(2000, 5, 6, 2e3)
     gram = Gram(RBF(1.0), X, dtype=np.float32)
-    assert isinstance(gram.values, Mended)
+    assert isinstance(gram.values, FarRows)
     far = np.flatnonzero(np.linalg.norm(X, axis=1) > 100.0)
     np.testing.assert_allclose(gram.block(far, far), RBF(1.0)(X[far]), atol=1e-6)
     np.testing.assert_allclose(gram.whole()[np.ix_(far, far)], RBF(1.0)(X[far]), atol=1e-6)
     relative = gram.values.relative
     assert relative is not None
     assert relative.max() < 1e-4
-    assert not isinstance(Gram(RBF(1.0), outlying(2000, 5, 0, 0.0)).values, Mended)
+    assert not isinstance(Gram(RBF(1.0), outlying(2000, 5, 0, 0.0)).values, FarRows)
 
 
 # Certificates ------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-from maxmargin.engines.cpu.gram import Gram, Selected
+from maxmargin.engines.cpu.gram import Gram, GramView
 from maxmargin.kernels import RBF, Linear, Polynomial
 from maxmargin.problems import DualProblem
 from maxmargin.progress import Limits, Progress
@@ -52,7 +52,7 @@ def in_float64(gram, tol, limits, **options):
 
 def in_float32(gram, tol, limits):
     fast, exact = (Gram(gram.kernel, gram.X, dtype=dtype) for dtype in (np.float32, np.float64))
-    return Decomposition(fast.restrict(gram.index), Selected(exact, gram.index), tol, limits)
+    return Decomposition(fast.restrict(gram.index), GramView(exact, gram.index), tol, limits)
 
 
 def on_the_whole(gram, tol, limits):

@@ -32,10 +32,24 @@ Precision = Literal["fast", "exact"]
 class Engine(Protocol):
     """X, where it lives. It may outlive a fit: what it has computed serves the next one."""
 
+    def precision(self, kernel: Kernel, tol: float, largest: float = 1.0) -> Precision:
+        """Return "fast" where float32 kernel values, with float64 corrections, will do.
+
+        ``tol`` is the violation that is asked for, ``largest`` a number that no α exceeds, about.
+        """
+
     def gram(
-        self, kernel: Kernel, index: Integers | None = None, precision: Precision = "exact"
+        self,
+        kernel: Kernel,
+        index: Integers | None = None,
+        precision: Precision = "exact",
+        *,
+        keep: bool = True,
     ) -> Gram:
-        """Return K of the rows of X named by ``index``, all of them by default."""
+        """Return K of the rows of X named by ``index``, all of them by default.
+
+        ``keep`` says whether the same values are likely to be asked for again.
+        """
 
 
 class Gram(Protocol):
@@ -238,3 +252,22 @@ class HostGram(Gram, Protocol):
 
     def restrict(self, rows: Integers) -> HostGram:
         """Return K[rows, rows]: a view that shares the values this one has stored."""
+
+
+class HostEngine(Engine, Protocol):
+    """An engine of `HostGram`, and of features in the memory of this machine."""
+
+    is_few: bool  # so few samples that float64 takes no longer than float32
+
+    def gram(
+        self,
+        kernel: Kernel,
+        index: Integers | None = None,
+        precision: Precision = "exact",
+        *,
+        keep: bool = True,
+    ) -> HostGram:
+        """Return K of the rows of X named by ``index``, all of them by default."""
+
+    def features(self, index: Integers | None = None) -> Any:
+        """Return the rows of X named by ``index``, all of them by default."""

@@ -25,7 +25,7 @@ from ..progress import Progress
 from ..runtime.threads import at_most, in_parallel, n_threads, single_threaded_blas
 from ..solution import Solution, Status
 from ..solvers.dual.choice import Dual, Solver, WarmStart
-from ..solvers.dual.grams import SMALL
+from ..solvers.dual.sizes import SMALL_SAMPLES
 from .base import FOR_ALL, CertifiedClassifier, ClaimsOptimality, Training, with_kernel
 from .expansion import Expansion, expanded
 
@@ -163,7 +163,7 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
         return [replace(task, rows=task.rows[k], labels=task.labels[k]) for task, k in orders]
 
     def _side_by_side(self, training: Training, tasks: list[Task]) -> bool:
-        return self.kernel_.elementwise and max(task.rows.size for task in tasks) <= SMALL
+        return self.kernel_.elementwise and max(task.rows.size for task in tasks) <= SMALL_SAMPLES
 
     def _answer(
         self,

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
 from ..arrays import Floats, blocks_of
+from ..engines.base import Precision
 from ..kernels import KERNELS, Kernel, Linear, Precomputed, resolve
 from ..multiclass import Task
 from ..problems import KernelSeparationProblem
@@ -146,7 +147,7 @@ class KernelPerceptron(CertifiedClassifier):
         return self._linear_coef
 
     def _begin(self, training: Training) -> None:
-        from ..engines.cpu.gram import Gram
+        from ..engines.registry import engine_for
 
         self.kernel_ = resolve(
             self.kernel, gamma=self.gamma, sigma=self.sigma, degree=self.degree,
@@ -155,7 +156,8 @@ class KernelPerceptron(CertifiedClassifier):
         if isinstance(self.kernel_, Precomputed):
             validation.check_precomputed(training.X)
             validation.warn_if_indefinite(self.kernel_, training.X)
-        self._gram = Gram(self.kernel_, training.X)
+        precision: Precision = "fast" if training.X.dtype == np.float32 else "exact"
+        self._gram = engine_for(training.X).gram(self.kernel_, precision=precision)
 
     def _end(self) -> None:
         del self._gram  # it may be as large as the memory allows

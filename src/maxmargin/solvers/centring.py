@@ -54,9 +54,9 @@ class Origin:
         """
         if sparse.issparse(X) and X.nnz < least_density * np.prod(X.shape):
             return None
-        from ..engines.cpu.features import Features
+        from ..engines.registry import engine_for
 
-        features, n = Features(X), X.shape[0]
+        features, n = engine_for(X).features(), X.shape[0]
         mean = features.combine(np.ones(n)) / n
         square = float(mean @ mean)
         spread = float(features.squared_lengths().mean()) - square

@@ -12,16 +12,24 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from maxmargin.engines.cpu import gram as cpu
-from maxmargin.engines.cpu import tiles as values
-from maxmargin.engines.cpu.gram import Assembled, Gram, Selected
-from maxmargin.engines.cpu.tiles import (
-    DenseProducts,
-    Given,
-    Opaque,
+from maxmargin.engines.cpu import kernel_values
+from maxmargin.engines.cpu.class_pairs import ClassBlocks, PairGram, assemble
+from maxmargin.engines.cpu.dense_products import DenseProducts
+from maxmargin.engines.cpu.gaussian import gaussian
+from maxmargin.engines.cpu.gram import Gram, GramView
+from maxmargin.engines.cpu.kernel_values import values_of
+from maxmargin.engines.cpu.row_cache import STALE_REQUESTS, keep_rows
+from maxmargin.engines.cpu.row_sums import add_rows
+from maxmargin.engines.cpu.sparse_products import (
+    PANEL_VECTORS,
     SparseProducts,
     WideProducts,
-    values_of,
+    lay_panels,
+    pick_nonzeros,
+    sparse_products,
+    square_rows,
 )
+from maxmargin.engines.cpu.values import Given, Opaque
 from maxmargin.kernels import RBF, Custom, Linear, Polynomial, Precomputed, Sigmoid
 from maxmargin.runtime import memory
 from maxmargin.runtime.simd import aligned
@@ -32,6 +40,7 @@ CLOSE = {np.dtype(np.float32): 3e-6, np.dtype(np.float64): 1e-13}
 # Samples: more than a tile is wide, and no multiple of anything; features of the mostly zero rows.
 N, D = 700, 40
 PLENTY = 1 << 30
+DENSITY = kernel_values.TUNING
 
 KERNELS = {
     "linear": Linear(),
@@ -237,7 +246,7 @@ def test_product(case):
 
 
 def test_product_in_several_steps(monkeypatch):
-    monkeypatch.setattr(cpu, "BLOCK", 1000)
+    monkeypatch.setattr(cpu, "TUNING", cpu.Tuning(values_per_step=1000))
     case = CASES[0]
     rows, columns = some_rows(), some_rows(size=300, seed=3)
     v = np.ones(300)
@@ -264,7 +273,7 @@ def test_restricted(case, size):
 
 def test_selected(case):
     index = some_rows(size=300)
-    selected = Selected(case.gram(), index)
+    selected = GramView(case.gram(), index)
     K = case.K[np.ix_(index, index)]
     rows, columns = some_rows(300, 40), some_rows(300, 70, seed=3)
     v = np.linspace(-1.0, 1.0, 70)
@@ -331,10 +340,10 @@ def test_nothing_of_the_callers_is_changed(way):
 @pytest.mark.parametrize(
     ("columns", "density", "kind"),
     [
-        (200, values.SPARSE + 0.1, DenseProducts),
-        (200, values.SPARSE - 0.1, SparseProducts),
-        (values.NARROW, values.SPARSE_NARROW + 0.1, DenseProducts),
-        (values.NARROW, values.SPARSE_NARROW - 0.1, SparseProducts),
+        (200, DENSITY.sparse_density + 0.1, DenseProducts),
+        (200, DENSITY.sparse_density - 0.1, SparseProducts),
+        (DENSITY.narrow_columns, DENSITY.narrow_sparse_density + 0.1, DenseProducts),
+        (DENSITY.narrow_columns, DENSITY.narrow_sparse_density - 0.1, SparseProducts),
     ],
 )
 def test_share_of_zeros_decides(columns, density, kind):
@@ -348,15 +357,15 @@ def test_given_values_are_not_copied():
     gram = Gram(Precomputed(), K)
     assert gram.is_whole
     assert gram.whole() is K
-    assert not gram.padded  # it may be read to its end only
+    assert gram.padded() is None  # it may be read to its end only
     assert Gram(Precomputed(), K, dtype=np.float32).is_whole is False
 
 
 def test_computed_values_may_be_read_beyond_the_end():
     gram = CASES[0].gram(budget=PLENTY)
-    assert not gram.padded
+    assert gram.padded() is None
     gram.whole()
-    assert gram.padded
+    assert gram.padded() is gram.whole()
 
 
 def test_type_is_that_of_the_data_by_default():
@@ -457,7 +466,7 @@ def test_rows_long_unused_make_room():
     old, new = np.arange(10), np.arange(100, 110)
     everything = np.ones(10, dtype=bool)
     gram.dot(old, np.ones(10), everything)
-    for _ in range(cpu.STALE + 2):
+    for _ in range(STALE_REQUESTS + 2):
         gram.dot(new, np.ones(10), everything)
     before = work.n_rows
     gram.dot(new, np.ones(10))
@@ -469,7 +478,7 @@ def test_rows_long_unused_make_room():
 def test_cheap_values_are_kept_within_modest_memory(monkeypatch):
     _, gram = costly(rows=N)
     assert gram.cheap
-    monkeypatch.setattr(cpu, "MODEST", 5 * N * 8)
+    monkeypatch.setattr(cpu, "TUNING", cpu.Tuning(trifling_bytes=5 * N * 8))
     gram.dot(np.arange(3), np.ones(3))
     assert gram._kept.cache.shape[0] == 5
     opaque = Gram(Custom(plain_rbf), full_rows(), budget=8 * N * 8)
@@ -478,19 +487,33 @@ def test_cheap_values_are_kept_within_modest_memory(monkeypatch):
     assert opaque._kept.cache.shape[0] == 8
 
 
-def test_blocks_of_two_sets_are_put_together():
+def test_blocks_of_two_classes_are_put_together():
     K = exact(WAYS[0], KERNELS["rbf"])[:150, :150]
-    K = np.maximum(K, K.T)  # equal to the last bit on both sides
-    for cut in (1, 32, 70, 149):
-        parts = map(np.ascontiguousarray, (K[:cut, :cut], K[:cut, cut:], K[cut:, cut:]))
+    for cut in (1, 32, 70, 149, 150):
         source = Gram(KERNELS["rbf"], WAYS[0].data())
-        gram = Assembled(*parts, source, np.arange(150))
-        assert gram.padded
+        gram = PairGram(ClassBlocks(source, (np.arange(N) >= cut).astype(int)), np.arange(150))
+        assert gram.padded() is None
+        assert_near(gram.whole(), K, 1e-14)
+        np.testing.assert_array_equal(gram.whole(), gram.whole().T)
+        assert gram.padded() is gram.whole()
         bound = gram.bound(slice(None), np.array([3]), np.array([2.0]))
         assert (bound > 0.0).all()
         assert (bound < 1e-12).all()
-        np.testing.assert_array_equal(gram.whole(), K)
-        np.testing.assert_array_equal(gram.dot(np.array([3]), np.array([2.0])), 2.0 * K[3])
+        np.testing.assert_array_equal(
+            gram.dot(np.array([3]), np.array([2.0])), 2.0 * gram.whole()[3]
+        )
+
+
+def test_a_class_is_computed_once():
+    source = Gram(KERNELS["rbf"], WAYS[0].data())
+    blocks = ClassBlocks(source, np.arange(N) % 3)
+    rows = [np.flatnonzero(np.arange(N) % 3 == k) for k in range(3)]
+    first = PairGram(blocks, np.concatenate(rows[:2])).whole()
+    kept = dict(blocks._within)
+    second = PairGram(blocks, np.concatenate(rows[1:])).whole()
+    assert all(blocks._within[k] is kept[k] for k in kept)
+    n = rows[0].size
+    np.testing.assert_array_equal(first[n:, n:], second[: rows[1].size, : rows[1].size])
 
 
 # Compiled code ----------------------------------------------------------------------------------
@@ -501,7 +524,7 @@ def dtype(request):
     return request.param
 
 
-def gaussian_of(squares, dtype, gamma=1.0, function=values.gaussian):
+def gaussian_of(squares, dtype, gamma=1.0, function=gaussian):
     """exp(−γ s) by way of ⟨x,z⟩ = −s/2 of two vectors without length."""
     dot = (-0.5 * squares)[np.newaxis].astype(dtype)
     nothing = np.zeros(squares.size, dtype)
@@ -532,7 +555,7 @@ def test_gaussian_is_what_its_python_says(dtype):
     Z = rng.standard_normal((21, 4)).astype(dtype)
     squares = (X**2).sum(axis=1), (Z**2).sum(axis=1)
     expected = RBF(gamma=0.7).from_products(X @ Z.T, *squares)
-    for function in (values.gaussian, values.gaussian.py_func):
+    for function in (gaussian, gaussian.py_func):
         dot = X @ Z.T
         function(dot, *squares, 0.7)
         np.testing.assert_allclose(dot, expected, rtol=32 * np.finfo(dtype).eps)
@@ -557,16 +580,16 @@ def csr_of(dtype, long=False):
 @pytest.mark.parametrize("long", [False, True], ids=["int32", "int64"])
 def test_sparse_products(dtype, long):
     X, csr = csr_of(dtype, long)
-    width = values.PANEL * 64 // X.itemsize
+    width = PANEL_VECTORS * 64 // X.itemsize
     samples = np.arange(3, 140)
     panels = aligned((-(-samples.size // width), D, width), dtype)
-    values.lay_panels(*csr, samples, panels)
+    lay_panels(*csr, samples, panels)
     laid = np.swapaxes(panels, 1, 2).reshape(-1, D)
     np.testing.assert_array_equal(laid[: samples.size], X[samples])
     assert not laid[samples.size :].any()
     rows = np.array([0, 149, 7, 7])
     out = np.full((4, laid.shape[0]), np.nan, dtype)
-    values.sparse_products(*csr, rows, panels, out)
+    sparse_products(*csr, rows, panels, out)
     near = D * np.finfo(dtype).eps * 10
     np.testing.assert_allclose(out[:, : samples.size], X[rows] @ X[samples].T, atol=near)
     assert not out[:, samples.size :].any()
@@ -574,16 +597,16 @@ def test_sparse_products(dtype, long):
 
 def test_lay_panels_is_what_its_python_says(dtype):
     _, csr = csr_of(dtype)
-    width = values.PANEL * 64 // np.dtype(dtype).itemsize
+    width = PANEL_VECTORS * 64 // np.dtype(dtype).itemsize
     both = [aligned((2, D, width), dtype) for _ in range(2)]
-    values.lay_panels(*csr, np.arange(width + 5), both[0])
-    values.lay_panels.py_func(*csr, np.arange(width + 5), both[1])
+    lay_panels(*csr, np.arange(width + 5), both[0])
+    lay_panels.py_func(*csr, np.arange(width + 5), both[1])
     np.testing.assert_array_equal(*both)
 
 
 def test_square_rows(dtype):
     X, csr = csr_of(dtype)
-    for function in (values.square_rows, values.square_rows.py_func):
+    for function in (square_rows, square_rows.py_func):
         squares = np.empty(150, dtype)
         function(*csr, squares)
         np.testing.assert_allclose(squares, (X**2).sum(axis=1), rtol=D * np.finfo(dtype).eps)
@@ -593,7 +616,7 @@ def test_pick_nonzeros(dtype):
     X = thin_rows()[:150].astype(dtype)
     rows = np.array([5, 0, 149, 80])
     expected = sparse.csr_matrix(X[rows])
-    for function in (values.pick_nonzeros, values.pick_nonzeros.py_func):
+    for function in (pick_nonzeros, pick_nonzeros.py_func):
         data, indices = np.zeros(expected.nnz, dtype), np.zeros(expected.nnz, dtype=np.int32)
         function(X, rows, expected.indptr[:-1].astype(np.int64), data, indices)
         np.testing.assert_array_equal(data, expected.data)
@@ -605,7 +628,7 @@ def test_pick_nonzeros(dtype):
 def test_add_rows(dtype, n_rows, start):
     K = np.random.default_rng(9).standard_normal((12, 2100)).astype(dtype)
     rows, v = np.arange(12)[::-1][:n_rows], np.linspace(-1.0, 2.0, n_rows)
-    for function in (cpu.add_rows, cpu.add_rows.py_func):
+    for function in (add_rows, add_rows.py_func):
         total = np.ones(2100 - start)
         function(K, rows, v, start, total)
         expected = 1.0 + v @ K[rows, start:].astype(float)
@@ -615,7 +638,7 @@ def test_add_rows(dtype, n_rows, start):
 def test_keep_rows(dtype):
     tile = np.random.default_rng(10).standard_normal((4, 6)).astype(dtype)
     at = np.array([2, -1, 0, -1])
-    for function in (cpu.keep_rows, cpu.keep_rows.py_func):
+    for function in (keep_rows, keep_rows.py_func):
         cache = np.zeros((3, 20), dtype)
         function(tile, at, 10, cache)
         expected = np.zeros((3, 20), dtype)
@@ -628,7 +651,7 @@ def test_assemble(dtype, shape):
     n, m = shape
     K = np.random.default_rng(11).standard_normal((n + m, n + m)).astype(dtype)
     K = K + K.T
-    for function in (cpu.assemble, cpu.assemble.py_func):
+    for function in (assemble, assemble.py_func):
         out = np.empty_like(K)
         function(*map(np.ascontiguousarray, (K[:n, :n], K[:n, n:], K[n:, n:])), out)
         np.testing.assert_array_equal(out, K)

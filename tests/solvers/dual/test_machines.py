@@ -12,7 +12,7 @@ from sklearn.svm import SVR, NuSVR, OneClassSVM
 
 import maxmargin as mm
 from maxmargin.certificates import dual as certificate_formulas
-from maxmargin.engines.cpu.gram import Gram, Selected
+from maxmargin.engines.cpu.gram import Gram, GramView
 from maxmargin.kernels import RBF, Linear, Polynomial
 from maxmargin.problems import DualProblem
 from maxmargin.progress import Progress
@@ -91,7 +91,7 @@ def exact_gram(problem):
 def in_float32(problem):
     fast = Gram(problem.kernel, problem.X, problem.index, dtype=np.float32)
     exact = Gram(problem.kernel, problem.X, dtype=np.float64)
-    return Decomposition(fast, Selected(exact, problem.index), 1e-4)
+    return Decomposition(fast, GramView(exact, problem.index), 1e-4)
 
 
 def on_the_whole(problem):

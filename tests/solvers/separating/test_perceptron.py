@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import maxmargin as mm
+from maxmargin.engines.cpu import gram as cpu
 from maxmargin.solvers.separating import kernel_perceptron
 from tests.helpers.algorithms import blobs, cloud, integers, quiet
 
@@ -74,7 +75,7 @@ def test_dual_perceptron_over_many_blocks(monkeypatch):
     X, y = cloud(100, 4, seed=14)
     whole = mm.KernelPerceptron(max_iter=5).fit(X, y)
     monkeypatch.setattr(kernel_perceptron, "TUNING", kernel_perceptron.Tuning(block_samples=7))
-    monkeypatch.setattr("maxmargin.engines.cpu.gram.SHARE", 0.0)  # the Gram matrix is not kept
+    monkeypatch.setattr(cpu, "TUNING", cpu.Tuning(memory_share=0.0))  # the Gram matrix is not kept
     parts = mm.KernelPerceptron(max_iter=5).fit(X, y)
     np.testing.assert_allclose(parts.dual_coef_, whole.dual_coef_)
     np.testing.assert_array_equal(parts.support_, whole.support_)

@@ -15,7 +15,7 @@ from .working_set import WorkingSet
 
 if TYPE_CHECKING:
     from ...problems import DualProblem
-    from .gram import Gram, Selected
+    from .gram import Gram, GramView
 
 ROUNDING = float(np.finfo(np.float64).eps)
 
@@ -45,9 +45,9 @@ class CpuDualState:
     def __init__(
         self,
         problem: DualProblem,
-        gram: Gram | Selected,
+        gram: Gram | GramView,
         alpha: Floats,
-        exact: Gram | Selected | None = None,
+        exact: Gram | GramView | None = None,
         claim: Claim | None = None,
     ) -> None:
         s, n = problem.signs, alpha.size
@@ -263,7 +263,7 @@ class CpuDualState:
         return bool(near.all())
 
     def _gradient(
-        self, gram: Gram | Selected, rows: Integers | None = None
+        self, gram: Gram | GramView, rows: Integers | None = None
     ) -> tuple[Floats, Floats]:
         """Return f computed anew, all of it or some, and a bound of its rounding errors."""
         support = np.flatnonzero(self.beta)

@@ -15,8 +15,8 @@ from ...progress import Limits, Progress
 from ...solution import Solution, Status
 from ..best_seen import BestSeen
 from .feasibility import Constraints
-from .grams import FEW, SMALL
 from .optimality import Optimality, best_bias, is_hard, primal_value
+from .sizes import FEW_SAMPLES, SMALL_SAMPLES
 
 # What sums of n products leave of their last digits, in all but contrived cases.
 EPSILON = float(np.finfo(np.float64).eps)
@@ -122,7 +122,7 @@ class Attempts:
     def _consider(self, solution: Solution) -> None:
         """Keep the answer if it is the best so far; whether it has converged its numbers say."""
         # Scores that are the sum of many steps may be off: of few samples they are computed anew.
-        few = self.problem.n_variables <= FEW
+        few = self.problem.n_variables <= FEW_SAMPLES
         point = self.judged(replace(solution, scores=None) if few else solution)
         if self.status in (Status.CONVERGED, Status.PATIENCE):
             known = EPSILON * self._size_of_terms(point.alpha) < 1.0  # which side of the margin
@@ -131,7 +131,7 @@ class Attempts:
         if self.status is Status.CONVERGED:
             self.point = point
             return
-        if FEW < self.problem.n_variables <= SMALL:  # of a failure also where it takes longer
+        if FEW_SAMPLES < self.problem.n_variables <= SMALL_SAMPLES:  # a failure is worth the time
             point = self.judged(replace(solution, scores=None))
         others = [point, self._along_ray(point), *([self.point] if self.point else [])]
         self.point = min(others, key=self._at_worst)
@@ -204,7 +204,7 @@ class Attempts:
 
     def _is_off(self, alpha: Floats) -> bool:
         """Whether rounding has led α away from Aα = a, where that is cheap to make up for."""
-        if self.problem.n_variables > SMALL:
+        if self.problem.n_variables > SMALL_SAMPLES:
             return False
         A, a = self.constraints.A, self.constraints.a
         return bool((np.abs(A @ alpha - a) > REST * float(np.abs(alpha).sum())).any())
@@ -242,7 +242,7 @@ class Attempts:
             ended, alpha=found.alpha, b=found.b, scores=found.scores,
             score_bounds=found.score_bounds,
         )  # fmt: skip
-        if self.status is Status.CONVERGED or self.problem.n_variables <= SMALL:
+        if self.status is Status.CONVERGED or self.problem.n_variables <= SMALL_SAMPLES:
             return ended
         return self.progress.better_than(ended, self._at_worst(self.point))
 
@@ -275,6 +275,6 @@ class Attempts:
             b = best_bias(self.problem, nothing)
             others.append(self._of(nothing, nothing, b, np.zeros(nothing.size)))
         shown = self.progress.best
-        if shown is not None and self.problem.n_variables <= SMALL:
+        if shown is not None and self.problem.n_variables <= SMALL_SAMPLES:
             others.append(self.judged(replace(shown, scores=None)))
         self.point = min(others, key=self._at_worst)

@@ -10,7 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from ...arrays import Floats, Integers
-from ...engines.base import HostGram
+from ...engines.base import HostEngine, HostGram, Precision
+from ...engines.registry import engine_for
 from ...kernels import Kernel, Linear
 from ...problems import DualProblem
 from ...progress import Limits, Progress
@@ -18,8 +19,8 @@ from ...solution import Solution, Status
 from ..best_seen import BestSeen
 from ..centring import Origin, combined
 from .attempts import Attempts
-from .grams import SMALL, Engines
 from .optimality import exactly_balanced, is_hard
+from .sizes import SMALL_SAMPLES
 
 if TYPE_CHECKING:
     from .active_set import ActiveSet
@@ -78,23 +79,32 @@ class Dual:
 
     Parameters
     ----------
-    engines : Engines
+    engine : HostEngine
+        Where the rows of X are.
+    kernel : Kernel
+    precision : str
+        Of the kernel values that most of the work is done with.
     solver : str
     tol : float
     shrinking : bool
     n_tasks : int
         Tasks of the fit, which share what work a small fit may take.
     origin : Origin, optional
-        What has been subtracted from the rows that the engines hold.
+        What has been subtracted from the rows that the engine holds.
+    X : array, optional
+        The rows after that.
     tuning : Tuning
     """
 
-    engines: Engines
+    engine: HostEngine
+    kernel: Kernel
+    precision: Precision
     solver: Solver
     tol: float
     shrinking: bool = True
     n_tasks: int = 1
     origin: Origin | None = None
+    X: Any = None
     tuning: Tuning = field(default_factory=Tuning)
 
     @classmethod
@@ -111,8 +121,9 @@ class Dual:
         n_tasks: int = 1,
         budget: float | None = None,
         largest: float = 1.0,
+        engine: HostEngine | None = None,
     ) -> Dual:
-        """Prepare the engines of a fit, on centred rows where those lie far from the origin.
+        """Prepare the engine of a fit, on centred rows where those lie far from the origin.
 
         Parameters
         ----------
@@ -131,11 +142,18 @@ class Dual:
             Bytes that kernel values may take.
         largest : float
             About what no α exceeds.
+        engine : HostEngine, optional
+            One that holds X already, and may hold kernel values of earlier fits; then X is taken
+            as it is.
         """
+        if engine is not None:
+            precision = engine.precision(kernel, tol, largest)
+            return cls(engine, kernel, precision, solver, tol, shrinking, n_tasks)
         origin = Origin.far_mean(X) if may_centre and isinstance(kernel, Linear) else None
         rows = X if origin is None else origin.rows(X)
-        engines = Engines(kernel, rows, codes, tol, budget, largest)
-        return cls(engines, solver, tol, shrinking, n_tasks, origin)
+        engine = engine_for(rows, codes=codes, budget=budget)
+        precision = engine.precision(kernel, tol, largest)
+        return cls(engine, kernel, precision, solver, tol, shrinking, n_tasks, origin, rows)
 
     def solve(
         self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
@@ -144,7 +162,7 @@ class Dual:
         if self.origin is None:
             return self._answer(problem, start, progress, limits)
         start = start and WarmStart(start.alpha, None)
-        moved = replace(problem, X=self.engines.X)
+        moved = replace(problem, X=self.X)
         back = partial(_moved_back, problem, self.origin)
         return back(self._answer(moved, start, BestSeen(progress, back), limits))
 
@@ -198,28 +216,39 @@ class Dual:
                 self._otherwise(problem, attempts)
             return attempts.solution()
         linear = _in_feature_space(problem, progress)
-        if not linear or n <= SMALL:
+        if not linear or n <= SMALL_SAMPLES:
             most = self.tuning.linear_steps_per_variable * n if linear else self._enough(n)
             attempts.run(partial(self._decompose, problem, start), most)
         if linear and not attempts.is_over:
             attempts.run(partial(self._linear, problem, _after(attempts, start)))
         if attempts.wants_another and n <= most_variables:
             self._otherwise(problem, attempts)
-        if attempts.status is Status.CONVERGED and self.engines.few:
+        if attempts.status is Status.CONVERGED and self.engine.is_few:
             self._polish(problem, attempts)
         return attempts.solution()
 
     def _exact(self, problem: DualProblem) -> HostGram:
         """Return K of a task in float64, the one there is where that is the fast one."""
-        exact = self.engines.corrections(problem) is not None or problem.n_variables > SMALL
-        gram: HostGram = self.engines.exact(problem) if exact else self.engines.fast(problem)
+        if self.precision == "exact" and problem.n_variables <= SMALL_SAMPLES:
+            return self._fast(problem)
+        return self.engine.gram(self.kernel, problem.index)
+
+    def _fast(self, problem: DualProblem) -> HostGram:
+        """Return K of a task, all of it where that is small."""
+        gram = self.engine.gram(self.kernel, problem.index, self.precision)
+        if problem.n_variables <= SMALL_SAMPLES and gram.fits:
+            gram.whole()
         return gram
+
+    def _corrections(self, problem: DualProblem) -> HostGram | None:
+        """Return float64 values for what float32 ones lack; None where they lack nothing."""
+        if self.precision == "exact":
+            return None
+        return self.engine.gram(self.kernel, problem.index, keep=False)
 
     def _centred_gram(self, problem: DualProblem) -> HostGram:
         """Return K in float64 of a problem on rows of its own."""
-        engines = Engines(problem.kernel, problem.X, None, 0.0, self.engines.budget)
-        gram: HostGram = engines.exact(problem)
-        return gram
+        return engine_for(problem.X).gram(problem.kernel, problem.index)
 
     def _enough(self, n: int) -> int | None:
         """Return the steps of decomposition after which another method goes on, if one does."""
@@ -228,7 +257,7 @@ class Dual:
             return None
         if n > tuning.dense_up_to_variables:
             return tuning.steps_per_variable * n
-        few = self.engines.few
+        few = self.engine.is_few
         per_variable = tuning.few_steps_per_variable if few else tuning.steps_per_variable
         return min(
             per_variable * n, self._steps("decomposition", n, tuning.decomposition_work) or 0
@@ -275,12 +304,9 @@ class Dual:
     def _linear(
         self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
-        from ...engines.cpu.features import Features
         from .feature_space import FeatureSpace
 
-        X, index = self.engines.X, problem.index
-        rows = X if np.array_equal(index, np.arange(X.shape[0])) else X[index]
-        solver = FeatureSpace(Features(rows), self.tol, limits)
+        solver = FeatureSpace(self.engine.features(problem.index), self.tol, limits)
         return solver.solve(problem, start and start.alpha, progress)
 
     def _interior(
@@ -297,8 +323,8 @@ class Dual:
         from .decomposition import WORKING_SET, Decomposition
 
         n = problem.n_variables
-        gram, exact = self.engines.fast(problem), self.engines.corrections(problem)
-        working_set = n if n <= SMALL and gram.is_whole else WORKING_SET
+        gram, exact = self._fast(problem), self._corrections(problem)
+        working_set = n if n <= SMALL_SAMPLES and gram.fits else WORKING_SET
         alone = problem.index.size == problem.X.shape[0]  # pairs of classes are many
         solver = Decomposition(
             gram, exact, self.tol, limits, working_set, self.shrinking, often=alone
@@ -329,7 +355,8 @@ class Dual:
         from .decomposition import Decomposition
         from .qp import QuadraticProgram
 
-        n, gram, tuning = problem.n_variables, self.engines.exact(problem), self.tuning
+        n, tuning = problem.n_variables, self.tuning
+        gram = self.engine.gram(self.kernel, problem.index)
         if name == "active-set":
             dense = n <= tuning.dense_up_to_variables
             work = tuning.all_work / self.n_tasks if dense else np.inf

@@ -77,7 +77,7 @@ class FeatureSpace:
         """Return α and b, starting from ``alpha`` or from nothing."""
         upper, ridge = _one_if_equal(problem.upper), _one_if_equal(problem.ridge)
         linear = PrimalProblem(
-            self.features.X, problem.signs, upper, ridge, "free" if problem.groups else "none"
+            None, problem.signs, upper, ridge, "free" if problem.groups else "none"
         )
         shown = _Shown(problem, linear, self.features, progress)
         start = None

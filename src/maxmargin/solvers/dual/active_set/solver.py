@@ -53,11 +53,11 @@ class ActiveSet:
     Examples
     --------
     >>> from maxmargin.datasets import load_six_points
-    >>> from maxmargin.engines.cpu.gram import Gram
+    >>> from maxmargin.engines.registry import engine_for
     >>> from maxmargin.kernels import Linear
     >>> X, y = load_six_points(return_X_y=True)
     >>> problem = DualProblem.hard(Linear(), X, y.astype(float))
-    >>> solution = ActiveSet(Gram(Linear(), X)).solve(problem, None, Progress())
+    >>> solution = ActiveSet(engine_for(X).gram(Linear())).solve(problem, None, Progress())
     >>> print((225 * solution.alpha).round(10))
     [ 8. 0. 9. 0. 17. 0.]
     """

@@ -65,12 +65,12 @@ class QuadraticProgram:
     Examples
     --------
     >>> from maxmargin.datasets import load_xor
-    >>> from maxmargin.engines.cpu.gram import Gram
+    >>> from maxmargin.engines.registry import engine_for
     >>> from maxmargin.kernels import Polynomial
     >>> X, y = load_xor(return_X_y=True)
     >>> kernel = Polynomial(2, coef0=1.0)
     >>> problem = DualProblem.hard(kernel, X, y.astype(float))
-    >>> solution = QuadraticProgram(Gram(kernel, X)).solve(problem, None, Progress())
+    >>> solution = QuadraticProgram(engine_for(X).gram(kernel)).solve(problem, None, Progress())
     >>> print(solution.alpha.round(6))
     [0.125 0.125 0.125 0.125]
     """

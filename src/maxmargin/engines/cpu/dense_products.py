@@ -1,0 +1,83 @@
+"""Kernel values of dense rows, which BLAS multiplies."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ...arrays import Floats, Integers
+from ...kernels import Kernel
+from ...runtime.threads import in_parallel
+from .products import Products
+from .values import TILE_COLUMNS, TILE_ROWS
+
+
+class DenseProducts(Products):
+    """⟨x,z⟩ by BLAS, of rows that are cast, centred and made dense.
+
+    All of them once where they are no larger than X was, else a tile at a time.
+    """
+
+    def __init__(self, kernel: Kernel, X: Any, index: Integers | None, dtype: Any) -> None:
+        super().__init__(kernel, X, index, dtype)
+        self.centre: Any = 0.0
+        if kernel.shift_invariant:
+            # About the mean ‖x‖² + ‖z‖² − 2⟨x,z⟩ loses the least.
+            some = self._dense(slice(0, None, max(1, self.n_samples // 4096)))
+            self.centre = _middle(some)
+        self.rows: Any = None
+        self.squares = np.empty(self.n_samples, dtype=dtype)
+        keep = not sparse.issparse(X) and self.dtype.itemsize <= X.dtype.itemsize
+        kept = np.empty((self.n_samples, X.shape[1]), dtype=dtype) if keep else None
+        for start in range(0, self.n_samples, TILE_COLUMNS):
+            part = slice(start, start + TILE_COLUMNS)
+            rows = self._centred(part)
+            self.squares[part] = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+            if kept is not None:
+                kept[part] = rows
+        self.rows, self.terms = kept, X.shape[1]
+
+    def _dense(self, rows: Any) -> Floats:
+        X = self.of(rows)
+        return X.toarray() if sparse.issparse(X) else X
+
+    def _centred(self, rows: Any) -> Floats:
+        if self.rows is not None:
+            return self.rows[rows]
+        X = self._dense(rows)
+        if self.kernel.shift_invariant:  # before digits are lost
+            X = X - self.centre.astype(np.result_type(X.dtype, self.dtype), copy=False)
+        return X.astype(self.dtype, copy=False)
+
+    def prepare(self, rows: Integers) -> Any:
+        return self._centred(rows), self.squares[rows]
+
+    def tile(self, prepared: Any, part: slice, columns: slice, out: Floats) -> None:
+        x, x_sq = prepared
+        np.dot(x[part], self._centred(columns).T, out=out)
+        self._transform(out, x_sq[part], self.squares[columns])
+
+    def against(self, columns: Integers) -> Any:
+        return self._centred(columns).T, self.squares[columns]
+
+    def block(self, rows: Integers, columns: Any) -> Floats:
+        z, z_sq = columns
+        out = np.empty((rows.size, z_sq.size), dtype=self.dtype)
+
+        def work(start: int, stop: Event) -> None:
+            part = slice(start, start + TILE_ROWS)
+            np.dot(self._centred(rows[part]), z, out=out[part])
+            self._transform(out[part], self.squares[rows[part]], z_sq)
+
+        in_parallel(work, range(0, rows.size, TILE_ROWS))
+        return out
+
+
+def _middle(rows: Floats) -> Floats:
+    """Return the median of the means of some groups of rows: a mean that outliers do not move."""
+    groups = np.array_split(rows, min(64, max(1, len(rows))))
+    means = np.array([group.mean(axis=0, dtype=np.float64) for group in groups])
+    return np.median(means, axis=0)

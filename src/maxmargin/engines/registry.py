@@ -1,0 +1,47 @@
+"""Which engine holds X: the one place that knows them all.
+
+An engine is added by a package that implements `maxmargin.engines.base` and a line of `ENGINES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from .base import HostEngine
+    from .cpu.engine import CpuEngine
+
+
+def _cpu() -> type[CpuEngine]:
+    from .cpu.engine import CpuEngine
+
+    return CpuEngine
+
+
+# The name of an engine, whether X is of its kind, and how its class is imported.
+ENGINES: dict[str, tuple[Callable[[Any], bool], Callable[[], Any]]] = {
+    "cpu": (lambda X: isinstance(X, np.ndarray) or sparse.issparse(X), _cpu),
+}
+
+
+def engine_for(X: Any, name: str = "auto", **options: Any) -> HostEngine:
+    """Return an engine that holds X.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+    name : str, default="auto"
+        A key of `ENGINES`; "auto" takes the first one whose kind X is.
+    **options
+        Of the engine's class.
+    """
+    if name == "auto":
+        name = next((each for each, (holds, _) in ENGINES.items() if holds(X)), "cpu")
+    if name not in ENGINES:
+        raise ValueError(f"engine must be 'auto' or one of {sorted(ENGINES)}, got {name!r}.")
+    engine: HostEngine = ENGINES[name][1]()(X, **options)
+    return engine
