@@ -57,7 +57,8 @@ class CrammerSinger:
     >>> from maxmargin.engines.registry import engine_for
     >>> X, labels = np.array([[0.0], [2.0], [4.0]]), np.array([0, 1, 2])
     >>> problem = JointProblem(X, labels, 3, np.full(3, 10.0))
-    >>> solution = CrammerSinger(engine_for(X).features(), tol=1e-9).solve(problem, None, Progress())
+    >>> solver = CrammerSinger(engine_for(X).features(), tol=1e-9)
+    >>> solution = solver.solve(problem, None, Progress())
     >>> print((X @ solution.w.T + solution.b).argmax(axis=1), solution.w.ravel().round(4) + 0.0)
     [0 1 2] [-1. 0. 1.]
     """
