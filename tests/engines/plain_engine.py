@@ -27,7 +27,10 @@ class PlainEngine:
     def __init__(self, X):
         self.X = Hidden(X.toarray() if hasattr(X, "toarray") else np.array(X))
 
-    def gram(self, kernel, index=None, precision="exact"):
+    def precision(self, kernel, tol, largest=1.0):
+        return "fast" if tol > 1e-6 else "exact"
+
+    def gram(self, kernel, index=None, precision="exact", *, keep=True):
         X = self.X.at if index is None else self.X.at[index]
         return PlainGram(kernel(X * 1.0).astype("f4" if precision == "fast" else "f8"))
 
