@@ -90,11 +90,12 @@ def linear_scores(
     ndarray of shape (n_rows, n_vectors)
         The products in float64.
     """
-    n_rows = X.shape[0] if index is None else index.size
-    scores = np.empty((n_rows, w.shape[0]))
-    for block in blocks_of(n_rows, row_length(X)):
-        rows = row_block(X, block, index)
-        scores[block] = abs(rows) @ np.abs(w).T if absolute else rows @ w.T
+    scores = np.empty((X.shape[0] if index is None else index.size, w.shape[0]))
+    for start, piece in container(X).pieces() if index is None else [(0, X)]:
+        here = scores[start : start + piece.shape[0]] if index is None else scores
+        for block in blocks_of(len(here), row_length(piece)):
+            rows = row_block(piece, block, index)
+            here[block] = abs(rows) @ np.abs(w).T if absolute else rows @ w.T
     return scores
 
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .arrays import Floats, blocks_of, row_block, row_length
+from .arrays import Floats, blocks_of, container, row_block, row_length
 from .data.row_blocks import RowBlocks
 from .kernels import Kernel, Precomputed, mercer
 
@@ -79,13 +79,12 @@ def check_row_blocks(estimator: Any, X: RowBlocks, y: Any) -> tuple[RowBlocks, A
 
 def largest_square(X: Any) -> float:
     """Return the largest ‖x‖²."""
-    if isinstance(X, RowBlocks):
-        return max(largest_square(block) for block in X)
     largest = 0.0
-    for block in blocks_of(X.shape[0], row_length(X)):
-        rows = row_block(X, block)
-        squares = rows.multiply(rows) if sparse.issparse(rows) else rows * rows
-        largest = max(largest, float(np.asarray(squares.sum(axis=1)).max()))
+    for _, piece in container(X).pieces():
+        for block in blocks_of(piece.shape[0], row_length(piece)):
+            rows = row_block(piece, block)
+            squares = rows.multiply(rows) if sparse.issparse(rows) else rows * rows
+            largest = max(largest, float(np.asarray(squares.sum(axis=1)).max()))
     return largest
 
 
@@ -274,8 +273,7 @@ def warn_if_indefinite(kernel: Kernel, X: Any, at_most: int = 500, frames: int =
 
 def scale_ratio(X: Any) -> float:
     """Largest over smallest spread of a feature, seen on some 2,000 rows: bad scaling shows."""
-    if isinstance(X, RowBlocks):
-        X = next(iter(X))
+    _, X = next(container(X).pieces())
     X = X[:: max(1, X.shape[0] // 2000)]
     low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(axis=0), X.max(axis=0))
     spread = (high - low)[high > low]
@@ -284,8 +282,16 @@ def scale_ratio(X: Any) -> float:
 
 def constant_features(X: Any) -> tuple[NDArray[np.intp], Floats]:
     """Return the columns of X that hold one value throughout, and those values."""
-    if isinstance(X, RowBlocks):
-        return _constant_in_blocks(X)
+    found = [_constant_in_piece(piece) for _, piece in container(X).pieces()]
+    columns, values = found[0]
+    for here, there in found[1:]:
+        both, first, second = np.intersect1d(columns, here, return_indices=True)
+        same = values[first] == there[second]
+        columns, values = both[same], values[first][same]
+    return columns, values
+
+
+def _constant_in_piece(X: Any) -> tuple[NDArray[np.intp], Floats]:
     if sparse.issparse(X):
         return _constant_columns(X)
     first, columns = X[0], np.arange(X.shape[1])
@@ -294,17 +300,6 @@ def constant_features(X: Any) -> tuple[NDArray[np.intp], Floats]:
         if not columns.size:
             break
     return columns, first[columns].astype(np.float64)
-
-
-def _constant_in_blocks(X: RowBlocks) -> tuple[NDArray[np.intp], Floats]:
-    """Columns that are constant in every block, with the same value."""
-    found = [constant_features(block) for block in X]
-    columns, values = found[0]
-    for here, there in found[1:]:
-        both, first, second = np.intersect1d(columns, here, return_indices=True)
-        same = values[first] == there[second]
-        columns, values = both[same], values[first][same]
-    return columns, values
 
 
 def _constant_columns(X: Any) -> tuple[NDArray[np.intp], Floats]:

@@ -26,10 +26,11 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import maxmargin as mm
 from maxmargin.engines.cpu import features as features_module
 from maxmargin.engines.cpu import primal_state
-from maxmargin.estimators import linear_svc as linear_svm
+from maxmargin.engines.cpu.features import Features
 from maxmargin.problems import PrimalProblem
 from maxmargin.runtime import threads
 from maxmargin.solution import Solution
+from maxmargin.solvers.primal.choice import suited
 from tests.helpers.storage import DATA, thin
 
 SOLVERS = ["newton", "interior-point", "coordinate-descent"]
@@ -199,10 +200,10 @@ def test_auto_chooses_by_shape_and_density(shape, density, solver, loss):
         where = np.random.default_rng(0).integers(0, shape, (stored, 2)).T
         X = sparse.csr_matrix((np.ones(stored), where), shape)
     problem = PrimalProblem.of(X, np.ones(shape[0]), 1.0, loss)
-    assert linear_svm.suited(problem) == solver
+    assert suited(problem, Features(X)) == solver
     # Rows that come in blocks are not visited one by one, whatever their shape.
     blocks = PrimalProblem.of(mm.RowBlocks([X]), np.ones(shape[0]), 1.0, loss)
-    assert linear_svm.suited(blocks) == "newton"
+    assert suited(blocks, Features(blocks.X)) == "newton"
 
 
 # Others' machines --------------------------------------------------------------------------------

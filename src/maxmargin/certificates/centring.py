@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, Integers, Matrix
-from ..data.row_blocks import RowBlocks
+from ..arrays import Floats, Integers, Matrix, container
 from ..kernels import squared_norms
 from ..kernels.products import far_columns, shifted
 from .compensated import Doubled, product
@@ -34,7 +33,7 @@ class Origin:
         self.order: slice | Integers = slice(None)
         if not is_free:
             return
-        first = next(iter(X)) if isinstance(X, RowBlocks) else X
+        _, first = next(container(X).pieces())
         some = first[:: max(1, first.shape[0] // ORIGIN_ROWS)]
         self.centre = far_columns(some.astype(np.float64))
         far = self.centre != 0.0

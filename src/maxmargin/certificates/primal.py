@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, blocks_of, row_block, row_length
-from ..data.row_blocks import RowBlocks
+from ..arrays import Floats, blocks_of, container, row_block, row_length
 from ..problems import PrimalProblem
 from ..runtime.threads import in_parallel
 from ..solution import Solution
@@ -159,8 +158,7 @@ def _dual(claim: _Claim, alpha: Floats, passes: list[_Sums]) -> tuple[float, flo
 
 def _passes(claim: _Claim, exactly: bool) -> Iterator[_Sums]:
     """Yield the sums over all rows, part by part, on all cores."""
-    start, everything = 0, claim.problem.X
-    for X in everything if isinstance(everything, RowBlocks) else (everything,):
+    for start, X in container(claim.problem.X).pieces():
         step = max(64, PART // row_length(X))
         parts = [slice(k, min(k + step, X.shape[0])) for k in range(0, X.shape[0], step)]
 
@@ -168,7 +166,6 @@ def _passes(claim: _Claim, exactly: bool) -> Iterator[_Sums]:
             return None if stop.is_set() else _part(claim, X, rows, start, exactly)
 
         yield from (each for each in in_parallel(part, parts) if each is not None)
-        start += X.shape[0]
 
 
 def _part(claim: _Claim, X: Any, rows: slice, start: int, exactly: bool) -> _Sums:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import Floats, dense, linear_scores
+from ..arrays import Floats, container, dense, linear_scores
 from ..certificates.scores import kernel_scores
-from ..data.row_blocks import RowBlocks
 from ..estimators.base import Training
 from ..estimators.linear_svc import LinearSVC
 from ..estimators.svc import NuSVC
@@ -88,9 +87,8 @@ def supported(model: FittedModel) -> Iterator[MeasuredTask]:
 def diagonal(problem: DualProblem) -> Floats:
     """Return K(x, x) of the samples of a task."""
     X, kernel = problem.X, problem.kernel
-    if isinstance(X, RowBlocks):
-        return np.concatenate([kernel.diagonal(block) for block in X])[problem.index]
-    return kernel.diagonal(X)[problem.index]
+    pieces = [kernel.diagonal(piece) for _, piece in container(X).pieces()]
+    return np.concatenate(pieces)[problem.index]
 
 
 def signed(model: FittedModel, number: int, n_samples: int) -> Floats:
@@ -163,8 +161,7 @@ def _plane(model: FittedModel, training: Training, number: int, task: Task) -> M
         kernel, training.X, task.labels, upper, ridge, index=task.rows, bias=problem.bias == "free"
     )
     w, b = answer.w, float(answer.b[0])
-    blocks = training.X if isinstance(training.X, RowBlocks) else [training.X]
-    scores = np.concatenate([linear_scores(block, w)[:, 0] for block in blocks])[task.rows]
+    scores = linear_scores(training.X, w)[task.rows, 0]
     assert answer.alpha is not None
     alpha, margins = answer.alpha[here], task.labels * (scores + b)
     return MeasuredTask(number, task.name, dual, alpha, margins, float(w[0] @ w[0]))

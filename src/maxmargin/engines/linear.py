@@ -46,8 +46,12 @@ class Features(Protocol):
     def random_access(self) -> bool:
         """Whether rows can be visited one at a time, in any order.
 
-        Coordinate descent and sequential ascent need it (`DescentFeatures`).
+        Coordinate descent and sequential ascent need it (`DescentFeatures`, `AscentFeatures`).
         """
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether the numbers of a row are stored next to each other, so that visits are fast."""
 
     def primal_state(self, problem: PrimalProblem) -> PrimalState:
         """Return the state of a linear machine at w = 0, b = 0 and α = 0."""

@@ -15,9 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
-from ..arrays import Floats, linear_scores
+from ..arrays import Floats, container, linear_scores
 from ..data.normalised_samples import KeslerSamples, Samples, SignedSamples
-from ..data.row_blocks import RowBlocks
 from ..multiclass import Task
 from ..problems import SeparationProblem
 from ..progress import Progress
@@ -147,12 +146,13 @@ class LinearClassifier(CertifiedClassifier):
 
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self)
-        if isinstance(X, RowBlocks):
-            return np.concatenate([self._scores(block) for block in X])
-        X = validation.check_new_data(self, X)
         # coef_ may have been made sparse by the caller.
         coef = self.coef_.toarray() if sparse.issparse(self.coef_) else self.coef_
-        return linear_scores(X, coef) + self.intercept_
+        parts = [
+            linear_scores(validation.check_new_data(self, piece), coef) + self.intercept_
+            for _, piece in container(X).pieces()
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _visits_single_samples(estimator: Any) -> bool:

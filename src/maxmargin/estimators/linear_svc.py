@@ -5,18 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from scipy import sparse
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from .. import validation
-from ..arrays import Floats
+from ..arrays import Floats, container
 from ..certificates import certify
 from ..certificates.compensated import Doubled, product
-from ..data.row_blocks import RowBlocks
 from ..kernels.products import far_columns
 from ..multiclass import Task
 from ..problems import JointProblem, PrimalProblem
@@ -29,19 +27,16 @@ from ..solvers.dual.hard_margin import LinearHardMargin, refuse, refuse_contradi
 from .base import ClaimsOptimality, Training
 from .linear import LinearClassifier
 
+if TYPE_CHECKING:
+    from ..solvers.primal.choice import Choice
+
 Solver = Literal["auto", "interior-point", "newton", "coordinate-descent"]
 # What a solver aims at, relative to tol: the certificate adds up in another order.
 AIM = 0.99
-# Features up to which an interior point method takes over where Newton's steps end early.
-NARROW = 1000
 # Stored numbers of X up to which tasks of many classes are solved side by side.
 SMALL = 1 << 22
 # The gap that a hard margin is solved to: α of samples off the margin are then 0.
 TIGHT = 1e-6
-# Seconds of a multiplication in the systems of all of Newton's steps, and of a number of X in all
-# passes of coordinate descent, as the benchmark's cases have them: hinge and squared hinge.
-SYSTEM_SECONDS = {"hinge": 3e-9, "squared_hinge": 2.7e-10}
-PASS_SECONDS = 1.3e-7
 
 
 class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
@@ -182,7 +177,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
 
     def _begin(self, training: Training) -> None:
         joint = self.multi_class == "crammer_singer" and len(training.classes) > 2
-        if isinstance(training.X, RowBlocks):
+        if not container(training.X).random_access:
             self._check_blocks(joint)
         if joint:
             self._check_joint()
@@ -212,8 +207,8 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         del self._seed
 
     def _side_by_side(self, training: Training, tasks: list[Task]) -> bool:
-        X = training.X
-        return not isinstance(X, RowBlocks) and (X.nnz if sparse.issparse(X) else X.size) <= SMALL
+        held = container(training.X)
+        return held.random_access and held.stored() <= SMALL
 
     @property
     def _bias(self) -> Literal["free", "penalised", "none"]:
@@ -222,7 +217,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         return "penalised" if self.penalize_intercept else "free"
 
     def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
-        if isinstance(X, RowBlocks):
+        if not container(X).random_access:
             X, y = validation.check_row_blocks(self, X, y)
             return self._weighted(X, y, sample_weight)
         return super()._check_training(X, y, sample_weight, reset=reset)
@@ -232,7 +227,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         # Equal weights are one number.
         weights = training.weights[: 1 if np.ptp(training.weights) == 0.0 else None]
         costs = np.where(weights > 0.0, self.C, 0.0) * np.where(weights > 0.0, weights, 1.0)
-        if isinstance(X, RowBlocks) and rows.size < X.shape[0]:
+        if rows.size < X.shape[0] and not container(X).random_access:
             # Rows that do not take part cost nothing: picking the others would read them all.
             everything = np.zeros(X.shape[0])
             everything[rows] = costs if costs.size == 1 else costs[rows]
@@ -264,45 +259,21 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         return back(self._soft(moved, start, BestSeen(progress, back), limits))
 
     def _soft(self, problem: Any, start: Any, progress: Progress, limits: Limits) -> Solution:
-        solver = self._solver_for(problem, limits, AIM * self.tol)
-        solution: Solution = solver.solve(problem, start, progress)
-        if isinstance(problem, PrimalProblem) and solution.status is Status.PATIENCE:
-            return self._from_the_interior(problem, solver, solution, progress)
-        return solution
-
-    def _from_the_interior(
-        self, problem: PrimalProblem, solver: Any, solution: Solution, progress: Progress
-    ) -> Solution:
-        """Solve again where rounding has ended Newton's steps: α does not follow from the plane.
-
-        α = u z/δ multiplies the rounding of z by costs; the interior point method moves α itself.
-        """
-        from ..solvers.primal.interior_point import InteriorPoint
-
-        if isinstance(solver, InteriorPoint) or problem.X.shape[1] > NARROW:
-            return solution
-        other = InteriorPoint(solver.features, solver.tol, solver.limits).solve(
-            problem, None, progress
-        )
-        best = other if other.status is Status.CONVERGED else solution
-        return replace(best, n_iter=solution.n_iter + other.n_iter, trace=other.trace)
-
-    def _solver_for(self, problem: Any, limits: Limits, tol: float) -> Any:
-        """Return the solver that was asked for, or the one that suits."""
         from ..engines.cpu.features import Features
         from ..solvers.joint import CrammerSinger
-        from ..solvers.primal.coordinate_descent import CoordinateDescent
-        from ..solvers.primal.interior_point import InteriorPoint
-        from ..solvers.primal.newton import SemismoothNewton
 
-        if isinstance(problem, JointProblem):
-            return CrammerSinger(Features(problem.X), tol, limits, self._seed)
-        name = self.solver if self.solver != "auto" else suited(problem)
-        features = Features(problem.X)
-        if name == "coordinate-descent":
-            return CoordinateDescent(features, tol, limits, self._seed)
-        second_order = InteriorPoint if name == "interior-point" else SemismoothNewton
-        return second_order(features, tol, limits)
+        tol = AIM * self.tol
+        if isinstance(problem, PrimalProblem):
+            return self._choice(problem, limits, tol).solve(problem, start, progress)
+        solver = CrammerSinger(Features(problem.X), tol, limits, self._seed)
+        return solver.solve(problem, start, progress)
+
+    def _choice(self, problem: PrimalProblem, limits: Limits, tol: float) -> Choice:
+        """Return the solver that was asked for, or the one that suits."""
+        from ..engines.cpu.features import Features
+        from ..solvers.primal.choice import Choice
+
+        return Choice(Features(problem.X), self.solver, tol, limits, self._seed)
 
     def _hard(
         self, problem: PrimalProblem, start: Any, progress: Progress, limits: Limits
@@ -312,7 +283,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         Where that ends with no proof of optimality, the question is first whether any plane
         separates; if one does, the nearest points of the hulls give the widest.
         """
-        hard = None if isinstance(problem.X, RowBlocks) else LinearHardMargin.of(problem)
+        hard = LinearHardMargin.of(problem) if container(problem.X).random_access else None
         if hard is not None:
             refuse_contradiction(hard)
         solution = self._costly(problem, hard, start, progress, limits)
@@ -336,7 +307,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
     ) -> Solution:  # fmt: skip
         """Solve the machine of a large finite cost, by the solver that was asked for."""
         soft, centre = softened(problem, hard)
-        solver = self._solver_for(soft, limits, min(AIM * self.tol, TIGHT))
+        solver = self._choice(soft, limits, min(AIM * self.tol, TIGHT)).solver(soft)
         solution: Solution = solver.solve(soft, None if centre.any() else start, progress)
         return replace(solution, b=solution.b - solution.w @ centre)
 
@@ -392,8 +363,8 @@ def far_centre(problem: PrimalProblem | JointProblem) -> Floats | None:
     None where there are none, where the bias cannot take the shift up, and where a centred copy of
     X would be large.
     """
-    X = problem.X
-    if isinstance(X, RowBlocks) or sparse.issparse(X) or problem.bias != "free" or X.size > SMALL:
+    X, held = problem.X, container(problem.X)
+    if held.sparse or not held.random_access or problem.bias != "free" or held.stored() > SMALL:
         return None
     centre = far_columns(X, 1.0 - 1e-4)
     return centre if centre.any() else None
@@ -406,26 +377,6 @@ def _moved_back(centre: Floats, solution: Solution) -> Solution:
         for w, b in zip(solution.w, solution.b, strict=True)
     ]
     return replace(solution, b=np.concatenate(shifts))
-
-
-def suited(problem: PrimalProblem) -> str:
-    """Return the solver that suits a problem by its shape, density and loss.
-
-    Coordinate descent goes over the stored numbers of X, some dozens of times on one core. Newton's
-    method solves systems in the features, or in the samples on the kink if they are fewer: of the
-    hinge no more than a few times the features, of the squared hinge a good part of all.
-    """
-    X = problem.X
-    if isinstance(X, RowBlocks) or not (sparse.issparse(X) or X.flags.c_contiguous):
-        return "newton"
-    n, d = X.shape
-    stored = X.nnz if sparse.issparse(X) else X.size
-    loss = "squared_hinge" if np.isinf(problem.upper).all() else "hinge"
-    on_kink = n / 3 if loss == "squared_hinge" else min(n, 3 * d)
-    in_features = on_kink * (stored / n) ** 2 + d**3 / 3
-    in_samples = on_kink**2 * (stored / n) + on_kink**3 / 3
-    newton = SYSTEM_SECONDS[loss] * min(in_features, in_samples)
-    return "coordinate-descent" if PASS_SECONDS * stored < newton else "newton"
 
 
 def _support(training: Training, tasks: list[Task], solutions: list[Solution]) -> dict[str, Any]:

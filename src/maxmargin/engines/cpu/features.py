@@ -89,6 +89,11 @@ class Features:
         """Whether rows can be visited in any order."""
         return self._container.random_access
 
+    @property
+    def by_rows(self) -> bool:
+        """Whether the numbers of a row are stored next to each other."""
+        return not self.is_dense or bool(self.X.flags.c_contiguous)
+
     @cached_property
     def stored_per_row(self) -> float:
         """The mean number of stored values per row."""

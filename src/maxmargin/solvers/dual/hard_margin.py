@@ -19,12 +19,11 @@ import numpy as np
 from scipy import sparse
 
 from ... import validation
-from ...arrays import Floats
+from ...arrays import Floats, container
 from ...certificates import NotSeparableError, certify, feature_space_proof
 from ...certificates.multipliers import FeatureSpaceRefutation
 from ...certificates.separation import best_bias
 from ...data.normalised_samples import SignedSamples
-from ...data.row_blocks import RowBlocks
 from ...engines.base import HostGram
 from ...kernels import Linear, Precomputed
 from ...problems import DualProblem, PrimalProblem, SeparationProblem
@@ -80,7 +79,7 @@ class LinearHardMargin:
             return cls(SignedSamples(problem.X, problem.signs, index=problem.index, bias_step=step))
         X, y, penalised = problem.X, problem.y, problem.bias == "penalised"
         counts = np.flatnonzero(np.broadcast_to(problem.upper > 0, y.shape))
-        if isinstance(X, RowBlocks):
+        if not container(X).random_access:
             X, y, counts = X[counts], y[counts], np.arange(counts.size)
         step = float(problem.bias != "none")
         return cls(SignedSamples(X, y[counts], index=counts, bias_step=step), penalised)
