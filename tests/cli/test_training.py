@@ -172,7 +172,7 @@ def test_wrong_parameters(here):
     bad(call(*fit, "--gamma", "wide"), "'gamma' parameter", "'wide'", code=2)
     bad(call(*fit, "--model", "nusvc", "--nu", 2), "'nu' parameter", code=2)
     bad(call(*fit, "--C", 3, "--set", "C=5"), "C is given twice", code=2)
-    bad(call(*fit, "--kernel", "linear", "--gamma", 5), "--gamma is of kernel rbf", code=2)
+    bad(call(*fit, "--kernel", "linear", "--gamma", 5), "--gamma is of kernel poly or rbf", code=2)
     bad(call(*fit, "--degree", 2), "--degree is of kernel poly, not rbf", code=2)
     bad(call(*fit, "--words", "fruit"), "--words fruit", code=2)
     bad(call(*fit, "--words", "mass_g", "--drop", "mass_g"), "--words mass_g", code=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any, TypeVar
 
 import click
@@ -77,10 +78,21 @@ def _number(text: str) -> float:
     return float("inf") if text.lower() in ("inf", "∞", "infinity") else float(text)
 
 
+class KernelName(click.Choice):  # type: ignore[type-arg]
+    """A name in the registry of kernels; help names the built-in ones, without importing NumPy."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """Return the name, or fail with the list of all names."""
+        from ..kernels import KERNELS
+
+        names = [name for name in KERNELS if name != "precomputed"]
+        return click.Choice(names).convert(value, param, ctx)
+
+
 modelling = several(
     click.option("--C", "C", type=_number, metavar="C", help="Cost of slack; inf: hard margin."),
     click.option("--nu", type=float, metavar="ν", help="Of nusvc."),
-    click.option("--kernel", type=click.Choice(["linear", "poly", "rbf", "sigmoid"])),
+    click.option("--kernel", type=KernelName(["linear", "poly", "rbf", "sigmoid"])),
     click.option("--gamma", metavar="γ", help="Of the kernel: a number, scale or auto."),
     click.option("--degree", type=int, help="Of kernel poly."),
     click.option("--coef0", type=float, help="Of kernels poly and sigmoid."),
@@ -103,11 +115,6 @@ MODELLING = (
     "C", "nu", "kernel", "gamma", "degree", "coef0", "loss", "multi_class", "class_weight",
     "solver", "tol", "max_iter", "time_limit",
 )  # fmt: skip
-
-
-OF_KERNELS = {
-    "gamma": ("rbf", "poly", "sigmoid"), "degree": ("poly",), "coef0": ("poly", "sigmoid"),
-}  # fmt: skip
 
 
 def make_model(name: str, given: dict[str, Any], settings: Sequence[str], seed: int) -> Any:
@@ -143,7 +150,10 @@ def make_model(name: str, given: dict[str, Any], settings: Sequence[str], seed: 
 
 def _refuse_of_other_kernels(options: dict[str, Any], kernel: Any) -> None:
     """Refuse parameters that this kernel does not have."""
-    for name, kernels in OF_KERNELS.items():
+    from ..kernels import KERNELS
+
+    for name in ("gamma", "degree", "coef0"):
+        kernels = [key for key, kind in KERNELS.items() if name in signature(kind).parameters]
         if name in options and kernel not in kernels:
             raise click.UsageError(f"--{name} is of kernel {' or '.join(kernels)}, not {kernel}.")
 

@@ -56,7 +56,7 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
     _frames = 6
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions(set(KERNELS)), callable, Kernel],
+        "kernel": [StrOptions(KERNELS.keys()), callable, Kernel],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],

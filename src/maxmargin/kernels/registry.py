@@ -16,7 +16,8 @@ from .elementwise import RBF, Linear, Polynomial, Sigmoid
 from .opaque import Custom, Precomputed
 from .products import RowsLike, as_rows
 
-KERNELS: dict[str, Callable[..., Kernel]] = {
+# Estimators, saved models and the command line look names up here when they are used.
+KERNELS: dict[str, type[Kernel]] = {
     "linear": Linear,
     "poly": Polynomial,
     "rbf": RBF,

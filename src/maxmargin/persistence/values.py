@@ -24,18 +24,7 @@ from ..certificates import (
     SeparationCertificate,
 )
 from ..certificates.dual import Coverage
-from ..kernels import (
-    RBF,
-    Custom,
-    Kernel,
-    Linear,
-    Polynomial,
-    Precomputed,
-    Product,
-    Scaled,
-    Sigmoid,
-    Sum,
-)
+from ..kernels import KERNELS, Custom, Kernel, Product, Scaled, Sum
 from ..progress import UNITS
 from ..schedules import Constant, Harmonic
 from ..solution import Status, Trace
@@ -57,13 +46,8 @@ CERTIFICATES: tuple[type, ...] = (
     PlaneCertificate,
     JointMarginCertificate,
 )
-KERNELS: tuple[type, ...] = (
-    Linear, Polynomial, RBF, Sigmoid, Precomputed, Sum, Product, Scaled,
-)  # fmt: skip
+COMPOSITIONS: tuple[type[Kernel], ...] = (Sum, Product, Scaled)
 SCHEDULES: tuple[type, ...] = (Constant, Harmonic)
-RECORDS: dict[str, Any] = {
-    record.__name__: record for record in (*CERTIFICATES, *KERNELS, *SCHEDULES, Trace)
-}
 # Kinds of the arrays of a trace; the others hold numbers.
 TRACE_KINDS = {"exact": "b"}
 SPARSE = {"csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}
@@ -71,6 +55,16 @@ SPARSE = {"csr_matrix": sparse.csr_matrix, "csr_array": sparse.csr_array}
 DEEPEST = 64
 # Bytes of an array of text: per letter of the text, and for small arrays.
 BYTES_PER_LETTER, SMALL_BYTES = 64, 1 << 20
+
+
+def _kernels() -> tuple[type[Kernel], ...]:
+    """Return the kernels that a file may hold: those with a name, and compositions of them."""
+    return (*KERNELS.values(), *COMPOSITIONS)
+
+
+def _records() -> dict[str, Any]:
+    """Return the dataclasses that a file may hold, by name."""
+    return {kind.__name__: kind for kind in (*CERTIFICATES, *_kernels(), *SCHEDULES, Trace)}
 
 
 class Encoder:
@@ -149,7 +143,7 @@ class Encoder:
         return {"$": kind, "shape": [int(size) for size in value.shape], **parts}
 
     def _record(self, value: Any, where: str, depth: int) -> JSON:
-        if type(value).__name__ not in RECORDS or type(value) is not RECORDS[type(value).__name__]:
+        if _records().get(type(value).__name__) is not type(value):
             raise _unknown(value, where)
         entries = {
             field.name: self.encode(getattr(value, field.name), f"{where}.{field.name}", depth)
@@ -202,6 +196,7 @@ class Decoder:
 
     def __init__(self, tensors: dict[str, NDArray[Any]]) -> None:
         self.tensors = dict(tensors)
+        self.records = _records()
 
     def decode(self, value: JSON, depth: int = 0) -> Any:
         """Return the value; raise InconsistentModelError where it cannot be decoded."""
@@ -212,8 +207,8 @@ class Decoder:
         if not isinstance(value, dict):
             return value
         kind = value.get("$")
-        if kind in RECORDS:
-            return self._record(RECORDS[kind], self._part(value, "fields", dict), depth + 1)
+        if kind in self.records:
+            return self._record(self.records[kind], self._part(value, "fields", dict), depth + 1)
         if kind in SPARSE:
             return self._csr(value, SPARSE[kind])
         if not isinstance(kind, str) or kind not in self._methods:
@@ -360,7 +355,7 @@ def _is_word(value: Any, known: tuple[str, ...]) -> bool:
 
 
 def _is_kernel(value: Any) -> bool:
-    return isinstance(value, KERNELS)
+    return isinstance(value, _kernels())
 
 
 def _shape(value: JSON) -> tuple[int, ...]:
