@@ -1,9 +1,10 @@
-"""Bundled samples, loaded as scikit-learn loads its own: six points, XOR, AND and fruit."""
+"""Bundled data sets, loaded like those of scikit-learn: six points, XOR, AND and fruits."""
 
 from __future__ import annotations
 
 import csv
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,9 @@ The classes are linearly separable.
 
 _FRUIT = """Synthetic measurements of 150 fruits of five kinds, 30 of each.
 
-This table is synthetic: nobody weighed a fruit for it. The program tools/make_fruit.py of the
-maxmargin sources draws it with a fixed seed, from means and spreads chosen to be plausible and to
-give pairs of both sorts.
+This table is synthetic and holds no measurements. The program tools/make_fruit.py of the maxmargin
+sources generates it with a fixed seed, from means and spreads that are plausible and give both
+separable and overlapping pairs.
 
 Features: mass_g (g), width_cm and height_cm (cm).
 Classes: apple, banana, lemon, orange, pear.
@@ -51,9 +52,9 @@ def load_six_points(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     Parameters
     ----------
     return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch.
+        Whether to return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False
-        Give data as a pandas DataFrame and target as a Series.
+        Whether data are a pandas DataFrame and target a Series.
 
     Returns
     -------
@@ -67,7 +68,8 @@ def load_six_points(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
 
     Examples
     --------
-    >>> X, y = load_six_points(return_X_y=True)
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
     >>> X[0].tolist(), y.tolist()
     ([1.0, 6.0], [1, 1, 1, -1, -1, -1])
     """
@@ -78,7 +80,18 @@ def load_six_points(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
 def load_xor(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Load the four points of XOR, y = x₁x₂ on the corners (±1, ±1): not linearly separable.
 
-    Parameters and result are those of `load_six_points`, with data of shape (4, 2).
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Whether to return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=False
+        Whether data are a pandas DataFrame and target a Series.
+
+    Returns
+    -------
+    Bunch
+        With data of shape (4, 2), target of shape (4,) holding +1 and −1, frame, feature_names,
+        target_names and DESCR; or the tuple ``(data, target)``.
 
     References
     ----------
@@ -86,7 +99,8 @@ def load_xor(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
 
     Examples
     --------
-    >>> X, y = load_xor(return_X_y=True)
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_xor(return_X_y=True)
     >>> bool((y == X[:, 0] * X[:, 1]).all())
     True
     """
@@ -97,7 +111,18 @@ def load_xor(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
 def load_and(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Load the truth table of AND on {0, 1}²: +1 at (1, 1), −1 elsewhere; linearly separable.
 
-    Parameters and result are those of `load_six_points`, with data of shape (4, 2).
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Whether to return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=False
+        Whether data are a pandas DataFrame and target a Series.
+
+    Returns
+    -------
+    Bunch
+        With data of shape (4, 2), target of shape (4,) holding +1 and −1, frame, feature_names,
+        target_names and DESCR; or the tuple ``(data, target)``.
 
     References
     ----------
@@ -105,7 +130,8 @@ def load_and(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
 
     Examples
     --------
-    >>> load_and().target.tolist()
+    >>> import maxmargin as mm
+    >>> mm.datasets.load_and().target.tolist()
     [-1, -1, -1, 1]
     """
     points = [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -115,16 +141,25 @@ def load_and(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
 def load_fruit(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     """Load the synthetic table of 150 fruits: mass, width and height of five kinds.
 
-    Parameters and result are those of `load_six_points`, with data of shape (150, 3) and target
-    of shape (150,) holding codes 0 to 4 of ``target_names``.
+    ``tools/make_fruit.py`` of the project generates the table; it holds no measurements.
 
-    References
+    Parameters
     ----------
-    ``tools/make_fruit.py`` of the project draws the table; it holds no measurements.
+    return_X_y : bool, default=False
+        Whether to return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=False
+        Whether data are a pandas DataFrame and target a Series.
+
+    Returns
+    -------
+    Bunch
+        With data of shape (150, 3), target of shape (150,) holding indices into target_names,
+        frame, feature_names, target_names and DESCR; or the tuple ``(data, target)``.
 
     Examples
     --------
-    >>> fruit = load_fruit()
+    >>> import maxmargin as mm
+    >>> fruit = mm.datasets.load_fruit()
     >>> fruit.data.shape, fruit.target_names.tolist()
     ((150, 3), ['apple', 'banana', 'lemon', 'orange', 'pear'])
     """
@@ -134,10 +169,18 @@ def load_fruit(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     return _bunch(data, target, header[:-1], names, _FRUIT, return_X_y, as_frame)
 
 
-def fruit_file() -> Any:
-    """Return the path of the bundled table of fruit, to try the command line on.
+def fruit_file() -> Traversable:
+    """Return the path of the bundled table of fruits, to try the command line on.
 
-    >>> fruit_file().name
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> mm.datasets.fruit_file().name
     'fruit.csv'
     """
     return resources.files("maxmargin") / "data" / "fruit.csv"

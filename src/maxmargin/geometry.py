@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-FloatArray: TypeAlias = NDArray[np.float64]
-Rows: TypeAlias = ArrayLike | sp.spmatrix | sp.sparray
-
-_BLOCK = 1 << 18  # numbers held in float64 at a time: 2 MiB stay in cache
+from .arrays import Floats, Matrix, MatrixLike, blocks_of, row_block, row_length
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Hyperplane:
     """The plane g(x) = w·x + b = 0 and its positive side.
 
-    w has shape (d,) and is kept as a read-only float64 copy. ``w = 0`` may be stored (an untrained
-    model has it), but it is no hyperplane: every method that divides by ‖w‖ refuses it.
-    X is array-like or sparse of shape (n, d), or one row of shape (d,), for which numbers come
-    back instead of arrays of shape (n,). y holds −1 and +1.
+    Methods take X, array-like or sparse of shape (n, d), or one row of shape (d,), for which they
+    return numbers instead of arrays of shape (n,); y holds −1 and +1. ``w = 0`` may be stored (an
+    untrained model has it), but methods that divide by ‖w‖ raise ValueError.
+
+    Parameters
+    ----------
+    w : array-like of shape (d,)
+        The normal vector; a read-only float64 copy is kept.
+    b : float, default=0.0
+        The bias.
 
     References
     ----------
@@ -38,20 +39,22 @@ class Hyperplane:
     [ 4. -1.]
     """
 
-    w: FloatArray
+    w: Floats
     b: float
 
     def __init__(self, w: ArrayLike, b: float = 0.0) -> None:
         normal = np.array(w, dtype=np.float64)
         if normal.ndim != 1 or normal.size == 0:
-            raise ValueError(f"w has shape {normal.shape}: pass a 1-D array, one number a feature.")
+            raise ValueError(
+                f"w must be a 1-D array, one number per feature; got shape {normal.shape}."
+            )
         if not (np.isfinite(normal).all() and math.isfinite(b)):
-            raise ValueError(f"w={normal}, b={b} are not all finite: pass finite numbers.")
+            raise ValueError(f"w and b must be finite, got w={normal}, b={b}.")
         normal.flags.writeable = False
         object.__setattr__(self, "w", normal)
         object.__setattr__(self, "b", float(b))
 
-    def decision(self, X: Rows) -> FloatArray:
+    def decision(self, X: MatrixLike) -> Floats:
         """Return g(x) = w·x + b for every row, in float64.
 
         >>> print(Hyperplane([1, -1], 2).decision([[0, 0], [0, 2]]))
@@ -59,7 +62,7 @@ class Hyperplane:
         """
         return self._affine(X, self.w, self.b)
 
-    def signed_distance(self, X: Rows) -> FloatArray:
+    def signed_distance(self, X: MatrixLike) -> Floats:
         """Return g(x)/‖w‖ for every row: positive on the side w points to.
 
         >>> float(Hyperplane([0, 1e200], 1e200).signed_distance([7, 1]))
@@ -67,7 +70,7 @@ class Hyperplane:
         """
         return self._affine(X, *self._unit())
 
-    def project(self, X: Rows) -> NDArray[Any]:
+    def project(self, X: MatrixLike) -> Floats:
         """Return the foot of the perpendicular, x − g(x)·w/‖w‖², of every row.
 
         The feet are dense, in the shape of X; float32 for a float32 X, else float64.
@@ -79,12 +82,13 @@ class Hyperplane:
         distance = np.atleast_1d(self._affine(X, unit, offset))
         rows, single = _as_rows(X, unit.size)
         feet = np.empty(rows.shape, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
-        for block, values in _blocks(rows):
+        for block in blocks_of(len(feet), row_length(rows)):
+            values = row_block(rows, block)
             x = values.toarray() if sp.issparse(values) else values
             feet[block] = x - distance[block, None] * unit
         return feet[0] if single else feet
 
-    def intercepts(self) -> FloatArray:
+    def intercepts(self) -> Floats:
         """Return where the plane cuts the axes, −b/w_j, and nan where w_j = 0.
 
         >>> print(Hyperplane([2, 0, -1], 4).intercepts())
@@ -112,7 +116,7 @@ class Hyperplane:
         """
         return Hyperplane(*self._unit())
 
-    def margins(self, X: Rows, y: ArrayLike) -> FloatArray:
+    def margins(self, X: MatrixLike, y: ArrayLike) -> Floats:
         """Return the functional margins y·g(x).
 
         >>> print(Hyperplane([-1/3, 1/5], 2/15).margins([[1, 10], [10, 4]], [1, -1]).round(12))
@@ -121,7 +125,7 @@ class Hyperplane:
         g = self.decision(X)
         return _signs(y, np.shape(g)) * g
 
-    def geometric_margin(self, X: Rows, y: ArrayLike) -> float:
+    def geometric_margin(self, X: MatrixLike, y: ArrayLike) -> float:
         """Return the margin of a set, min_i y_i g(x_i)/‖w‖: positive iff the plane separates it.
 
         >>> Hyperplane([2, 0]).geometric_margin([[3, 1], [-1, 0]], [1, -1])
@@ -140,12 +144,12 @@ class Hyperplane:
         # max|w_j|/‖w‖ over max|w_j|: no square that overflows.
         return 2.0 * float(np.abs(unit).max()) / float(np.abs(self.w).max())
 
-    def mistake_bound(self, X: Rows, y: ArrayLike) -> float:
+    def mistake_bound(self, X: MatrixLike, y: ArrayLike) -> float:
         """Return Novikoff's bound (2R/γ)² on the updates of a perceptron with bias step η y R².
 
         R = max ‖x‖ and γ is the geometric margin of this plane on (X, y); the bound is inf where
-        the plane does not separate. It holds for samples of both classes only: the proof needs
-        |b|/‖w‖ ≤ R, which a plane that separates two classes fulfils by itself. (Novikoff 1962;
+        the plane does not separate. It holds only for samples of both classes: the proof needs
+        |b|/‖w‖ ≤ R, which holds for every plane that separates two classes. (Novikoff 1962;
         Cristianini, Shawe-Taylor, *Support Vector Machines*, theorem 2.3.)
 
         >>> Hyperplane([1, 0]).mistake_bound([[1, 0], [-2, 0]], [1, -1])
@@ -153,14 +157,14 @@ class Hyperplane:
         """
         gamma = self.geometric_margin(X, y)
         if np.unique(np.asarray(y)).size < 2:
-            raise ValueError(f"y holds only the label {np.ravel(y)[0]}: the bound needs both.")
+            raise ValueError(f"y must hold both labels, got only {np.ravel(y)[0]}.")
         if gamma <= 0:
             return math.inf
         ratio = 2.0 * _largest_norm(_as_rows(X, self.w.size)[0]) / gamma
         return ratio * ratio
 
     def same_plane(self, other: Hyperplane, tol: float = 1e-12) -> bool:
-        """Say whether other is (c·w, c·b) with c > 0, comparing normalised planes within tol.
+        """Say whether other is (c·w, c·b) with c > 0, within tol after normalisation.
 
         >>> Hyperplane([1, 2], 3).same_plane(Hyperplane([2, 4], 6))
         True
@@ -179,50 +183,42 @@ class Hyperplane:
     def __hash__(self) -> int:
         return hash((*self.w.tolist(), self.b))
 
-    def _unit(self) -> tuple[FloatArray, float]:
+    def _unit(self) -> tuple[Floats, float]:
         """Return (w/‖w‖, b/‖w‖), scaled by max|w_j| first so that no square overflows."""
         scale = float(np.abs(self.w).max())
         if scale == 0:
-            raise ValueError("w = 0 is not a hyperplane: fit a model, or pass a w that is not 0.")
+            raise ValueError("w must not be 0: fit a model, or pass another w.")
         direction = self.w / scale
         norm = float(np.linalg.norm(direction))
         return direction / norm, self.b / scale / norm
 
-    def _affine(self, X: Rows, w: FloatArray, b: float) -> FloatArray:
+    def _affine(self, X: MatrixLike, w: Floats, b: float) -> Floats:
         rows, single = _as_rows(X, w.size)
         g = np.empty(rows.shape[0])
         with np.errstate(over="ignore", invalid="ignore"):
-            for block, values in _blocks(rows):
-                g[block] = values @ w + b
+            for block in blocks_of(len(g), row_length(rows)):
+                g[block] = row_block(rows, block) @ w + b
         if not np.isfinite(g).all():
             raise ValueError(_fault(rows, int(np.isfinite(g).argmin())))
         return g[0] if single else g
 
 
-def _as_rows(X: Any, d: int) -> tuple[Any, bool]:
+def _as_rows(X: MatrixLike, d: int) -> tuple[Matrix, bool]:
     """Return X as a 2-D array or CSR array, and whether it was one row of shape (d,)."""
-    rows: Any = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    rows = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
     if rows.dtype.kind not in "biufO":
-        raise ValueError(f"X has dtype {rows.dtype}: pass real numbers.")
+        raise ValueError(f"X must hold real numbers, got dtype {rows.dtype}.")
     if rows.ndim not in (1, 2) or rows.shape[-1] != d:
-        raise ValueError(f"X has shape {rows.shape}: pass (n, {d}) or one row ({d},), as w has.")
+        raise ValueError(f"X must have shape (n, {d}) or ({d},), as w has; got {rows.shape}.")
     return (rows[None, :], True) if rows.ndim == 1 else (rows, False)
 
 
-def _blocks(rows: Any) -> Iterator[tuple[slice, Any]]:
-    """Yield slices of rows and their values in float64, never all of them at once."""
-    stored = rows.nnz if sp.issparse(rows) else rows.size
-    step = max(1, _BLOCK * rows.shape[0] // max(1, stored))
-    for start in range(0, rows.shape[0], step):
-        block = slice(start, start + step)
-        yield block, rows[block].astype(np.float64, copy=False)
-
-
-def _largest_norm(rows: Any) -> float:
+def _largest_norm(rows: Matrix) -> float:
     largest = 0.0
-    for _, values in _blocks(rows):
+    for block in blocks_of(rows.shape[0], row_length(rows)):
+        values = row_block(rows, block)
         if sp.issparse(values):
-            values = values.copy()  # the caller's stays as it is
+            values = values.copy()  # summing duplicates must not change the data of the caller
             values.sum_duplicates()
         scale = float(abs(values).max()) or 1.0  # so that no square overflows
         longest = ((values / scale) ** 2).sum(axis=1).max()
@@ -230,20 +226,20 @@ def _largest_norm(rows: Any) -> float:
     return largest
 
 
-def _fault(rows: Any, i: int) -> str:
+def _fault(rows: Matrix, i: int) -> str:
     row = rows[[i]].toarray()[0] if sp.issparse(rows) else rows[i].astype(np.float64)
     for j in np.flatnonzero(~np.isfinite(row)):
-        return f"X[{i}, {j}]={row[j]} is not finite: remove or impute it."
+        return f"X must be finite, got X[{i}, {j}]={row[j]}: remove or impute it."
     return f"w·x + b overflows float64 at row {i}: rescale the features or the plane."
 
 
-def _signs(y: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+def _signs(y: ArrayLike, shape: tuple[int, ...]) -> Floats:
     labels = np.asarray(y)
     if labels.shape != shape:
-        raise ValueError(f"y has shape {labels.shape}, X asks for {shape}: one label per row.")
+        raise ValueError(f"y must have shape {shape}, one label per row; got {labels.shape}.")
     if labels.dtype.kind not in "iuf" or not np.isin(labels, (-1, 1)).all():
         found = np.unique(labels)[:5].tolist()
         raise ValueError(
-            f"y holds {found}, not -1 and +1 only: pass np.where(y == positive_label, 1, -1)."
+            f"y must hold -1 and +1 only, got {found}: pass np.where(y == positive_label, 1, -1)."
         )
     return labels.astype(np.float64)

@@ -44,20 +44,28 @@ def dual_qp(
     Parameters
     ----------
     X : array or CSR matrix of shape (n_samples, n_features)
-        The square Gram matrix for kernel="precomputed".
+        Samples; the square Gram matrix for kernel="precomputed".
     y : array of shape (n_samples,)
         Labels of any two values; the second in sorted order is y = +1.
     C : float or array of shape (n_samples,), default=1.0
-        Cost of the slack, one a sample or the same for all; ``np.inf`` is the hard margin.
-    kernel, gamma, degree, coef0
-        As of `KernelPerceptron`.
+        Cost of the slack, one for all samples or one per sample; ``np.inf`` is the hard margin.
+    kernel : str, Kernel or callable, default="linear"
+        The kernel, as in `KernelPerceptron`.
+    gamma : float, "scale" or "auto", default="scale"
+        γ of the kernel, as in `KernelPerceptron`.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant of the polynomial and sigmoid kernels.
     loss : {"hinge", "squared_hinge"}, default="hinge"
+        Loss of the slack.
     nu : float, optional
         0 < ν ≤ 2·min(n₊, n₋)/n, in place of C.
 
     Returns
     -------
     QP
+        The program.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One HTML page on a model and how it does on some rows: figures, proof, tables; no other file."""
+"""One self-contained HTML page about a model: figures, certificate, tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,21 @@ MOST_NAMES = 100_000
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture as a page holds it, or why there is none."""
+    """A picture of the page as a data URI, or the reason why there is none.
+
+    Parameters
+    ----------
+    title, caption : str
+        Heading, and the text below the picture.
+    data : str or None
+        The picture.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> mm.report.Figure("Margins", "Not drawn.", None).data is None
+    True
+    """
 
     title: str
     caption: str
@@ -36,22 +50,34 @@ class Figure:
 def render(
     model: Any, X: Any, y: Any, *, about: dict[str, Any] | None = None, data: str = "the data"
 ) -> str:
-    """Return the page as text.
+    """Return an HTML page about a model and its results on some rows.
+
+    The page holds figures, the certificate and tables, and needs no other file.
 
     Parameters
     ----------
-    model : fitted estimator or pipeline
-    X, y : the rows to judge it on
+    model : fitted classifier, or a Pipeline that ends in one
+        The model.
+    X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        Rows to test it on.
+    y : array-like of shape (n_samples,)
+        Their labels.
     about : dict, optional
-        What was stored beside the model, as `persistence.about` returns it.
-    data : str
-        What the rows are called.
+        Facts that were stored with the model, as `persistence.about` returns them.
+    data : str, default="the data"
+        Name of the rows.
+
+    Returns
+    -------
+    str
+        The page.
 
     Examples
     --------
     >>> import maxmargin as mm
     >>> X, y = mm.datasets.load_six_points(return_X_y=True)
-    >>> page = render(mm.SVC(kernel="linear", C=10).fit(X, y), X, y, data="six <points>")
+    >>> model = mm.SVC(kernel="linear", C=10).fit(X, y)
+    >>> page = mm.report.render(model, X, y, data="six <points>")
     >>> "six &lt;points&gt;" in page
     True
     """
@@ -80,7 +106,24 @@ def render(
 
 
 def write(page: str, path: str | Path) -> None:
-    """Write a page; a crash leaves the old file."""
+    """Write a page to a file; the write is atomic.
+
+    Parameters
+    ----------
+    page : str
+        The text of the page.
+    path : str or Path
+        The file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import maxmargin as mm
+    >>> path = os.path.join(tempfile.mkdtemp(), "page.html")
+    >>> mm.report.write("<p>six points</p>", path)
+    >>> os.path.getsize(path)
+    17
+    """
     write_bytes(path, page.encode("utf-8"))
 
 
@@ -100,7 +143,7 @@ def _facts(found: Summary) -> list[tuple[str, str]]:
 
 
 def _weights(model: Any, found: Summary) -> list[tuple[str, list[float]]]:
-    """Return the largest weights of a linear model, a number a plane, and its biases at the end."""
+    """Return the largest weights of a linear model, one number per plane, and then its biases."""
     linear = planes(FittedModel(model))
     if linear is None:
         return []
@@ -110,7 +153,7 @@ def _weights(model: Any, found: Summary) -> list[tuple[str, list[float]]]:
 
 
 def _prepared(model: Any) -> str:
-    """Return what makes the features of the classifier out of the columns."""
+    """Return the transformers before the classifier, in words."""
     return ", ".join(type(step).__name__ for step in FittedModel(model).steps)
 
 
@@ -126,19 +169,19 @@ def _figures(model: Any, X: Any, y: Any) -> Iterator[Figure]:
         ("Support vectors", _about_support, lambda: plots.support(clf, rows, y, task=0)),
     ]  # fmt: skip
     if not FittedModel(model).is_support_vector_machine:
-        wanted.pop()  # the others have no α to show
+        wanted.pop()  # other models have no KKT conditions
     for title, describe, draw in wanted:
         try:
             display = draw()
             yield Figure(title, describe(display), _drawn(display))
-        # What this model, or these rows, do not have.
+        # Figures that this model, or these rows, do not have.
         except (ValueError, TypeError, AttributeError) as error:
             yield Figure(title, f"Not drawn: {error}", None)
 
 
 def _about_boundary(display: plots.BoundaryDisplay) -> str:
-    """Return what is drawn, and nothing else."""
-    seen = ["no plane, for w = 0" if display.is_flat else "regions of the classes"]
+    """Return what is drawn, as a sentence."""
+    seen = ["no plane, since w = 0" if display.is_flat else "regions of the classes"]
     if any(pieces for _, pieces in display.boundaries):
         seen.append("the plane or surface g = 0" if len(display.names) == 2 else "their borders")
     if display.band:
@@ -152,19 +195,19 @@ def _about_boundary(display: plots.BoundaryDisplay) -> str:
 
 def _about_margins(display: plots.MarginsDisplay) -> str:
     slack = ", slack below 1" if display.has_band else ""
-    return f"How far the rows are on their side ({display.label}): errors below 0{slack}."
+    return f"Margins of the rows ({display.label}): errors below 0{slack}."
 
 
 def _about_convergence(display: plots.ConvergenceDisplay) -> str:
     (course,) = display.courses
     counts = "errors" if course.knows_errors else "mistakes met, not those of one plane"
     first = "The least primal and the largest dual so far, the gap between them"
-    first = first if course.knows_gap else "The criterion that the algorithm descends"
+    first = first if course.knows_gap else "The criterion that the algorithm minimises"
     return f"{first}, and {counts}, after each {course.unit} of the fit: {course.name}."
 
 
 def _about_support(display: plots.SupportDisplay) -> str:
-    return f"α against y·g: the conditions of optimality, row by row, of {display.table.task}."
+    return f"α against y·g, and the conditions of optimality, for {display.table.task}."
 
 
 def _sentence(parts: list[str]) -> str:

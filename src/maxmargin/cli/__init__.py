@@ -1,7 +1,7 @@
-"""The command line: parse, call the public API, print.
+"""The command line: parse arguments, call the public API, print results.
 
-Exit codes: 0 done; 1 failed, with the reason on standard error; 2 wrong usage; 3 the answer is no,
-where ``--exit-code`` or ``--strict`` asks for it; 130 interrupted.
+Exit codes: 0 success; 1 failure, with the reason on standard error; 2 wrong usage; 3 a negative
+result with ``--exit-code`` or ``--strict``; 130 interrupted.
 """
 
 from .main import main

@@ -1,4 +1,4 @@
-"""What commands say: tables for people, JSON for machines, progress on a terminal."""
+"""Output of the commands: tables, JSON, and progress on a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import click
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: NumPy's numbers as Python's, what is not finite as null."""
+    """Return a value of JSON: NumPy numbers as Python numbers, non-finite numbers as null."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if hasattr(value, "tolist"):
@@ -30,12 +30,12 @@ def plain(value: Any) -> Any:
 
 
 def print_json(record: Any) -> None:
-    """Print one JSON record on a line."""
+    """Print a JSON record on one line."""
     click.echo(json.dumps(plain(record), ensure_ascii=False, allow_nan=False))
 
 
 def print_facts(title: str, facts: Mapping[str, Any]) -> None:
-    """Print names and values, one pair a line; those without a value are left out."""
+    """Print names and values, one pair per line; those without a value are left out."""
     from rich.text import Text
 
     known = {name: str(v) for name, v in facts.items() if v is not None and v != ""}
@@ -55,7 +55,7 @@ def print_table(
     left: Sequence[str] = (),
     colours: Mapping[str, str] | None = None,
 ) -> None:
-    """Print rows under headings, numbers to the right; some words may have colours."""
+    """Print rows under headings, numbers aligned right; some texts may have colours."""
     from rich.table import Table
     from rich.text import Text
 
@@ -78,19 +78,19 @@ def _print(thing: Any) -> None:
     from rich.console import Console
 
     console = Console(file=sys.stdout)
-    if not console.is_terminal:  # a file or a pipe has no width: lines are as long as they are
+    if not console.is_terminal:  # a file or a pipe has no width
         console = Console(file=sys.stdout, width=1000)
     console.print(thing)
 
 
 def note(message: str) -> None:
-    """Say something beside the results."""
+    """Print a message on standard error."""
     click.echo(message, err=True)
 
 
 @contextmanager
 def progress(text: str, total: int | None = None) -> Iterator[Progress]:
-    """Show that something is going on, on a terminal only."""
+    """Show a progress bar, on a terminal only."""
     if not sys.stderr.isatty():
         yield Progress(None, None)
         return
@@ -110,19 +110,19 @@ def progress(text: str, total: int | None = None) -> Iterator[Progress]:
 
 
 class Progress:
-    """A bar that moves, or nothing at all."""
+    """A progress bar, or nothing where standard error is not a terminal."""
 
     def __init__(self, bar: Any, task: Any) -> None:
         self.bar, self.task = bar, task
 
     def advance(self, state: str = "") -> None:
-        """Move by one, and say what is being done."""
+        """Advance by one, and show the state."""
         if self.bar is not None:
             self.bar.update(self.task, advance=1, state=state)
 
     @property
     def callback(self) -> Callable[[Any], None] | None:
-        """What a fit calls between its steps; None where nobody looks."""
+        """The callback of a fit that shows its steps; None without a bar."""
         if self.bar is None:
             return None
 
@@ -137,29 +137,29 @@ class Progress:
 
 @contextmanager
 def collected_warnings() -> Iterator[list[str]]:
-    """Yield a list that holds, after the block, what was warned of, each once."""
+    """Yield a list that holds the distinct warnings after the block."""
     messages: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield messages
     for warning in caught:
-        told = issubclass(warning.category, (UserWarning, RuntimeWarning))
-        if told and str(warning.message) not in messages:
+        shown = issubclass(warning.category, (UserWarning, RuntimeWarning))
+        if shown and str(warning.message) not in messages:
             messages.append(str(warning.message))
 
 
 def percent(share: float | None) -> str:
-    """Return a share as people write it."""
+    """Return a fraction in percent, a dash for None or NaN."""
     return "–" if share is None or math.isnan(share) else f"{100 * share:.2f} %"
 
 
 def number(value: float | None) -> str:
-    """Return a number in a few digits, a dash where there is none."""
+    """Return a number with four digits, a dash for None or NaN."""
     if value is None or math.isnan(value):
         return "–"
     return "∞" if math.isinf(value) else f"{value:.4g}"
 
 
 def seconds(value: float) -> str:
-    """Return a time as people say it."""
+    """Return a time in milliseconds or seconds."""
     return f"{1000 * value:.1f} ms" if value < 1 else f"{value:.2f} s"

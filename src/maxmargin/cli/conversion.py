@@ -1,4 +1,4 @@
-"""``convert`` and ``warmup``: other programs' formats, and the compiler's work done in advance."""
+"""``convert`` and ``warmup``: formats of other programs, and compilation in advance."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ import click
 from . import console, options
 from .data import check_out, facts_of, load_model, own_facts, training_of
 
-# LIBSVM's models end in .model; .libsvm is what its data are often called.
+# Models of LIBSVM end in .model; .libsvm is common for its data.
 SUFFIXES = {"libsvm": ".model", "onnx": ".onnx", "json": ".json", "maxmargin": ".mm"}
 
 
 @click.command()
 @click.argument("model_file", metavar="MODEL")
 @click.option("--to", "to", type=click.Choice(list(SUFFIXES)), required=True)
-@click.option("--out", type=click.Path(dir_okay=False), help="By default MODEL with a new ending.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False),
+    help="Output file; by default MODEL with another suffix.",
+)
 def convert(model_file: str, to: str, out: str | None) -> None:
-    """Write MODEL for another program; or read LIBSVM's text format.
+    """Write MODEL in another format, or read LIBSVM's text format.
 
-    A model with a kernel contains rows of its training data, in every format.
+    In every format, a model with a kernel contains rows of its training data.
 
     \b
     Examples:
@@ -38,7 +42,7 @@ def convert(model_file: str, to: str, out: str | None) -> None:
     path = out or str(Path(model_file).with_suffix(SUFFIXES[to]))
     check_out(path, model_file)
     if out is None and Path(path).exists():
-        raise click.UsageError(f"{path} is there already: name a file by --out.")
+        raise click.UsageError(f"{path} exists already: pass another file by --out.")
     about = facts_of(model_file)
     writers: dict[str, Callable[[Any, str], None]] = {
         "libsvm": persistence.save_libsvm,
@@ -49,7 +53,7 @@ def convert(model_file: str, to: str, out: str | None) -> None:
     with console.collected_warnings() as warned:
         writers[to](model, path)
     if to == "libsvm" and training_of(about).get("first_index") == 0:
-        warned.append("features are counted from 1 here, from 0 in the data it was fitted to.")
+        warned.append("features are counted from 1 in this file, from 0 in the training data.")
     for message in warned:
         console.note(f"warning: {message}")
     click.echo(f"{FittedModel(model).name} written as {to}: {path}")
@@ -58,9 +62,9 @@ def convert(model_file: str, to: str, out: str | None) -> None:
 @click.command()
 @options.as_json
 def warmup(as_json: bool) -> None:
-    """Compile everything once, so that the first fit of a program does not have to.
+    """Compile everything once, so that the first fit of a program starts faster.
 
-    What was compiled is kept beside the package, or in NUMBA_CACHE_DIR, and used by all programs.
+    The compiled code is cached beside the package, or in NUMBA_CACHE_DIR, for all programs.
 
     \b
     Example:
@@ -84,7 +88,7 @@ def warmup(as_json: bool) -> None:
 
 
 def _compile(name: str) -> None:
-    """Fit a model to a handful of rows of every kind that it has compiled code for."""
+    """Fit a model to small data of every type for which it has compiled code."""
     import numpy as np
     from scipy import sparse
     from sklearn.datasets import make_blobs
@@ -101,7 +105,7 @@ def _compile(name: str) -> None:
 
 
 def _variants(name: str) -> list[dict[str, Any]]:
-    """Return the settings that lead to compiled code of their own."""
+    """Return the settings that use different compiled code."""
     solvers = {
         "svc": ("decomposition", "smo", "active-set"),
         "linear-svc": ("newton", "interior-point", "coordinate-descent"),

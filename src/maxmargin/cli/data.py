@@ -1,4 +1,4 @@
-"""From a data file to features, and from features to a fitted pipeline."""
+"""Data files as features, and fitted pipelines."""
 
 from __future__ import annotations
 
@@ -7,16 +7,25 @@ import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .console import Progress, collected_warnings, progress
 
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+    from ..arrays import Labels, Matrix
+    from ..diagnostics.fitted_model import ModelLike
+    from ..estimators.base import CertifiedClassifier
+    from ..estimators.column_encoder import ColumnEncoder
+    from ..files import DataTable
+
 
 @dataclass(frozen=True)
 class Reading:
-    """How a data file is to be read and prepared: the options of the command line."""
+    """Options for reading and preparing a data file."""
 
     target: str | None = None
     format: str | None = None
@@ -29,12 +38,12 @@ class Reading:
     impute: bool = False
     float32: bool = False
 
-    def table(self, data: str) -> Any:
-        """Read a file to learn from; missing values are refused unless they are filled."""
+    def table(self, data: str) -> DataTable:
+        """Read training data; raise for missing values unless they are filled."""
         from .. import files
 
         for name in set(self.words) & {*self.drop, self.target}:
-            raise click.UsageError(f"--words {name}: is left out, or the target.")
+            raise click.UsageError(f"--words {name}: the column is dropped, or the target.")
         with progress(f"reading {data}"):
             table = files.read(
                 data,
@@ -47,34 +56,36 @@ class Reading:
                 first_index=self.first_index,
                 dtype="float32" if self.float32 else "float64",
             )
-        _refuse_of_other_formats(table, self.target, self.first_index)
+        _check_options(table, self.target, self.first_index)
         table.labels_to_learn()
         if not self.impute:
-            refuse(
+            require_none(
                 table, table.missing(), "missing",
                 "pass --impute to fill them, --drop a column, or remove those rows",
             )  # fmt: skip
-        refuse(table, table.infinite(), "infinite", "--drop a column, or remove those rows")
+        require_none(table, table.infinite(), "infinite", "--drop a column, or remove those rows")
         return table
 
-    def encoder(self, *, copy: bool = True) -> Any:
-        """Return what prepares the columns."""
+    def encoder(self, *, copy: bool = True) -> ColumnEncoder:
+        """Return the transformer of the columns."""
         from ..estimators.column_encoder import ColumnEncoder
 
         return ColumnEncoder(scale=not self.no_scale, impute=self.impute, copy=copy)
 
 
-def _refuse_of_other_formats(table: Any, target: str | None, first_index: int | None) -> None:
-    """Refuse options that say nothing of this file; only svmlight text has a first index."""
+def _check_options(table: DataTable, target: str | None, first_index: int | None) -> None:
+    """Raise for options that have no effect on the format of the file."""
     is_svmlight = table.first_index is not None
     if first_index is not None and not is_svmlight:
-        raise click.UsageError(f"--first-index is of svmlight text, which {table.source} is not.")
+        raise click.UsageError(f"--first-index is for svmlight text, which {table.source} is not.")
     if target is not None and is_svmlight:
-        raise click.UsageError(f"--target: {table.source} has its labels in front of the features.")
+        raise click.UsageError(
+            f"--target has no effect on svmlight text, in which labels come first: {table.source}."
+        )
 
 
-def refuse(table: Any, counts: dict[str, int], what: str, remedy: str) -> None:
-    """Refuse values that nobody can learn from, with their places."""
+def require_none(table: DataTable, counts: dict[str, int], what: str, remedy: str) -> None:
+    """Raise where columns have missing or infinite values, with their counts."""
     if not counts:
         return
     places = ", ".join(f"{count} in {name}" for name, count in list(counts.items())[:5])
@@ -85,31 +96,31 @@ def refuse(table: Any, counts: dict[str, int], what: str, remedy: str) -> None:
 
 
 def check_out(out: str | None, *inputs: str, endings: Collection[str] = ()) -> None:
-    """Refuse to write where nothing can be, over what was read, or what cannot be written."""
+    """Raise where the output file cannot be written, or is an input."""
     if out is None:
         return
     if out == "-":
-        raise click.UsageError("- is no file: this cannot go to standard output.")
+        raise click.UsageError("the output must be a file, got -: it cannot go to standard output.")
     ending = Path(out).suffix.lower().lstrip(".")
     if endings and ending not in endings:
-        raise click.UsageError(f"{out}: no ending of a picture; take {', '.join(sorted(endings))}.")
+        raise click.UsageError(f"{out}: the suffix must be one of {', '.join(sorted(endings))}.")
     path = Path(out)
     if not path.absolute().parent.is_dir():
-        raise click.UsageError(f"{out}: there is no such folder to write to.")
+        raise click.UsageError(f"{out}: the folder does not exist.")
     for name in inputs:
         if name != "-" and path.exists() and Path(name).exists() and path.samefile(name):
-            raise click.UsageError(f"{out} would replace {name}: choose another name.")
+            raise click.UsageError(f"{out} would replace the input {name}: choose another name.")
 
 
-def split(table: Any, test: float, seed: int) -> tuple[Any, Any]:
-    """Return rows to learn from and rows to test on, the same share of every class in each.
+def split(table: DataTable, test: float, seed: int) -> tuple[DataTable, DataTable]:
+    """Return training and test rows, with the same fractions of the classes in both.
 
-    Rows of an array change places within it, so that both parts are views and nothing is copied.
+    Rows of an array are permuted in place, so that both parts are views and nothing is copied.
     """
     import numpy as np
     from sklearn.model_selection import train_test_split
 
-    y, n = table.y, len(table.y)
+    y, n = table.labels, len(table.labels)
     counts = np.unique(y, return_counts=True)[1]
     rows = np.arange(n)
     n_test = int(np.ceil(test * n))
@@ -118,7 +129,7 @@ def split(table: Any, test: float, seed: int) -> tuple[Any, Any]:
         rows, test_size=test, random_state=seed, stratify=y if possible else None
     )
     if np.unique(y[learn]).size < 2:
-        raise click.ClickException(f"{table.source}: too few rows to hold {test:g} of them back.")
+        raise click.ClickException(f"{table.source}: too few rows for a test fraction of {test:g}.")
     X = table.X
     if isinstance(X, np.ndarray):
         order = np.concatenate([learn, hold])
@@ -132,24 +143,28 @@ def split(table: Any, test: float, seed: int) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class Trained:
-    """A fitted classifier, or the pipeline that ends in it, and how the fit went."""
+    """A fitted classifier, or the pipeline that ends in it, with time, error and warnings."""
 
-    model: Any
+    model: ModelLike
     seconds: float
     training_error: float
     warnings: list[str]
 
 
-def train(reading: Reading, table: Any, model: Any, bar: Progress | None = None) -> Trained:
-    """Prepare the columns, in place where that can be, and fit; the table is used up."""
+def train(
+    reading: Reading, table: DataTable, model: CertifiedClassifier, bar: Progress | None = None
+) -> Trained:
+    """Prepare the columns, in place if possible, and fit; the table must not be used again."""
     encoder = reading.encoder(copy=False)
     X = encoder.fit_transform(table.X)
-    trained = fit_features(X, table.y, model, bar)
+    trained = fit_features(X, table.labels, model, bar)
     return replace(trained, model=joined(encoder, trained.model, table.names))
 
 
-def fit_features(X: Any, y: Any, model: Any, bar: Progress | None = None) -> Trained:
-    """Fit a classifier to prepared features; what it warns of is kept."""
+def fit_features(
+    X: Matrix, y: Labels, model: CertifiedClassifier, bar: Progress | None = None
+) -> Trained:
+    """Fit a classifier to prepared features, and collect its warnings."""
     import numpy as np
 
     callback = bar.callback if bar is not None else None
@@ -164,19 +179,19 @@ def fit_features(X: Any, y: Any, model: Any, bar: Progress | None = None) -> Tra
     return Trained(model, seconds, error, warned)
 
 
-def joined(encoder: Any, model: Any, names: list[str] | None) -> Any:
-    """Return a pipeline of fitted parts that knows the columns by name."""
+def joined(encoder: ColumnEncoder, model: CertifiedClassifier, names: list[str] | None) -> Pipeline:
+    """Return a pipeline of fitted parts with the names of the columns."""
     import numpy as np
     from sklearn.pipeline import Pipeline
 
-    encoder.set_params(copy=True)  # rows to predict belong to the caller
+    encoder.set_params(copy=True)  # rows to predict must not change
     if names is not None:
         encoder.feature_names_in_ = np.array(names, dtype=object)
     return Pipeline([("columns", encoder), ("model", model)])
 
 
-def load_model(path: str) -> Any:
-    """Load a classifier: a model of ours, or one in LIBSVM's text format."""
+def load_model(path: str) -> ModelLike:
+    """Load a classifier: a model file, or one in LIBSVM's text format."""
     from sklearn.exceptions import NotFittedError
 
     from .. import persistence
@@ -185,7 +200,7 @@ def load_model(path: str) -> Any:
     if not Path(path).exists():
         raise click.ClickException(f"{path}: no such file.")
     if Path(path).is_dir():
-        raise click.ClickException(f"{path}: is a folder, not a model.")
+        raise click.ClickException(f"{path}: must be a model file, got a folder.")
     model = persistence.load_libsvm(path) if is_libsvm(path) else persistence.load(path)
     try:
         FittedModel(model)
@@ -197,36 +212,36 @@ def load_model(path: str) -> Any:
 
 
 def is_libsvm(path: str) -> bool:
-    """Say whether a file begins as LIBSVM's text models do."""
+    """Say whether a file begins like LIBSVM's text models."""
     with Path(path).open("rb") as file:
         return file.read(9).startswith(b"svm_type")
 
 
 def facts_of(path: str) -> dict[str, Any]:
-    """Return what was stored beside a model; nothing of one in another format."""
+    """Return the facts stored with a model; none for LIBSVM's format."""
     from .. import persistence
 
     return {} if is_libsvm(path) else persistence.about(path)
 
 
 def own_facts(about: dict[str, Any]) -> dict[str, Any]:
-    """Return what the one who saved a model said of it, without what is added by itself."""
+    """Return the facts given when a model was saved, without those that every file has."""
     from ..persistence.files import ADDED_KEYS
 
     return {name: fact for name, fact in about.items() if name not in ADDED_KEYS}
 
 
 def training_of(about: dict[str, Any]) -> dict[str, Any]:
-    """Return what ``fit`` wrote of the data; nothing where somebody else wrote something else."""
+    """Return the facts that ``fit`` wrote about the data; none where others wrote them."""
     data = about.get("data")
     return data if isinstance(data, dict) and {"source", "target", "classes"} <= set(data) else {}
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The rows of a file as a model wants them, some at a time."""
+class NewRows:
+    """The rows of a file with the columns of a model, some at a time."""
 
-    model: Any
+    model: ModelLike
     model_file: str
     data: str
     target: str | None
@@ -235,8 +250,8 @@ class Rows:
     no_header: bool = False
     first_index: int | None = None
 
-    def parts(self, *, labelled: bool) -> Iterator[Any]:
-        """Yield tables of rows; values that the model has no answer for are refused."""
+    def parts(self, *, labelled: bool) -> Iterator[DataTable]:
+        """Yield tables of rows; raise for values that the model cannot handle."""
         from .. import files
         from ..diagnostics.fitted_model import FittedModel
 
@@ -259,18 +274,18 @@ class Rows:
             n_features=FittedModel(self.model).n_features,
             first_index=learnt.get("first_index") if self.first_index is None else self.first_index,
         ):
-            _refuse_of_other_formats(part, self.target, self.first_index)
+            _check_options(part, self.target, self.first_index)
             if encoder is None or not encoder.impute:
-                refuse(
+                require_none(
                     part, part.missing(), "missing",
                     "remove those rows, or fit a model with --impute",
                 )  # fmt: skip
-            refuse(part, part.infinite(), "infinite", "remove those rows")
+            require_none(part, part.infinite(), "infinite", "remove those rows")
             yield part
 
 
-def labels_of(model: Any, y: Any) -> Any:
-    """Return labels of a file as the model has them, whatever their type in the file."""
+def labels_of(model: ModelLike, y: Labels) -> Labels:
+    """Return labels of a file as classes of the model, for any type in the file."""
     import numpy as np
 
     classes = model.classes_.tolist()
@@ -283,8 +298,8 @@ def labels_of(model: Any, y: Any) -> Any:
     return np.array([meanings[label] for label in y.tolist()], dtype=object)
 
 
-def _value(label: Any) -> Any:
-    """Return the number that a label is, true and false included; else the label as a word."""
+def _value(label: object) -> float | str:
+    """Return the number that a label is, also for true and false; else the label as text."""
     word = str(label)
     if re.fullmatch(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]*)?", word):
         return float(word)

@@ -1,4 +1,4 @@
-"""``demo``: every algorithm on every pair of the bundled fruits."""
+"""``demo``: all algorithms on all pairs of the bundled fruits."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .training import print_comparison, record_of, warm
 @click.command()
 @click.option("--pair", nargs=2, metavar="FRUIT FRUIT", help="Only this pair, such as apple pear.")
 @click.option("--out", type=options.out_folder, default="maxmargin-demo", show_default=True,
-              help="Folder for the pictures.")  # fmt: skip
-@click.option("--no-pictures", is_flag=True)
+              help="Folder of the figures.")  # fmt: skip
+@click.option("--no-pictures", is_flag=True, help="Draw no figures.")
 @options.as_json
 def demo(pair: tuple[str, str] | None, out: str, no_pictures: bool, as_json: bool) -> None:
-    """Train every algorithm on every pair of the bundled fruits, with proofs and pictures.
+    """Train all algorithms on all pairs of the bundled fruits, with certificates and figures.
 
     \b
     Examples:
@@ -86,7 +86,7 @@ def _verdict(X: Any, y: Any) -> Any:
 
 
 def _compared(X: Any, y: Any) -> Iterator[dict[str, Any]]:
-    """Yield what came of every algorithm; the table says what a warning would."""
+    """Yield the result of every algorithm; the table replaces warnings."""
     from ..estimators.registry import MACHINES, SEPARATING
 
     for name, make in (SEPARATING | MACHINES).items():
@@ -97,11 +97,11 @@ def _compared(X: Any, y: Any) -> Iterator[dict[str, Any]]:
 
 
 def _pictures(pairs: list[tuple[str, str]], folder: Path) -> Iterator[Path]:
-    """Draw and save, and yield the names of the files."""
+    """Draw and save figures, and yield the names of the files."""
     folder.mkdir(parents=True, exist_ok=True)
     if len(pairs) > 1:
         yield _all_fruits(folder / "fruits.png")
-        # One pair that a plane separates, and one that none does.
+        # A separable pair and one that is not.
         pairs = [("apple", "lemon"), ("apple", "orange")]
     for first, second in pairs:
         yield from _of_pair(first, second, folder)

@@ -1,4 +1,4 @@
-"""``plot`` and ``report``: figures, and one page with all of them."""
+"""``plot`` and ``report``: figures, and one page with several of them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import click
 
 from . import console, options
 from .data import (  # fmt: skip
+    NewRows,
     Reading,
-    Rows,
     check_out,
     facts_of,
     is_libsvm,
@@ -32,13 +32,14 @@ PREPARING = ("drop", "words", "no_scale", "impute", "float32")
 @click.argument("source", metavar="MODEL|DATA")
 @click.argument("data", metavar="[DATA]", required=False)
 @click.option("--kind", type=click.Choice([*OF_MODELS, *OF_DATA]),
-              help="By default boundary of a model, separability of data.")  # fmt: skip
+              help="By default boundary for a model, separability for data.")  # fmt: skip
 @click.option("--out", type=click.Path(dir_okay=False),
-              help="PNG, SVG, PDF; an animation: GIF, HTML. By default KIND.png/gif.")  # fmt: skip
-@click.option("--features", nargs=2, metavar="A B", help="The two features of a boundary.")
+              help="Output file: PNG, SVG, PDF; GIF or HTML for an animation. By default "
+              "KIND.png or KIND.gif.")  # fmt: skip
+@click.option("--features", nargs=2, metavar="A B", help="The two features to draw.")
 @click.option("--pair", nargs=2, metavar="A B", help="Only these two of the classes.")
 @click.option("--model", "name", type=click.Choice(options.MODEL_NAMES),
-              help="Fit this to DATA first; path and animation: perceptron.")  # fmt: skip
+              help="Fit this model to DATA first; perceptron for path and animation.")  # fmt: skip
 @click.option("--dpi", type=click.IntRange(20, 1000), default=150, show_default=True)
 @options.target
 @options.modelling
@@ -53,10 +54,10 @@ def plot(
     """Draw a saved MODEL on DATA, or DATA alone.
 
     \b
-    Of a model:  boundary, margins, support (on the rows it was fitted to), convergence.
-    Of data:     separability (the hulls, and the widest band or the common point), gram (the
-                 kernel matrix), path and animation (an algorithm at work on two features); with
-                 --model also the figures of a model fitted to them.
+    For a model:  boundary, margins, support (on its training rows), convergence.
+    For data:     separability (the hulls, and the widest band or a common point), gram (the
+                  kernel matrix), path and animation (the steps of an algorithm on two features);
+                  with --model also the figures of a model fitted to them.
     \b
     Examples:
       maxmargin plot fruit.mm fruit.csv --out fruit.png
@@ -68,37 +69,39 @@ def plot(
     given_model = {key: given.pop(key) for key in options.MODELLING}
     reading, of_model = Reading(target, **given), is_model(source)
     kind = kind or ("boundary" if of_model or name else "separability")
-    _refuse_what_changes_nothing(kind, source, of_model)
+    _check_effect(kind, source, of_model)
     out = out or f"{kind}.{'gif' if kind == 'animation' else 'png'}"
     endings = options.FILMS if kind == "animation" else options.PICTURES
     check_out(out, source, *([data] if data else []), endings=endings)
     if of_model:
         subject = _saved(source, data, reading, kind)
     elif data is not None:
-        raise click.UsageError(f"{source} is data, not a model: name one of the two files.")
+        raise click.UsageError(
+            f"{source} must be a model where DATA is given; it is data: pass one of the two files."
+        )
     else:
         subject = _of_data(source, reading, kind, pair, features, name, given_model, settings, seed)
     _draw(kind, subject, features, pair, out, dpi, given_model["kernel"])
     click.echo(f"{kind}: {out}")
 
 
-def _refuse_what_changes_nothing(kind: str, source: str, of_model: bool) -> None:
-    """Refuse options that this figure would ignore."""
+def _check_effect(kind: str, source: str, of_model: bool) -> None:
+    """Raise for options that have no effect on this figure."""
     fitting = (*options.MODELLING, "name", "settings")
     if of_model:
-        _refuse((*fitting, *PREPARING, "seed"), f"is for data; {source} is a model already.")
-        _refuse(() if kind == "support" else ("pair",), f"is for support and data, not for {kind}.")
+        _forbid((*fitting, *PREPARING, "seed"), f"is for data; {source} is a model.")
+        _forbid(() if kind == "support" else ("pair",), f"is for support and data, not for {kind}.")
     elif kind in ("separability", "gram"):
         unused = [key for key in fitting if (kind, key) != ("gram", "kernel")]
-        _refuse([*unused, "seed"], f"is for figures of a model, not for {kind}.")
-    _refuse(() if kind in TWO_FEATURES else ("features",), f"is not for {kind}.")
-    _refuse(("dpi",) if kind == "animation" else (), f"is not for {kind}.")
+        _forbid([*unused, "seed"], f"is for figures of a model, not for {kind}.")
+    _forbid(() if kind in TWO_FEATURES else ("features",), f"is not for {kind}.")
+    _forbid(("dpi",) if kind == "animation" else (), f"is not for {kind}.")
     if of_model and kind == "convergence":
-        _refuse(("target", *READING), f"is for data, of which {kind} draws none.")
+        _forbid(("target", *READING), f"has no effect on {kind}, which needs no data.")
 
 
-def _refuse(names: Sequence[str], why: str) -> None:
-    """Refuse those of these options that stand on the command line."""
+def _forbid(names: Sequence[str], why: str) -> None:
+    """Raise for those of these options that are on the command line."""
     context = click.get_current_context()
     for param in context.command.params:
         source = context.get_parameter_source(param.name or "")
@@ -108,7 +111,7 @@ def _refuse(names: Sequence[str], why: str) -> None:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is drawn: a model with the rows in its own features, or rows alone."""
+    """What is drawn: a model and rows in its features, or rows alone."""
 
     X: Any
     y: Any
@@ -118,7 +121,7 @@ class Subject:
 
 
 def is_model(path: str) -> bool:
-    """Say whether a file holds a model, of ours or of LIBSVM, rather than data."""
+    """Say whether a file holds a model, of maxmargin or LIBSVM, rather than data."""
     if path == "-" or not Path(path).is_file():
         return False
     with Path(path).open("rb") as file:
@@ -129,30 +132,31 @@ def is_model(path: str) -> bool:
 
 def _saved(source: str, data: str | None, reading: Reading, kind: str) -> Subject:
     if kind in OF_DATA:
-        raise click.UsageError(f"--kind {kind} is drawn of data; {source} is a model.")
+        raise click.UsageError(f"--kind {kind} is for data; {source} is a model.")
     model = load_model(source)
     if data is None:
         if kind != "convergence":
-            raise click.UsageError(f"--kind {kind} needs the data too: maxmargin plot MODEL DATA.")
+            raise click.UsageError(f"--kind {kind} needs data: maxmargin plot MODEL DATA.")
         return Subject(None, None, [], model)
     return features_of(model, *rows_of(model, source, data, reading))
 
 
 def rows_of(model: Any, model_file: str, data: str, reading: Reading) -> tuple[Any, Any]:
-    """Return all labelled rows of a file as the model wants them."""
+    """Return all labelled rows of a file with the columns of the model."""
     import numpy as np
     from scipy import sparse
 
-    rows = Rows(
+    rows = NewRows(
         model, model_file, data, reading.target, reading.format, reading.separator,
         reading.no_header,
     )  # fmt: skip
     parts = list(rows.parts(labelled=True))
-    y = labels_of(model, np.concatenate([part.y for part in parts]))
+    y = labels_of(model, np.concatenate([part.labels for part in parts]))
     strange = sorted(set(map(str, y.tolist())) - set(map(str, model.classes_.tolist())))
     if strange:
         raise click.ClickException(
-            f"{data}: holds {strange[0]!r}, no class of the model: {_listed(model.classes_)}."
+            f"{data}: labels must be classes of the model, {_listed(model.classes_)}; got "
+            f"{strange[0]!r}."
         )
     y = y.astype(model.classes_.dtype)
     if len(parts) == 1:
@@ -169,7 +173,7 @@ def _listed(labels: Any) -> str:
 
 
 def features_of(model: Any, X: Any, y: Any) -> Subject:
-    """Return the rows as they look to a figure."""
+    """Return the rows in the features of the figures."""
     from ..plots.drawn import as_drawn
 
     with console.collected_warnings():
@@ -181,7 +185,7 @@ def _of_data(
     source: str, reading: Reading, kind: str, pair: Any, features: Any, name: str | None,
     given: dict[str, Any], settings: tuple[str, ...], seed: int,
 ) -> Subject:  # fmt: skip
-    """Return rows to draw, of two classes or two features if so chosen, with a model if asked."""
+    """Return rows to draw, with a model on request, of two classes or features if so chosen."""
     from dataclasses import replace
 
     import numpy as np
@@ -190,12 +194,12 @@ def _of_data(
 
     table = reading.table(source)
     if pair is not None:
-        chosen = np.flatnonzero(np.isin(table.y.astype(str), pair))
-        if np.unique(table.y[chosen]).size < 2:
+        chosen = np.flatnonzero(np.isin(table.labels.astype(str), pair))
+        if np.unique(table.labels[chosen]).size < 2:
             raise click.UsageError(
-                f"--pair {' '.join(pair)}: name two of {_listed(np.unique(table.y))}."
+                f"--pair {' '.join(pair)}: pass two of {_listed(np.unique(table.labels))}."
             )
-        table = replace(table, X=table.X[chosen], y=table.y[chosen])
+        table = replace(table, X=table.X[chosen], y=table.labels[chosen])
     if kind in OF_MODELS:
         model = options.make_model(name or "svc", given, settings, seed)
         fresh = replace(table, X=table.X.copy() if hasattr(table.X, "copy") else table.X)
@@ -203,7 +207,7 @@ def _of_data(
             trained = train(reading, fresh, model, bar)
         for message in trained.warnings:
             console.note(f"warning: {message}")
-        return features_of(trained.model, table.X, table.y)
+        return features_of(trained.model, table.X, table.labels)
     encoder = reading.encoder()
     X = encoder.fit_transform(table.X)
     names = [str(n) for n in encoder.get_feature_names_out(table.names)]
@@ -212,12 +216,12 @@ def _of_data(
         X, names = X[:, columns], [names[k] for k in columns]
     if kind in ("path", "animation"):
         if X.shape[1] != 2:
-            raise click.UsageError(f"--kind {kind} is of two features: --features A B.")
+            raise click.UsageError(f"--kind {kind} needs two features: pass --features A B.")
         model = options.make_model(name or "perceptron", given, settings, seed)
-        with console.collected_warnings():  # the figure shows where it ended
-            model.set_params(callback=Recorder(every_update=True)).fit(X, table.y)
-        return Subject(X, table.y, names, model)
-    return Subject(X, table.y, names)
+        with console.collected_warnings():  # the figure shows the end of the fit
+            model.set_params(callback=Recorder(every_update=True)).fit(X, table.labels)
+        return Subject(X, table.labels, names, model)
+    return Subject(X, table.labels, names)
 
 
 def _place(name: str, names: list[str], source: str) -> int:
@@ -262,7 +266,7 @@ def _support(subject: Subject, pair: tuple[str, str] | None) -> Any:
     strange = [name for name in pair or () if name not in known]
     if not pair or strange:
         raise click.UsageError(
-            f"--kind support is of two classes: --pair A B of {', '.join(known)}."
+            f"--kind support needs two classes: pass --pair A B of {', '.join(known)}."
         )
     task = [known[name] for name in pair]
     return plots.support(model, X, subject.y, task=task)
@@ -275,7 +279,7 @@ def _verdict(X: Any, y: Any) -> Any:
 
     if np.unique(y).size > 2:
         raise click.UsageError(
-            f"separability is of two classes: --pair A B of {_listed(np.unique(y))}."
+            f"separability needs two classes: pass --pair A B of {_listed(np.unique(y))}."
         )
     return separability(X, y, maximum_margin=True)
 
@@ -287,7 +291,7 @@ def _verdict(X: Any, y: Any) -> Any:
 @options.target
 @options.reading
 def report(model_file: str, data: str, out: str, target: str | None, **given: Any) -> None:
-    """Write one HTML page on MODEL and how it does on DATA: figures, proof, tables.
+    """Write one HTML page about MODEL and its results on DATA: figures, certificate, tables.
 
     The page needs no other file and no network.
 

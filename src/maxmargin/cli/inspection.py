@@ -1,4 +1,4 @@
-"""``inspect`` and ``separable``: what a model is, and whether there can be one."""
+"""``inspect`` and ``separable``: a model in words, and whether a plane separates data."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import click
 from . import console, options
 from .data import Reading, facts_of, load_model
 
-# Weights and rows that a person reads before scrolling back.
-SHOWN = 20
-# Planes side by side; terms of a plane that fit a line; pairs of classes shown in full.
-PLANES, TERMS, PAIRS = 6, 6, 6
+SHOWN_WEIGHTS = 20
+# Planes side by side; terms of a plane on one line; pairs of classes shown in full.
+PLANE_COLUMNS, TERMS_PER_LINE, FULL_PAIRS = 6, 6, 6
 VERDICTS = {True: "separable", False: "not separable", None: "undecided"}
 
 
 @click.command("inspect")
 @click.argument("model_file", metavar="MODEL")
-@click.option("--weights", "n_weights", type=click.IntRange(0), default=SHOWN, show_default=True,
-              help="How many of the largest weights of each plane to show.")  # fmt: skip
+@click.option("--weights", "n_weights", type=click.IntRange(0), default=SHOWN_WEIGHTS,
+              show_default=True,
+              help="Number of weights to show per plane, the largest first.")  # fmt: skip
 @options.as_json
 def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
-    """Show what a saved MODEL is: planes, kernel, support vectors, proof, training.
+    """Show a saved MODEL: planes, kernel, support vectors, certificate, training.
 
     \b
     Examples:
@@ -70,25 +70,25 @@ def _some(names: Any) -> str:
 
 
 def _preparation(model: Any) -> dict[str, str]:
-    """Return how the columns become features, of a pipeline that the command line made."""
+    """Return how the columns become features, for a pipeline of the command line."""
     encoder = getattr(model, "named_steps", {}).get("columns")
     if encoder is None:
         return {}
     how = ["scaled"] if encoder.scale else ["as they are"]
     how = ["centred and scaled"] if encoder.mean_.any() else how
     words = sum(c is not None for c in encoder.categories_)
-    how += [f"{words} columns of words as 0/1"] if words else []
+    how += [f"{words} columns of categories as 0/1"] if words else []
     how += ["missing values filled"] if encoder.impute else []
     return {"preparation": ", ".join(how)}
 
 
 def _print_planes(planes: list[str], features: Any, w: Any, b: Any, n_weights: int) -> None:
-    """Print w and b of some planes side by side, the features of the largest weights first."""
+    """Print w and b of the planes side by side, the largest weights first."""
     import numpy as np
 
     largest = np.argsort(-np.abs(w).max(axis=0), kind="stable")[:n_weights]
-    for first in range(0, len(planes), PLANES):
-        some = slice(first, first + PLANES)
+    for first in range(0, len(planes), PLANE_COLUMNS):
+        some = slice(first, first + PLANE_COLUMNS)
         rows = [[features[k], *(f"{v:.6g}" for v in w[some, k])] for k in largest]
         rows.append(["b", *(f"{v:.6g}" for v in b[some])])
         console.print_table(["w", *planes[some]], rows)
@@ -99,11 +99,12 @@ def _print_planes(planes: list[str], features: Any, w: Any, b: Any, n_weights: i
 @click.command()
 @click.argument("data", metavar="DATA")
 @options.target
-@click.option("--pair", nargs=2, metavar="A B", help="Only these two of the classes.")
+@click.option("--pair", nargs=2, metavar="A B", help="Only these two classes.")
 @click.option("--widest", is_flag=True, help="Find the plane of the largest margin.")
 @click.option("--proof", is_flag=True, help="Show the rows of the proof and their multipliers.")
-@click.option("--weights", "n_weights", type=click.IntRange(0), default=SHOWN, show_default=True,
-              help="How many of the largest weights of a plane to show.")  # fmt: skip
+@click.option("--weights", "n_weights", type=click.IntRange(0), default=SHOWN_WEIGHTS,
+              show_default=True,
+              help="Number of weights to show per plane, the largest first.")  # fmt: skip
 @click.option("--exit-code", is_flag=True, help="Exit with 3 unless all pairs are separable.")
 @options.reading
 @options.choosing
@@ -116,7 +117,7 @@ def separable(
 
     Either there is a plane, given with its margin, or the convex hulls of the two classes share a
     point, given as a combination of rows. Planes, margins and points are in the units of the file,
-    words as 0/1 columns. Many pairs are summed up in a table; --pair shows one of them.
+    categories as 0/1 columns. Many pairs are listed in a table; --pair shows one of them.
 
     \b
     Examples:
@@ -128,11 +129,11 @@ def separable(
     encoder = reading.encoder(copy=False)
     X = encoder.fit_transform(table.X)
     names = [str(n) for n in encoder.get_feature_names_out(table.names)]
-    verdicts = list(_verdicts(X, table.y, pair, widest, table.source))
+    verdicts = list(_verdicts(X, table.labels, pair, widest, table.source))
     if as_json:
         for first, second, report, rows in verdicts:
             console.print_json(_as_record(first, second, report, rows, names))
-    elif len(verdicts) > PAIRS and not proof:
+    elif len(verdicts) > FULL_PAIRS and not proof:
         _print_summary(verdicts)
     else:
         for first, second, report, rows in verdicts:
@@ -142,7 +143,7 @@ def separable(
 
 
 def _verdicts(X: Any, y: Any, pair: tuple[str, str] | None, widest: bool, source: str) -> Any:
-    """Yield the names of two classes, the verdict on them, and their rows."""
+    """Yield the names of two classes, the result for them, and their rows."""
     from itertools import combinations
 
     import numpy as np
@@ -152,9 +153,11 @@ def _verdicts(X: Any, y: Any, pair: tuple[str, str] | None, widest: bool, source
     classes = {str(label): label for label in np.unique(y).tolist()}
     for name in pair or ():
         if name not in classes:
-            raise click.UsageError(f"{source}: no class {name!r}; it has {', '.join(classes)}.")
+            raise click.UsageError(
+                f"{source}: there is no class {name!r}; the file has {', '.join(classes)}."
+            )
     if pair and pair[0] == pair[1]:
-        raise click.UsageError("--pair: name two different classes.")
+        raise click.UsageError("--pair needs two different classes.")
     pairs = [pair] if pair else list(combinations(classes, 2))
     with console.progress("deciding", len(pairs)) as bar:
         for first, second in pairs:
@@ -190,7 +193,7 @@ def _print_verdict(
     if report.hyperplane is not None:
         w, b = report.hyperplane.w, report.hyperplane.b
         sides = f"> 0 for {second}, < 0 for {first}"
-        if np.count_nonzero(w) <= min(TERMS, n_weights):
+        if np.count_nonzero(w) <= min(TERMS_PER_LINE, n_weights):
             terms = " ".join(f"{w[k]:+.6g}·{names[k]}" for k in np.flatnonzero(w))
             facts["plane"] = f"{terms} {b:+.6g} {sides}"
         else:
@@ -211,7 +214,7 @@ def _print_verdict(
 
 
 def _print_weights(names: list[str], w: Any, b: float, n_weights: int) -> None:
-    """Print the largest weights of a plane, and whether they are all."""
+    """Print the largest weights of a plane, and whether some are left out."""
     import numpy as np
 
     largest = np.argsort(-np.abs(w), kind="stable")[:n_weights]

@@ -1,4 +1,4 @@
-"""The group of commands, and how all of them fail."""
+"""The group of commands, and the handling of their errors."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from . import conversion, demo, figures, inspection, prediction, serving, traini
 
 
 class Commands(click.Group):
-    """Commands in the order of their use, whose failures are one line and an exit code."""
+    """Commands in the order of their use; errors are one line and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names as they were added, not in alphabetical order."""
+        """Return the names in the order in which they were added."""
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what the caller got wrong is said in one line, without a traceback."""
+        """Run a command; print errors of the caller in one line, without a traceback."""
         for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "reconfigure"):  # a narrow encoding is no reason to fail
+            if hasattr(stream, "reconfigure"):  # do not fail where the encoding lacks a character
                 stream.reconfigure(errors="replace")
         try:
             return super().invoke(ctx)
@@ -29,7 +29,7 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("Aborted!", err=True)
             ctx.exit(130)
-        except BrokenPipeError:  # the reader of our output has seen enough
+        except BrokenPipeError:  # the reader of the output has closed the pipe
             sys.stderr.close()
             ctx.exit(1)
         except (ValueError, TypeError, OSError, ImportError, MemoryError, ArithmeticError) as error:
@@ -53,7 +53,7 @@ def _print_versions(ctx: click.Context, param: click.Parameter, value: bool) -> 
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the parts that matter."""
+    """Return the versions of maxmargin and its dependencies."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
@@ -78,7 +78,7 @@ def versions() -> dict[str, str]:
     is_eager=True,
     expose_value=False,
     callback=_print_versions,
-    help="Show the versions of the parts that matter, and exit.",
+    help="Show the versions of maxmargin and its dependencies, and exit.",
 )
 def main() -> None:
     """Separating hyperplanes with proofs: from the perceptron to the kernel SVM.

@@ -11,23 +11,24 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-# Names that rooms below hold as well (files/reading.py, estimators/registry.py), but they import
-# NumPy and more, for which --help does not wait.
+# Also in files/reading.py and estimators/registry.py, whose imports would make --help slow.
 FORMATS = ("csv", "tsv", "parquet", "svmlight", "npz")
 MODEL_NAMES = (
     "svc", "nusvc", "linear-svc", "perceptron", "batch-perceptron", "pocket", "kernel-perceptron",
     "relaxation", "lms", "pseudoinverse", "fisher", "ho-kashyap",
 )  # fmt: skip
 
-# What matplotlib writes, and what an animation can be.
+# Suffixes of figures and of animations.
 PICTURES = ("png", "svg", "pdf", "jpg", "jpeg", "webp", "tif", "tiff", "eps", "ps")
 FILMS = ("gif", "html")
 
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 target = click.option(
-    "--target", metavar="COL", help="Column of labels, by name or place (-1: the last)."
+    "--target", metavar="COL", help="Column of labels, by name or number (-1 is the last)."
 )
-seed = click.option("--seed", type=int, default=0, show_default=True, help="Of all randomness.")
+seed = click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of random numbers."
+)
 out_folder = click.Path(file_okay=False, writable=True)
 
 
@@ -43,7 +44,7 @@ def several(*options: Callable[[Command], Command]) -> Callable[[Command], Comma
 
 
 def _one_character(ctx: Any, param: Any, value: str | None) -> str | None:
-    """Take one character, a tab in whatever way it is written."""
+    """Return one character; a tab may be written as \\t or tab."""
     value = "\t" if value in ("\\t", "tab") else value
     if value is not None and (len(value) != 1 or ord(value) > 127):
         raise click.BadParameter(f"{value!r} is not one ASCII character.")
@@ -51,26 +52,42 @@ def _one_character(ctx: Any, param: Any, value: str | None) -> str | None:
 
 
 reading = several(
-    click.option("--format", type=click.Choice(FORMATS), help="Of DATA, if its name does not say."),
     click.option(
-        "--separator", metavar="CHAR", callback=_one_character, help="Of a CSV file, such as ';'."
+        "--format", type=click.Choice(FORMATS), help="Format of DATA; by default inferred."
+    ),
+    click.option(
+        "--separator",
+        metavar="CHAR",
+        callback=_one_character,
+        help="Separator of a CSV file, such as ';'.",
     ),
     click.option("--no-header", is_flag=True, help="The first line of a CSV file is data."),
     click.option(
         "--first-index",
         type=click.IntRange(0, 1),
-        help="Number of the first feature in svmlight text, if the file does not show.",
+        help="Number of the first feature in svmlight text; by default inferred.",
     ),
 )
 choosing = several(
-    click.option("--drop", multiple=True, metavar="COL", help="Leave a column out; repeat."),
-    click.option("--words", multiple=True, metavar="COL", help="A category of numbers; repeat."),
-    click.option("--impute", is_flag=True, help="Fill missing values: median, commonest word."),
-    click.option("--float32", is_flag=True, help="Half the memory, for large files."),
+    click.option(
+        "--drop", multiple=True, metavar="COL", help="Leave out a column; may be repeated."
+    ),
+    click.option(
+        "--words",
+        multiple=True,
+        metavar="COL",
+        help="Read a column of numbers as categories; may be repeated.",
+    ),
+    click.option(
+        "--impute",
+        is_flag=True,
+        help="Fill missing values: by the median, or the most frequent category.",
+    ),
+    click.option("--float32", is_flag=True, help="Store features in float32, at half the memory."),
 )
 preparing = several(
     choosing,
-    click.option("--no-scale", is_flag=True, help="Leave the features as they are."),
+    click.option("--no-scale", is_flag=True, help="Do not centre and scale the features."),
 )
 
 
@@ -90,25 +107,37 @@ class KernelName(click.Choice):  # type: ignore[type-arg]
 
 
 modelling = several(
-    click.option("--C", "C", type=_number, metavar="C", help="Cost of slack; inf: hard margin."),
-    click.option("--nu", type=float, metavar="ν", help="Of nusvc."),
-    click.option("--kernel", type=KernelName(["linear", "poly", "rbf", "sigmoid"])),
-    click.option("--gamma", metavar="γ", help="Of the kernel: a number, scale or auto."),
-    click.option("--degree", type=int, help="Of kernel poly."),
-    click.option("--coef0", type=float, help="Of kernels poly and sigmoid."),
-    click.option("--loss", type=click.Choice(["hinge", "squared_hinge"])),
-    click.option("--multi-class", metavar="HOW", help="ovr, ovo, kesler, crammer_singer."),
-    click.option("--class-weight", type=click.Choice(["balanced"])),
-    click.option("--solver", metavar="NAME", help="Of svc, nusvc and linear-svc."),
-    click.option("--tol", type=float, help="How exact the answer must be."),
-    click.option("--max-iter", type=int, help="Passes or steps at most."),
-    click.option("--time-limit", type=float, metavar="SECONDS"),
+    click.option(
+        "--C", "C", type=_number, metavar="C", help="Cost of slack; inf is the hard margin."
+    ),
+    click.option("--nu", type=float, metavar="ν", help="ν of nusvc."),
+    click.option(
+        "--kernel",
+        type=KernelName(["linear", "poly", "rbf", "sigmoid"]),
+        help="Kernel of svc, nusvc and kernel-perceptron.",
+    ),
+    click.option("--gamma", metavar="γ", help="γ of the kernel: a number, scale or auto."),
+    click.option("--degree", type=int, help="Degree of kernel poly."),
+    click.option("--coef0", type=float, help="Constant of kernels poly and sigmoid."),
+    click.option("--loss", type=click.Choice(["hinge", "squared_hinge"]), help="Loss of slack."),
+    click.option(
+        "--multi-class", metavar="HOW", help="Many classes: ovr, ovo, kesler or crammer_singer."
+    ),
+    click.option(
+        "--class-weight",
+        type=click.Choice(["balanced"]),
+        help="Weight classes inversely to their frequency.",
+    ),
+    click.option("--solver", metavar="NAME", help="Solver of svc, nusvc and linear-svc."),
+    click.option("--tol", type=float, help="Tolerance of the optimum."),
+    click.option("--max-iter", type=int, help="Largest number of passes or steps."),
+    click.option("--time-limit", type=float, metavar="SECONDS", help="Time limit of the fit."),
     click.option(
         "--set",
         "settings",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Any other parameter of the estimator, its value as JSON or a word; repeat.",
+        help="Any other parameter of the estimator, as JSON or text; may be repeated.",
     ),
 )
 MODELLING = (
@@ -118,7 +147,7 @@ MODELLING = (
 
 
 def make_model(name: str, given: dict[str, Any], settings: Sequence[str], seed: int) -> Any:
-    """Return the estimator with the options that were given; one that it lacks is refused."""
+    """Return the estimator with the given options; raise for one that it does not have."""
     from ..estimators.registry import MODELS
 
     model = MODELS[name]()
@@ -129,7 +158,7 @@ def make_model(name: str, given: dict[str, Any], settings: Sequence[str], seed: 
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals:
-            raise click.UsageError(f"--set {setting}: write NAME=VALUE.")
+            raise click.UsageError(f"--set must be NAME=VALUE, got {setting}.")
         if key in options:
             raise click.UsageError(f"{key} is given twice.")
         options[key] = _value(text)
@@ -137,7 +166,7 @@ def make_model(name: str, given: dict[str, Any], settings: Sequence[str], seed: 
         if key not in known or key in ("callback", "verbose"):
             names = ", ".join(k for k in known if k not in ("callback", "verbose"))
             raise click.UsageError(f"{name} has no parameter {key!r}; it has {names}.")
-    _refuse_of_other_kernels(options, options.get("kernel", known.get("kernel")))
+    _check_kernel_parameters(options, options.get("kernel", known.get("kernel")))
     if "random_state" in known:
         options.setdefault("random_state", seed)
     model.set_params(**options)
@@ -148,18 +177,18 @@ def make_model(name: str, given: dict[str, Any], settings: Sequence[str], seed: 
     return model
 
 
-def _refuse_of_other_kernels(options: dict[str, Any], kernel: Any) -> None:
-    """Refuse parameters that this kernel does not have."""
+def _check_kernel_parameters(options: dict[str, Any], kernel: Any) -> None:
+    """Raise for parameters that the kernel does not have."""
     from ..kernels import KERNELS
 
     for name in ("gamma", "degree", "coef0"):
         kernels = [key for key, kind in KERNELS.items() if name in signature(kind).parameters]
         if name in options and kernel not in kernels:
-            raise click.UsageError(f"--{name} is of kernel {' or '.join(kernels)}, not {kernel}.")
+            raise click.UsageError(f"--{name} needs kernel {' or '.join(kernels)}, got {kernel}.")
 
 
 def _value(text: str) -> Any:
-    """Return a number, true, false, null, a list or an object of JSON, else the word itself."""
+    """Return a JSON value, or the text itself where it is not JSON."""
     try:
         return json.loads(text)
     except ValueError:

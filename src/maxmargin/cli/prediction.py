@@ -1,4 +1,4 @@
-"""``predict`` and ``evaluate``: models on new rows, some at a time."""
+"""``predict`` and ``evaluate``: saved models on new rows, some at a time."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import IO, Any
 import click
 
 from . import console, options
-from .data import Rows, check_out, labels_of, load_model
+from .data import NewRows, check_out, labels_of, load_model
 
 # Rows that are made dense at a time.
-BLOCK = 4096
+DENSE_ROWS = 4096
 
 
 @click.command()
 @click.argument("model_file", metavar="MODEL")
 @click.argument("data", metavar="DATA")
-@click.option("--out", default="-", show_default=True, help="A CSV file; -: standard output.")
-@click.option("--no-scores", is_flag=True, help="Labels only.")
+@click.option("--out", default="-", show_default=True, help="A CSV file; - is standard output.")
+@click.option("--no-scores", is_flag=True, help="Write labels only.")
 @options.target
 @options.reading
 @options.as_json
@@ -30,11 +30,11 @@ def predict(
     model_file: str, data: str, out: str, no_scores: bool, target: str | None, as_json: bool,
     **given: Any,
 ) -> None:  # fmt: skip
-    """Label the rows of DATA by a saved MODEL.
+    """Predict the labels of the rows of DATA by a saved MODEL.
 
-    Columns are found by their names, in any order; others, such as an old label, are ignored.
-    Each line of the answer has the label and its scores: g(x) of two classes, which is positive
-    for the second, or one for each class.
+    Columns are found by name, in any order; other columns, such as a known label, are ignored.
+    Each line of the output has the label and its scores: g(x) for two classes, positive for the
+    second, or one score per class.
 
     \b
     Examples:
@@ -45,7 +45,7 @@ def predict(
         check_out(out, model_file, data)
     model, n = load_model(model_file), 0
     told: list[str] = []
-    rows = Rows(model, model_file, data, target, **given)
+    rows = NewRows(model, model_file, data, target, **given)
     with _writing(out) as stream, console.progress(f"predicting {data}") as bar:
         writer = csv.writer(stream, lineterminator="\n")
         for part in rows.parts(labelled=False):
@@ -66,7 +66,7 @@ def predict(
 
 @contextmanager
 def _writing(out: str) -> Iterator[IO[str]]:
-    """Yield a stream; a file appears under its name only when it is complete."""
+    """Yield a stream; a file is created when the output is complete."""
     if out == "-":
         yield sys.stdout
         return
@@ -81,14 +81,14 @@ def _writing(out: str) -> Iterator[IO[str]]:
 
 
 def _answers(model: Any, X: Any, *, scored: bool, told: list[str]) -> tuple[Any, Any]:
-    """Return labels, and scores where they are wanted; ``told`` gathers what there is to say."""
+    """Return labels, and scores on request; warnings are appended to ``told``."""
     import numpy as np
 
     parts = []
     with console.collected_warnings() as warned:
         for rows in _suited(model, X):
             scores = np.asarray(model.decision_function(rows)) if scored else None
-            # Of two classes the scores say all; the votes of many may be equal.
+            # Two classes are decided by the scores; the votes of many may be equal.
             if scores is not None and scores.ndim == 1:
                 labels = model.classes_[(scores >= 0).astype(int)]
             else:
@@ -100,21 +100,21 @@ def _answers(model: Any, X: Any, *, scored: bool, told: list[str]) -> tuple[Any,
 
 
 def _suited(model: Any, X: Any) -> Iterator[Any]:
-    """Yield rows as a model takes them: without names that it does not know, dense if it is."""
+    """Yield rows for a model: without names if it has none, dense if its vectors are."""
     from scipy import sparse
 
     if hasattr(X, "columns") and getattr(model, "feature_names_in_", None) is None:
         X = X.to_numpy()
     vectors = getattr(model, "support_vectors_", None)
     if sparse.issparse(X) and vectors is not None and not sparse.issparse(vectors):
-        for start in range(0, X.shape[0], BLOCK):
-            yield X[start : start + BLOCK].toarray()
+        for start in range(0, X.shape[0], DENSE_ROWS):
+            yield X[start : start + DENSE_ROWS].toarray()
     else:
         yield X
 
 
 def _score_names(model: Any) -> list[str]:
-    """Return what the scores are of: nothing to name for two classes, else classes or pairs."""
+    """Return the names of the scores: the classes, or their pairs."""
     from ..diagnostics.fitted_model import FittedModel
 
     fitted = FittedModel(model)
@@ -153,7 +153,7 @@ def _write_json(stream: IO[str], model: Any, labels: Any, scores: Any, no_scores
 @options.reading
 @options.as_json
 def evaluate(model_file: str, data: str, target: str | None, as_json: bool, **given: Any) -> None:
-    """Compare the labels that MODEL gives to the rows of DATA with those that they have.
+    """Compare the predictions of MODEL for the rows of DATA with their labels.
 
     \b
     Examples:
@@ -163,7 +163,7 @@ def evaluate(model_file: str, data: str, target: str | None, as_json: bool, **gi
     from ..diagnostics.summary import confusion
 
     model = load_model(model_file)
-    rows = Rows(model, model_file, data, target, **given)
+    rows = NewRows(model, model_file, data, target, **given)
     told: list[str] = []
     record = confusion(model.classes_, _labelled(rows, told))
     for message in told:
@@ -179,17 +179,17 @@ def evaluate(model_file: str, data: str, target: str | None, as_json: bool, **gi
     print_confusion(record)
 
 
-def _labelled(rows: Rows, told: list[str]) -> Iterator[Any]:
+def _labelled(rows: NewRows, told: list[str]) -> Iterator[Any]:
     """Yield true and predicted labels of the rows of a file."""
     with console.progress(f"evaluating {rows.data}") as bar:
         for part in rows.parts(labelled=True):
             given, _ = _answers(rows.model, part.X, scored=False, told=told)
-            yield labels_of(rows.model, part.y), given
-            bar.advance(f"{len(part.y)} rows")
+            yield labels_of(rows.model, part.labels), given
+            bar.advance(f"{len(part.labels)} rows")
 
 
 def print_confusion(record: dict[str, Any]) -> None:
-    """Print the table of true against given labels, with the recall of every class."""
+    """Print the table of true and predicted labels, with the recall of every class."""
     rows = []
     for label, counts in zip(
         [*record["classes"], *record["unknown_classes"]], record["confusion"], strict=True
@@ -197,7 +197,7 @@ def print_confusion(record: dict[str, Any]) -> None:
         known = label in record["classes"] and sum(counts)
         right = counts[record["classes"].index(label)] / sum(counts) if known else None
         rows.append([label, *counts, console.percent(right)])
-    console.print_table(["true \\ given", *record["classes"], "found"], rows)
+    console.print_table(["true \\ predicted", *record["classes"], "recall"], rows)
 
 
 COMMANDS = [predict, evaluate]

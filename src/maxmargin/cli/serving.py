@@ -1,4 +1,4 @@
-"""``lab``: the page where a person draws points and watches algorithms."""
+"""``lab``: the page to draw points and to follow algorithms."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import click
 
 @click.command()
 @click.option("--port", type=click.IntRange(0, 65535), default=5017, show_default=True,
-              help="0 takes a free one.")  # fmt: skip
+              help="Port; 0 takes a free one.")  # fmt: skip
 @click.option("--host", default="127.0.0.1", show_default=True,
-              help="Address to listen at. Whoever reaches another one can use the lab: there are "
-              "no passwords.")  # fmt: skip
+              help="Address to listen at. Any other one makes the lab available to all who reach "
+              "it: there are no passwords.")  # fmt: skip
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 def lab(port: int, host: str, no_browser: bool) -> None:
     """Draw points in a browser and follow every algorithm step by step.

@@ -1,4 +1,4 @@
-"""``fit`` and ``compare``: from a data file to models."""
+"""``fit`` and ``compare``: models trained on a data file."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .data import Reading, Trained, check_out, fit_features, split, train
     "--model", "name", type=click.Choice(options.MODEL_NAMES), default="svc", show_default=True
 )
 @options.modelling
-@click.option("--test", type=click.FloatRange(0, 1, True, True), metavar="SHARE",
-              help="Hold this share of the rows back, and test on them.")  # fmt: skip
-@click.option("--cv", type=click.IntRange(2), metavar="K", help="Cross-validate in K parts first.")
-@click.option("--out", type=click.Path(dir_okay=False), help="Where the model is saved.")
-@click.option("--strict", is_flag=True, help="Exit with 3 if the certificate does not hold.")
+@click.option("--test", type=click.FloatRange(0, 1, True, True), metavar="FRACTION",
+              help="Test on this fraction of the rows, not used for training.")  # fmt: skip
+@click.option("--cv", type=click.IntRange(2), metavar="K", help="Cross-validate in K folds.")
+@click.option("--out", type=click.Path(dir_okay=False), help="File in which the model is saved.")
+@click.option("--strict", is_flag=True, help="Exit with code 3 if the certificate does not hold.")
 @options.reading
 @options.preparing
 @options.seed
@@ -32,11 +32,11 @@ def fit(
     data: str, target: str | None, name: str, settings: tuple[str, ...], test: float | None,
     cv: int | None, out: str | None, strict: bool, seed: int, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
-    """Train a classifier on DATA and prove what came out.
+    """Train a classifier on DATA and certify the result.
 
-    DATA is CSV, TSV, Parquet, svmlight/LIBSVM text or npz, perhaps .gz or .bz2; - is standard
-    input. Numbers are centred and scaled (sparse ones scaled), words become 0/1 columns; the model
-    remembers how. A model with a kernel contains rows of DATA.
+    DATA is CSV, TSV, Parquet, svmlight/LIBSVM text or npz, also .gz or .bz2; - is standard input.
+    Numbers are centred and scaled (sparse ones scaled), categories become 0/1 columns; the model
+    includes this preparation. A model with a kernel contains rows of DATA.
 
     \b
     Examples:
@@ -47,7 +47,7 @@ def fit(
     """
     model = options.make_model(name, {k: given.pop(k) for k in options.MODELLING}, settings, seed)
     if test is not None and cv is not None:
-        raise click.UsageError("--test and --cv are two ways to the same number: choose one.")
+        raise click.UsageError("pass either --test or --cv, not both.")
     check_out(out, data)
     reading = Reading(target, **given)
     table = reading.table(data)
@@ -59,8 +59,8 @@ def fit(
         table, held = split(table, test, seed)
     with console.progress(f"fitting {type(model).__name__}") as bar:
         trained = train(reading, table, model, bar)
-    record["data"]["classes"] = _described(table)["classes"]  # of the rows that were learnt from
-    record |= {"training_rows": len(table.y)} | _outcome(trained)
+    record["data"]["classes"] = _described(table)["classes"]  # of the training rows
+    record |= {"training_rows": len(table.labels)} | _outcome(trained)
     if held is not None:
         record["test"] = _tested(trained.model, held)
     if out is not None:
@@ -78,7 +78,7 @@ def fit(
 def _described(table: Any) -> dict[str, Any]:
     import numpy as np
 
-    classes, counts = np.unique(table.y, return_counts=True)
+    classes, counts = np.unique(table.labels, return_counts=True)
     return {
         "source": Path(table.source).name,
         "rows": int(table.X.shape[0]),
@@ -93,25 +93,29 @@ def _described(table: Any) -> dict[str, Any]:
 def _cross_validated(
     reading: Reading, table: Any, model: Any, folds: int, seed: int
 ) -> dict[str, Any]:
-    """Return the error on each part by a model that did not see it, its preparation included."""
+    """Return the error on each fold of a pipeline trained on the other folds."""
     import numpy as np
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold
     from sklearn.pipeline import make_pipeline
 
-    least = int(np.unique(table.y, return_counts=True)[1].min())
-    if folds > len(table.y):
-        raise click.UsageError(f"--cv {folds}: there are {len(table.y)} rows only.")
+    least = int(np.unique(table.labels, return_counts=True)[1].min())
+    if folds > len(table.labels):
+        raise click.UsageError(
+            f"--cv must be at most the number of rows, {len(table.labels)}; got {folds}."
+        )
     how = StratifiedKFold if least >= folds else KFold
     errors = []
     with (
         console.progress("cross-validating", folds) as bar,
         console.collected_warnings(),
     ):
-        for learn, hold in how(folds, shuffle=True, random_state=seed).split(table.y, table.y):
+        for learn, hold in how(folds, shuffle=True, random_state=seed).split(
+            table.labels, table.labels
+        ):
             pipeline = make_pipeline(reading.encoder(), clone(model))
-            pipeline.fit(table.X[learn], table.y[learn])
-            errors.append(float(np.mean(pipeline.predict(table.X[hold]) != table.y[hold])))
+            pipeline.fit(table.X[learn], table.labels[learn])
+            errors.append(float(np.mean(pipeline.predict(table.X[hold]) != table.labels[hold])))
             bar.advance(f"error {console.percent(errors[-1])}")
     return {"folds": folds, "error": float(np.mean(errors)), "std": float(np.std(errors)),
             "errors": errors}  # fmt: skip
@@ -143,7 +147,7 @@ def _outcome(trained: Trained) -> dict[str, Any]:
 
 
 def words_of(pipeline: Any) -> dict[str, int]:
-    """Return the columns of words, and how many different ones each holds."""
+    """Return the columns of categories, and the number of categories of each."""
     encoder = pipeline[0]
     names = getattr(encoder, "feature_names_in_", ())
     pairs = zip(names, encoder.categories_, strict=False)
@@ -153,13 +157,13 @@ def words_of(pipeline: Any) -> dict[str, int]:
 def _tested(pipeline: Any, held: Any) -> dict[str, Any]:
     import numpy as np
 
-    with console.collected_warnings():  # names of columns are not given again
-        wrong = pipeline.predict(held.X) != held.y
-    return {"rows": len(held.y), "error": float(np.mean(wrong))}
+    with console.collected_warnings():  # the names of the columns are not passed again
+        wrong = pipeline.predict(held.X) != held.labels
+    return {"rows": len(held.labels), "error": float(np.mean(wrong))}
 
 
 def _about(record: dict[str, Any]) -> dict[str, Any]:
-    """Return what a model file says of its training."""
+    """Return the facts about the training that a model file holds."""
     import datetime
 
     kept = ("data", "training_rows", "training_error", "test", "cv", "seconds", "warnings")
@@ -170,20 +174,20 @@ def _about(record: dict[str, Any]) -> dict[str, Any]:
 def _print_fit(record: dict[str, Any]) -> None:
     data, test, cv = record["data"], record.get("test"), record.get("cv")
     size = f"{data['rows']} rows, {data['columns']} columns → {record['features']} features"
-    size += f"; {record['training_rows']} rows to learn" if test else ""
+    size += f"; {record['training_rows']} training rows" if test else ""
     spread = cv and f"{console.percent(cv['error'])} ± {console.percent(cv['std'])}"
     chosen = ", ".join(f"{k}={v}" for k, v in record["parameters"].items() if k != "random_state")
     console.print_facts(
         f"{record['model']} on {data['source']}",
         {
             "data": size,
-            "words": ", ".join(f"{name} ({n})" for name, n in record["words"].items()),
+            "categories": ", ".join(f"{name} ({n})" for name, n in record["words"].items()),
             "classes": ", ".join(f"{c} ({n})" for c, n in list(data["classes"].items())[:12]),
             "parameters": chosen or "defaults",
             "kernel": record["kernel"],
             "training error": console.percent(record["training_error"]),
             "test error": test and f"{console.percent(test['error'])} of {test['rows']} rows",
-            "cross-validation": cv and f"{spread}, {cv['folds']} parts",
+            "cross-validation": cv and f"{spread}, {cv['folds']} folds",
             "margin": record["margin_in_words"],
             "support vectors": record["support_vectors"],
             "ended": record["ended"],
@@ -198,12 +202,12 @@ def _print_fit(record: dict[str, Any]) -> None:
 @click.argument("data", metavar="DATA")
 @options.target
 @click.option("--test", type=click.FloatRange(0, 1, True, True), default=0.25, show_default=True,
-              metavar="SHARE", help="Share of the rows to test on.")  # fmt: skip
+              metavar="FRACTION", help="Fraction of the rows to test on.")  # fmt: skip
 @click.option("--picture", type=click.Path(dir_okay=False), default="comparison.png",
-              show_default=True, help="Where the picture is saved.")  # fmt: skip
+              show_default=True, help="File in which the figure is saved.")  # fmt: skip
 @click.option("--time-limit", type=click.FloatRange(0, min_open=True), default=60.0,
               show_default=True, metavar="SECONDS",
-              help="Of each algorithm; the best plane so far counts.")  # fmt: skip
+              help="Time limit of each algorithm, which then returns its best plane.")  # fmt: skip
 @options.reading
 @options.preparing
 @options.seed
@@ -212,7 +216,7 @@ def compare(
     data: str, target: str | None, test: float, picture: str, time_limit: float, seed: int,
     as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
-    """Train every algorithm on the same rows of DATA, and test it on the others.
+    """Train all algorithms on the same rows of DATA, and test them on the others.
 
     \b
     Examples:
@@ -225,11 +229,11 @@ def compare(
     rows = compare_all(reading, learn, hold, seed, time_limit)
     _draw_comparison(rows, Path(data).name, picture)
     if as_json:
-        console.print_json({"data": _described(learn), "test_rows": len(hold.y), "rows": rows,
+        console.print_json({"data": _described(learn), "test_rows": len(hold.labels), "rows": rows,
                             "picture": picture})  # fmt: skip
         return
     print_comparison(
-        rows, f"{Path(data).name}: {len(learn.y)} rows to learn, {len(hold.y)} to test"
+        rows, f"{Path(data).name}: {len(learn.labels)} training rows, {len(hold.labels)} test rows"
     )
     click.echo(f"picture: {picture}")
 
@@ -237,13 +241,13 @@ def compare(
 def compare_all(
     reading: Reading, learn: Any, hold: Any, seed: int, time_limit: float
 ) -> list[dict[str, Any]]:
-    """Fit every algorithm to the same features, prepared once."""
+    """Fit all algorithms to the same features, prepared once."""
     encoder = reading.encoder(copy=False)
     X, X_test = encoder.fit_transform(learn.X), encoder.transform(hold.X)
     rows = []
     with console.progress("comparing", len(options.MODEL_NAMES)) as bar:
         for name in options.MODEL_NAMES:
-            rows.append(_compared(name, X, learn.y, X_test, hold.y, seed, time_limit))
+            rows.append(_compared(name, X, learn.labels, X_test, hold.labels, seed, time_limit))
             bar.advance(name)
     return rows
 
@@ -269,10 +273,10 @@ def _compared(
 
 
 def record_of(name: str, trained: Trained, X: Any, y: Any) -> dict[str, Any]:
-    """Return what came of an algorithm on its training rows, as a line of a comparison.
+    """Return the result of an algorithm on its training rows, as a line of a comparison.
 
-    ``margin`` is the smallest distance of a row to the plane, of every algorithm; ``half_width`` is
-    1/‖w‖ of a support vector machine, which rows within the band are nearer than.
+    ``margin`` is the smallest distance of a row to the plane, for every algorithm; ``half_width``
+    is 1/‖w‖ of a support vector machine, half the width of its band.
     """
     from ..diagnostics.summary import smallest_distance, summarize
 
@@ -303,13 +307,13 @@ def warm(model: Any, X: Any, y: Any) -> None:
 
 
 def _clock(limit: float) -> Any:
-    """Return a callback that stops a fit when its time is over."""
+    """Return a callback that stops a fit at its time limit."""
     end = time.perf_counter() + limit
     return lambda step: time.perf_counter() > end
 
 
 def outcome(model: Any, training_error: float) -> str:
-    """Say in a word or two what the certificates of a model prove."""
+    """Return what the certificates of a model prove, in a few words."""
     certificates = model.certificates_
     if hasattr(certificates[0], "separates"):
         if all(c.separates for c in certificates):
@@ -364,7 +368,7 @@ def print_comparison(
 
 
 def _distance(row: dict[str, Any]) -> str:
-    """Return the smallest distance of a training row, marked where it is that of a kernel."""
+    """Return the smallest distance of a training row, marked where it is in a kernel's space."""
     text = console.number(row.get("margin"))
     mapped = (row.get("kernel") or "Linear()") != "Linear()" and text != "–"
     return f"{text}*" if mapped else text

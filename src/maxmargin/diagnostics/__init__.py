@@ -1,8 +1,8 @@
-"""Tables a person reads: margins, slacks, support vectors, KKT states, bounds.
+"""Margins, slacks, support vectors, KKT states and bounds of fitted support vector machines.
 
-`support_table` says of every training sample where it lies and what it weighs, `margin_report`
-what the whole machine is worth. Both take a fitted `SVC`, `NuSVC` or `LinearSVC`; α, b and the
-plane of a `LinearSVC` are the fitted ones, all else is recomputed from the data in float64.
+`support_table` has one row per training sample, `margin_report` describes the whole machine. Both
+take a fitted `SVC`, `NuSVC` or `LinearSVC`; α, b and the plane of a `LinearSVC` are those of the
+fit, everything else is recomputed from the data in float64.
 """
 
 from .report import MarginReport, TaskMargin, margin_report

@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Floats, Integers, dense
+from ..arrays import Floats, Integers, Labels, Matrix, MatrixLike, dense
 from ..estimators.base import CertifiedClassifier
 from ..estimators.linear import LinearClassifier
 from ..estimators.linear_svc import LinearSVC
@@ -26,6 +26,8 @@ from ..kernels import Kernel, Linear, Precomputed
 from ..multiclass import Binary, Kesler, OneVsOne, Reduction
 from .scaling import Scaling
 
+# A classifier, a Pipeline or a search: scikit-learn has no types.
+ModelLike: TypeAlias = Any
 Scheme = Literal["binary", "ovr", "ovo", "joint"]
 SupportVectorMachine: TypeAlias = SVC | NuSVC | LinearSVC
 
@@ -52,7 +54,7 @@ class KernelExpansion:
     """g_k(x) = Σ_i c_ki K(x, x_i) + b_k, c of shape (n_planes, n_support)."""
 
     kernel: Kernel
-    vectors: Any
+    vectors: Matrix
     coefficients: Floats
     b: Floats
 
@@ -80,8 +82,8 @@ class FittedModel:
         Where it is not fitted.
     """
 
-    def __init__(self, model: Any) -> None:
-        self.model: Any = getattr(model, "best_estimator_", model)
+    def __init__(self, model: ModelLike) -> None:
+        self.model: ModelLike = getattr(model, "best_estimator_", model)
         self.steps, last = _unwrapped(self.model)
         if not isinstance(last, CertifiedClassifier):
             raise TypeError(
@@ -99,7 +101,7 @@ class FittedModel:
         return type(self.classifier).__name__
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Labels:
         """The labels, in the order of their codes."""
         return np.asarray(self.classifier.classes_)
 
@@ -196,22 +198,22 @@ class FittedModel:
         for step in self.steps:
             check_is_fitted(step)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> MatrixLike:
         """Return the features of the classifier: X after all steps of the pipeline."""
         for step in self.steps:
             X = step.transform(X)
         return X
 
-    def scores(self, X: Any) -> Floats:
+    def scores(self, X: MatrixLike) -> Floats:
         """Return g of every plane, (n, n_planes)."""
         scores: Floats = self.classifier._scores(self.transform(X))
         return scores
 
-    def predict(self, X: Any) -> Integers:
+    def predict(self, X: MatrixLike) -> Integers:
         """Return the class number that the model gives to each row."""
         return self.codes(self.model.predict(X))
 
-    def is_constant(self, features: Any, scores: Floats) -> bool:
+    def is_constant(self, features: MatrixLike, scores: Floats) -> bool:
         """Say whether w of all planes is 0 to rounding, so that no score depends on x.
 
         Parameters
@@ -295,7 +297,7 @@ class FittedModel:
         return alpha
 
 
-def _unwrapped(model: Any) -> tuple[list[Any], Any]:
+def _unwrapped(model: ModelLike) -> tuple[list[Any], Any]:
     """Return the transformers of a pipeline, nested ones flattened, and what comes last."""
     if not isinstance(model, Pipeline):
         return [], model

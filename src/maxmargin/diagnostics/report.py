@@ -1,4 +1,4 @@
-"""The machine as a whole: how wide its margin is, what holds it, and what it promises."""
+"""The machine as a whole: its margin, its support vectors, bounds of its error."""
 
 from __future__ import annotations
 
@@ -22,39 +22,54 @@ from .fitted_model import FittedModel, SupportVectorMachine
 from .measured_task import MeasuredTask, diagonal, supported
 from .text import aligned, if_known
 
-# Samples up to which the whole Gram matrix is looked at for R².
-WHOLE = 2000
+# Samples up to which R² comes from the whole Gram matrix.
+MOST_GRAM_ROWS = 2000
 
 
 @dataclass(frozen=True)
 class TaskMargin:
-    """What one machine is worth; see `margin_report`. None is what the data are needed for.
+    """Margin, support vectors and bounds of one task; part of a `MarginReport`.
+
+    Values that need the training data are None without them.
 
     Parameters
     ----------
     name : str
+        The classes of the task.
     norm, width : float
         ‖w‖ in feature space and 2/‖w‖; nan where an indefinite kernel makes ‖w‖² negative, or a
         ν-machine found no margin.
     n_support : int
+        Number of support vectors.
     certificate : MarginCertificate
+        The certificate of the fit.
     status : Status
+        The rule that ended the fit.
     C : float or None
-        Of the fit; for a ν-machine 1/(ρ Σ weights), which is 1/(nρ) without weights.
+        C of the fit; for a ν-machine 1/(ρ Σ weights), which is 1/(nρ) without weights.
     rho : float or None
-        Of a ν-machine: its margin before it was divided by ρ. 0 where it has none.
+        ρ of a ν-machine, its margin before division by ρ; 0 where it has none.
     n_samples, n_bound, n_free : int or None
-        Samples of the task; support vectors with α at its upper bound, and all others.
+        Samples of the task; support vectors with α at its upper bound, and the others.
     margin_errors, support_fraction : float or None
         Fractions of the samples, weighted by C_i, with y g < 1 and with α > 0: ν lies between.
     nu : float or None
-        The ν of the ν-machine that this one is, Σα/ΣC_i; None without an upper bound.
+        ν of the equivalent ν-machine, Σα/ΣC_i; None without an upper bound.
     loo_support : float or None
-        n_support/n_samples, which bounds the leave-one-out error.
+        n_support/n_samples, an upper bound of the leave-one-out error.
     loo_bound : float or None
         A second bound of the leave-one-out error, the ξα-estimate.
     radius : float or None
         R² of the ξα-estimate.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> model = mm.SVC(C=float("inf"), kernel="linear").fit(X, y)
+    >>> (task,) = mm.diagnostics.margin_report(model, X, y).tasks
+    >>> task.n_support, task.n_free
+    (3, 3)
     """
 
     name: str
@@ -88,9 +103,9 @@ class TaskMargin:
 
     def _margin(self) -> str:
         if self.rho == 0.0:
-            return "none: ρ = 0, w = 0 would do as well; use a larger nu, or another kernel"
+            return "none: ρ = 0, w = 0 is as good; use a larger nu, or another kernel"
         if np.isnan(self.norm):
-            return "none: ‖w‖² is negative, for the kernel is not positive semidefinite"
+            return "none: ‖w‖² is negative, since the kernel is not positive semidefinite"
         text = f"width 2/‖w‖ = {self.width:.7g}, ‖w‖ = {self.norm:.7g}"
         if self.rho is not None:
             text += f"; ρ = {self.rho:.6g}"
@@ -123,13 +138,22 @@ class TaskMargin:
 
 @dataclass(frozen=True)
 class MarginReport:
-    """What a fitted machine is worth, task by task; see `margin_report`.
+    """Margins and bounds of a fitted machine, task by task; what `margin_report` returns.
 
     Parameters
     ----------
     estimator : str
+        The class of the model.
     tasks : tuple of TaskMargin
-        One for two classes, else one a pair or one a class against the rest.
+        One for two classes, else one per pair or one per class against the rest.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> report = mm.diagnostics.margin_report(mm.SVC(C=float("inf"), kernel="linear").fit(X, y))
+    >>> len(report), round(report.norm, 6)
+    (1, 0.38873)
     """
 
     estimator: str
@@ -170,19 +194,19 @@ class MarginReport:
 def margin_report(
     clf: SupportVectorMachine, X: Any = None, y: Any = None, sample_weight: Any = None
 ) -> MarginReport:
-    """Say how wide the margin is, what holds it, and what that says of new samples.
+    """Return width of the margin, support vectors and bounds of the leave-one-out error.
 
     The band −1 ≤ g ≤ 1 is 2/‖w‖ wide, ‖w‖² = αᵀQα = Σ_ij α_i y_i α_j y_j K(x_i, x_j). ν, where
     Σα = ν ΣC_i, lies between the fraction of margin errors and that of support vectors. The
-    leave-one-out error is at most the fraction of support vectors, for the machine does not change
-    when another sample is left out. It is at most that of samples with 2α_i R² + ξ_i ≥ 1 too, where
-    all K(x, x') lie within R² of each other (in feature space about any origin: about 0 or the
-    mean, whichever gives less), provided that the machines left over have a free α (Joachims's
-    ξα-estimate). The squared hinge is there the hard margin of the kernel K + diag 1/(2C_i); a
-    machine without a bias has α_i K(x_i, x_i) ≥ y_i g(x_i) in place of it (Jaakkola, Haussler).
-    These bounds are those of the optimum, for a positive semidefinite kernel; what was found is as
-    near to it as the certificate says.
-    Those of a ν-machine are of the machine of the same C: C_i stays when a sample is left out.
+    leave-one-out error is at most the fraction of support vectors, since leaving out another sample
+    does not change the machine. It is also at most the fraction of samples with
+    2α_i R² + ξ_i ≥ 1, where all K(x, x') lie within R² of each other (in feature space about any
+    origin: 0 or the mean, whichever gives less), provided that the machines without one sample have
+    a free α (Joachims's ξα-estimate). For it the squared hinge is the hard margin of the kernel
+    K + diag 1/(2C_i); a machine without a bias has α_i K(x_i, x_i) ≥ y_i g(x_i) instead (Jaakkola,
+    Haussler). These bounds are those of the optimum, for a positive semidefinite kernel; the
+    certificate says how near the fit is to it. For a ν-machine they are those of the machine of the
+    same C: C_i does not change when a sample is left out.
 
     Recomputed in float64: ‖w‖ from the support vectors and ``dual_coef_``, or from the ``coef_`` of
     a `LinearSVC`, and with X and y all margins. The certificate is that of the fit.
@@ -190,14 +214,20 @@ def margin_report(
     Parameters
     ----------
     clf : SVC, NuSVC or LinearSVC
-    X, y, sample_weight : optional
-        What it was fitted on, checked as in `support_table`. Without, there are only widths,
+        The fitted machine.
+    X : array-like or CSR matrix of shape (n_samples, n_features), optional
+        Samples of the fit, checked as in `support_table`. Without them there are only widths,
         numbers of support vectors and, unless each pair of classes has its own samples, their
-        fraction. A precomputed kernel needs them, for the model holds no kernel values.
+        fraction. A precomputed kernel needs them, since the model holds no kernel values.
+    y : array-like of shape (n_samples,), optional
+        Labels of the fit.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the fit.
 
     Returns
     -------
     MarginReport
+        One `TaskMargin` per task.
 
     References
     ----------
@@ -226,7 +256,7 @@ def margin_report(
         raise ValueError("X and y belong together: pass both, or neither.")
     if X is None or y is None:
         if sample_weight is not None:
-            raise ValueError("sample_weight is of the samples: pass X and y with it.")
+            raise ValueError("sample_weight needs X and y: pass X and y with it.")
         if isinstance(model.kernel, Precomputed):
             raise ValueError(
                 "the model of a precomputed kernel holds no kernel values: pass X, the Gram matrix "
@@ -241,7 +271,7 @@ def margin_report(
 
 
 def _distance(certificate: MarginCertificate) -> float:
-    """Return how far a certificate is from its claim, which is a gap of planes."""
+    """Return the distance of a certificate from its claim; for planes, the gap."""
     plane = isinstance(certificate, PlaneCertificate)
     return certificate.relative_gap if plane else certificate.violation
 
@@ -272,7 +302,7 @@ def _with_data(model: FittedModel, training: Training, machine: MeasuredTask) ->
         return TaskMargin(**basics, n_samples=n_samples, loo_support=n_support / n_samples)
     bounded = bool(np.isfinite(problem.upper).all())
     n_bound = int(np.count_nonzero(alpha >= problem.upper * (1.0 - AT_BOUND)))
-    # What each sample counts: its cost, where that is what ν shares out.
+    # The weight of each sample: its cost, where ν is a fraction of costs.
     shares = problem.upper / problem.upper.sum() if bounded else np.full(n_samples, 1 / n_samples)
     C = problem.upper / training.weights[problem.index] if machine.rho else np.array([clf.C])
     radius = _radius(problem) if problem.groups else None
@@ -308,27 +338,27 @@ def _basics(model: FittedModel, machine: MeasuredTask) -> dict[str, Any]:
 
 
 def _may_be_wrong(machine: MeasuredTask, radius: float | None) -> NDArray[np.bool_] | None:
-    """Which samples a machine fitted without them may get wrong."""
+    """Return which samples may be misclassified by a machine fitted without them."""
     problem, alpha = machine.problem, machine.alpha
     if not problem.groups:
         return alpha * diagonal(problem) >= machine.margins
     if radius is None:
         return None
-    # Norm-2 slack is part of the kernel.
+    # The slack of the squared hinge is part of the kernel.
     slack = np.where(problem.ridge > 0.0, 0.0, machine.slack)
     return 2.0 * alpha * radius + slack >= 1.0
 
 
 def _radius(problem: DualProblem) -> float | None:
-    """R² with c ≤ K(x, x') ≤ c + R² for all samples; None where nothing bounds it cheaply."""
+    """Return R² with c ≤ K(x, x') ≤ c + R² for all samples; None without a cheap bound."""
     top, ridge = float(diagonal(problem).max()), problem.ridge
-    if problem.n_variables > WHOLE:
+    if problem.n_variables > MOST_GRAM_ROWS:
         if isinstance(problem.kernel, RBF):
             return top + float(ridge.max())
         # |K(x, x')|² ≤ K(x, x) K(x', x').
         return 2.0 * top + float(ridge.max()) if problem.kernel.positive_semidefinite else None
     K = _gram(problem)
-    # yᵀα = 0 makes any point of feature space as good an origin as another.
+    # With yᵀα = 0 the origin of feature space is arbitrary.
     mean = K.mean(axis=0)
     centred = K - mean - mean[:, None] + mean.mean()
     spreads = []

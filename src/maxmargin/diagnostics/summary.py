@@ -1,4 +1,4 @@
-"""A fitted model in words and numbers: what the command line prints and a report shows."""
+"""A fitted model in words and numbers, for the command line, the report and the lab."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_WEIGHTS = 50_000_000
 
 @dataclass(frozen=True)
 class Summary:
-    """What a fitted model is; see `summarize`.
+    """A fitted model in words and numbers; what `summarize` returns.
 
     Parameters
     ----------
@@ -36,30 +36,30 @@ class Summary:
     parameters : dict
         Those that differ from their defaults.
     classes : ndarray of shape (n_classes,)
-    features : list of str
-        What the planes are drawn through: columns after their preparation.
+    features : sequence of str
+        Features of the planes: columns after the steps of a pipeline.
     kernel : str or None
     planes : list of str
-        What each plane tells from what.
+        The classes that each plane separates.
     n_support : int or None
     margin : float or None
-        Half the width of the narrowest band of a support vector machine, 1/‖w‖; of other algorithms
-        the smallest distance of a sample to its plane, negative where one is on the wrong side.
-        Both are the same for the hard margin; `margin_in_words` says which it is.
+        Half the width of the narrowest band of a support vector machine, 1/‖w‖; for other
+        algorithms the smallest distance of a sample to its plane, negative where one is on the
+        wrong side. Both are equal for the hard margin; `margin_in_words` says which it is.
     status, n_iter
-        Which rule ended the task of the worst certificate, and steps or passes of the longest one.
+        The rule that ended the task of the worst certificate, and iterations of the longest task.
     ended : str or None
-        How the fit ended, in words: the rule, and what it counts.
+        How the fit ended, in words.
     certificate : str or None
-        The proof in words; None of a model that another program has trained.
+        The certificate in words; None for a model that another program has trained.
     proof : dict
         The numbers of the certificate.
     holds : bool or None
-        Whether those of all tasks hold: what the estimator promises.
+        Whether the certificates of all tasks hold.
     n_tasks : int
         Tasks of the fit; the certificate is that of the worst.
     coverage : {"complete", "bounded", "sampled"}
-        Which rows the certificates are about, as of `MarginCertificate`: the weakest of all tasks.
+        The rows that the certificates cover, as in `MarginCertificate`: the weakest of all tasks.
     """
 
     name: str
@@ -81,24 +81,24 @@ class Summary:
 
     @property
     def is_proved(self) -> bool:
-        """Whether the certificate holds, and is about all samples: not of a random sample."""
+        """Whether the certificate holds, and covers all rows rather than a random sample."""
         return bool(self.holds) and self.coverage != "sampled"
 
     @property
     def verdict(self) -> str:
-        """What the certificate is worth, in a sentence."""
+        """What the certificate proves, in a sentence."""
         if not self.holds:
             return (
-                "It does not prove what the estimator promises: the fit ended before, or there is "
-                "no such plane."
+                "It does not prove what the estimator promises: the fit ended too early, or "
+                "there is no such plane."
             )
         if not self.is_proved:
-            return "It was checked on a sample of the rows only: it is no proof for all of them."
+            return "It was checked on a sample of the rows only: it is not a proof for all rows."
         return "It proves what the estimator promises."
 
     @property
     def margin_in_words(self) -> str | None:
-        """The margin, and what it is."""
+        """The margin in words, with its definition."""
         if self.margin is None:
             return None
         if "primal" in self.proof:
@@ -109,7 +109,7 @@ class Summary:
 
 
 def summarize(model: Any) -> Summary:
-    """Say of a fitted estimator, or a pipeline that ends in one, what came out.
+    """Describe a fitted estimator, or a pipeline or search that ends in one.
 
     >>> import maxmargin as mm
     >>> X, y = mm.datasets.load_six_points(return_X_y=True)
@@ -142,7 +142,7 @@ def summarize(model: Any) -> Summary:
 
 
 def ending(clf: Any) -> str:
-    """Return how a fit ended: which rule, and after how many steps, passes or rounds.
+    """Return how a fit ended: the rule, and the number of steps, passes or rounds.
 
     >>> import maxmargin as mm
     >>> X, y = mm.datasets.load_six_points(return_X_y=True)
@@ -166,7 +166,7 @@ def ending(clf: Any) -> str:
 
 
 def linear_verdict(report: Any) -> str:
-    """Return a verdict of `separability` in words that no kernel contradicts.
+    """Return a result of `separability` in words that say it is about planes.
 
     >>> import maxmargin as mm
     >>> X, y = mm.datasets.load_xor(return_X_y=True)
@@ -180,7 +180,7 @@ def smallest_distance(model: Any, X: Any, y: Any) -> float | None:
     """Return the smallest signed distance of a training sample to the planes of its tasks.
 
     Distances are in the space of the features, or of the kernel; negative on the wrong side. None
-    where ‖w‖ is not known, or is 0.
+    where ‖w‖ is unknown or 0.
     """
     fitted = FittedModel(model)
     clf = fitted.classifier
@@ -272,7 +272,7 @@ def _margin(fitted: FittedModel) -> float | None:
 
 
 def _shortened(text: str) -> str:
-    """Return text whose numbers have six digits at most."""
+    """Return text with numbers rounded to six digits."""
     return re.sub(r"\d+\.\d{6,}(e[-+]\d+)?", lambda found: f"{float(found[0]):.6g}", text)
 
 
@@ -282,7 +282,7 @@ def _holds(clf: Any) -> bool:
 
 
 def _coverage(certificates: Iterable[Any]) -> str:
-    """Return the weakest coverage; separating rules recompute all rows."""
+    """Return the weakest coverage; certificates of separating rules cover all rows."""
     known = [getattr(certificate, "coverage", "complete") for certificate in certificates]
     return max(known, key=("complete", "bounded", "sampled").index, default="complete")
 
@@ -295,9 +295,9 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def confusion(classes: Any, pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
-    """Count what true labels (rows) were taken for (columns), over pairs of arrays of labels.
+    """Count true labels (rows) by predicted labels (columns), over pairs of arrays of labels.
 
-    True labels that the model does not know have rows of their own, after its classes.
+    True labels that are not classes of the model have rows after those of its classes.
 
     >>> found = confusion(["a", "b"], [(np.array(["a", "b", "c"]), np.array(["a", "a", "b"]))])
     >>> found["confusion"], found["errors"], found["unknown_classes"]

@@ -1,4 +1,4 @@
-"""One sample a row: where it lies, what it weighs, and how well KKT holds there."""
+"""One row per training sample: margin, slack, α and the KKT conditions."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ STATES = ("outside", "on margin", "inside", "misclassified")
 
 @dataclass(frozen=True, eq=False)
 class SupportTable:
-    """Where every training sample of a task lies, and what it weighs; see `support_table`.
+    """Margin, α and KKT state of every training sample of a task; what `support_table` returns.
 
     Parameters
     ----------
     task : str
-        What is told from what: the class of y = +1 first.
+        The classes of the task, that of y = +1 first.
     index : ndarray of int of shape (n,)
         The rows of X that take part.
     label, sign : ndarray of shape (n,)
         The labels as given, and y = ±1.
     alpha : ndarray of shape (n,)
-        α of the machine whose margin is 1.
+        α, scaled to a margin of 1.
     margin : ndarray of shape (n,)
         y g(x).
     slack : ndarray of shape (n,)
@@ -39,11 +39,19 @@ class SupportTable:
     state : ndarray of str of shape (n,)
         "outside", "on margin", "inside" or "misclassified".
     complementarity : ndarray of shape (n,)
-        What is left of complementary slackness: the sample's share of the duality gap.
+        Violation of complementary slackness: the sample's part of the duality gap.
     cost, bound : ndarray of shape (n,)
-        C_i, and the upper bound of α_i: C_i for the hinge, ∞ for the squared one.
+        C_i, and the upper bound of α_i: C_i for the hinge, ∞ for the squared hinge.
     tol : float
         y g(x) within ``tol`` of 1 is on the margin.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> model = mm.SVC(C=float("inf"), kernel="linear").fit(X, y)
+    >>> mm.diagnostics.support_table(model, X, y).counts["outside"]
+    3
     """
 
     task: str
@@ -68,11 +76,23 @@ class SupportTable:
         return {state: int(np.count_nonzero(self.state == state)) for state in STATES}
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return the columns as lists of plain numbers and strings."""
+        """Return the columns as lists of plain numbers and strings.
+
+        Returns
+        -------
+        dict of str to list
+            The columns by name.
+        """
         return {name: column.tolist() for name, column in self._columns().items()}
 
     def to_pandas(self) -> Any:
-        """Return the columns as a DataFrame with the rows of X as its index."""
+        """Return the columns as a DataFrame with the rows of X as its index.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per sample.
+        """
         try:
             import pandas as pd
         except ImportError as error:
@@ -84,20 +104,25 @@ class SupportTable:
     def to_text(
         self, n_rows: int | None = 20, sort: Literal["alpha", "margin"] | None = None
     ) -> str:
-        """Return an aligned table of the first rows.
+        """Return the first rows as an aligned table.
 
         Parameters
         ----------
         n_rows : int or None, default=20
-            None prints all.
+            Number of rows; None prints all.
         sort : {"alpha", "margin"} or None, default=None
             The largest α, or the smallest margins, first; None keeps the order of X.
+
+        Returns
+        -------
+        str
+            The table.
         """
         keys = {"alpha": -self.alpha, "margin": self.margin, None: self.index}
         if sort not in keys:
-            raise ValueError(f"sort={sort!r} is none: pass 'alpha', 'margin' or None.")
+            raise ValueError(f"sort must be 'alpha', 'margin' or None, got {sort!r}.")
         if n_rows is not None and n_rows < 0:
-            raise ValueError(f"n_rows={n_rows} is negative: pass a number of rows, None for all.")
+            raise ValueError(f"n_rows must be at least 0, or None for all; got {n_rows}.")
         rows = np.argsort(keys[sort], kind="stable")[:n_rows]
         columns: list[tuple[str, Iterable[str]]] = [
             ("row", map(str, self.index[rows])),
@@ -137,42 +162,44 @@ def support_table(
     task: Any = None,
     tol: float | None = None,
 ) -> SupportTable:
-    """Say of every training sample where it lies, what it weighs, and how well KKT holds there.
+    """Return margin, slack, α and KKT state of every training sample.
 
     y g ≥ 1 with α = 0 (outside), y g = 1 with 0 ≤ α ≤ C (on the margin), y g < 1 with α = C and
-    slack ξ = 1 − y g, still right for ξ ≤ 1 (inside), wrong for ξ > 1 (misclassified; on the plane
-    itself, ξ = 1, either label is right). Complementary slackness asks for α_i (y_i g_i − 1 + ξ_i)
-    = 0 and ξ_i (C_i − α_i) = 0; the larger of the two is reported. One of them is always 0, and
-    with yᵀα = 0 they sum to the duality gap. The squared hinge, whose α has no bound, has
-    α_i (y_i g_i − 1 + ξ_i) + (2C_i ξ_i − α_i)²/(4C_i) in their place, which sums to its gap, the
-    hard margin α_i \\|y_i g_i − 1\\|; there a slack is a violated constraint.
+    slack ξ = 1 − y g, classified correctly for ξ ≤ 1 (inside), misclassified for ξ > 1 (on the
+    plane itself, ξ = 1, either label is correct). Complementary slackness requires
+    α_i (y_i g_i − 1 + ξ_i) = 0 and ξ_i (C_i − α_i) = 0; the larger of the two is reported. One of
+    them is always 0, and with yᵀα = 0 they sum to the duality gap. The squared hinge, whose α has
+    no bound, has α_i (y_i g_i − 1 + ξ_i) + (2C_i ξ_i − α_i)²/(4C_i) in their place, which sums to
+    its gap, the hard margin α_i \\|y_i g_i − 1\\|, where a slack is a violated constraint.
 
-    α and b are those of the fit, from ``dual_coef_``, ``support_`` and ``intercept_``. Recomputed
-    in float64 are g, and from it all else. A `NuSVC` is read as the machine of margin 1 that it
-    published, whose C_i is u_i/ρ. The g of a `LinearSVC` is that of its ``coef_``, which is about
-    Σ α_i y_i x_i: the shares sum to the gap less half the square of what lies between the two.
+    α and b are those of the fit, from ``dual_coef_``, ``support_`` and ``intercept_``; g is
+    recomputed in float64, and from it everything else. A `NuSVC` is scaled to a margin of 1, where
+    C_i is u_i/ρ. The g of a `LinearSVC` is that of its ``coef_``, which is approximately
+    Σ α_i y_i x_i: the values sum to the gap less half the square of their difference.
 
     Parameters
     ----------
     clf : SVC, NuSVC or LinearSVC
         Fitted on this X, y and sample_weight. That is checked: shape, classes, support vectors,
-        α ≤ C_i, and the primal value against that of the fit's certificate. A `LinearSVC` keeps no
-        support vectors, but both values of its certificate must come out again.
+        α ≤ C_i, and the primal value against the certificate of the fit. A `LinearSVC` keeps no
+        support vectors; its primal and dual value must agree with the certificate.
     X : array-like or CSR matrix of shape (n_samples, n_features), or the precomputed Gram matrix
-        RowBlocks too, of a `LinearSVC`.
+        Samples of the fit; for a `LinearSVC` also RowBlocks.
     y : array-like of shape (n_samples,)
+        Labels of the fit.
     sample_weight : array-like of shape (n_samples,), optional
-        As passed to fit; samples of weight 0 take no part.
+        Weights of the fit; samples of weight 0 are left out.
     task : int, or labels, optional
-        Which machine of many classes: its number; for "ovo" the pair of labels, for "ovr" the label
-        in a tuple, ``("apple",)``. Two classes need none.
+        The task of a model of many classes: its number; for "ovo" the pair of labels, for "ovr" the
+        label in a tuple, ``("apple",)``. Not needed for two classes.
     tol : float, optional
-        y g within ``tol`` of 1 is on the margin; ``clf.tol`` by default. That of a `LinearSVC` is
-        a gap, and a gap fixes margins to about its root, which is then the default.
+        y g within ``tol`` of 1 is on the margin; by default ``clf.tol``. That of a `LinearSVC` is
+        a gap, which determines margins to about its root, the default there.
 
     Returns
     -------
     SupportTable
+        One row per sample of the task.
 
     References
     ----------
@@ -201,8 +228,8 @@ def support_table(
     (machine,) = trained(model, training, [number])
     if machine.rho == 0.0:
         raise ValueError(
-            f"'{machine.name}' has ρ = 0: this ν-machine found no margin, and states are relative "
-            "to one. Use a larger nu, or another kernel."
+            f"'{machine.name}' has ρ = 0: this ν-machine found no margin, to which states are "
+            "relative. Use a larger nu, or another kernel."
         )
     problem, alpha, margins = machine.problem, machine.alpha, machine.margins
     with np.errstate(divide="ignore"):
@@ -229,7 +256,7 @@ def _states(margins: Floats, tol: float) -> NDArray[np.str_]:
 
 
 def _complementarity(problem: DualProblem, alpha: Floats, margins: Floats) -> Floats:
-    """Each sample's share of the gap, c(ξ) + c*(α) + α(y g − 1), c the cost of the slack."""
+    """Return each sample's part of the gap, c(ξ) + c*(α) + α(y g − 1), c the cost of the slack."""
     beyond, slack = np.maximum(margins - 1.0, 0.0), np.maximum(1.0 - margins, 0.0)
     if problem.ridge.any():
         return alpha * beyond + 0.5 * problem.ridge * (slack / problem.ridge - alpha) ** 2

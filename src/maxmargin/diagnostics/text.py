@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 
 
 def near_one(value: float) -> str:
-    """Return a margin or a slack without the rounding of numbers of the size of 1."""
+    """Return a margin or a slack without the rounding errors of numbers near 1."""
     return f"{round(float(value), 9):.6g}"
 
 
 def if_known(value: float | None) -> str:
-    """Return a number, or a dash for none."""
+    """Return a number, or a dash for None."""
     return "–" if value is None else f"{value:.4g}"
 
 
 def aligned(columns: Iterable[tuple[str, Iterable[str]]], left: Sequence[str]) -> list[str]:
-    """Return lines of named columns two blanks apart, to the right but for those in ``left``."""
+    """Return lines of named columns two blanks apart, aligned right except those in ``left``."""
     padded = []
     for name, values in columns:
         cells = [name, *values]

@@ -91,6 +91,12 @@ class DataTable:
     dropped: list[str] = field(default_factory=list)
     first_index: int | None = None
 
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The labels of a file that was read with labels."""
+        assert self.y is not None
+        return self.y
+
     def missing(self) -> dict[str, int]:
         """Return the number of missing values of each column that has any.
 
@@ -138,20 +144,20 @@ class DataTable:
         ------
         DataFileError
         """
-        assert self.y is not None
+        y = self.labels
         where = "the label" if self.target is None else f"column {self.target!r}"
-        classes = np.unique(self.y)
+        classes = np.unique(y)
         if len(classes) == 1:
             raise DataFileError(
                 f"{self.source}: {where} must hold at least two classes, got {classes[0]!s} in all "
-                f"{len(self.y)} rows."
+                f"{len(y)} rows."
             )
-        if len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > len(self.y) / 2):
+        if len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > len(y) / 2):
             raise DataFileError(
                 f"{self.source}: {where} must hold classes, got {len(classes)} distinct values in "
-                f"{len(self.y)} rows: pass the column of classes."
+                f"{len(y)} rows: pass the column of classes."
             )
-        return self.y
+        return y
 
 
 def as_labels(values: NDArray[Any], source: str, where: str) -> NDArray[Any]:

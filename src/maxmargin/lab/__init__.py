@@ -1,5 +1,5 @@
-"""The lab: draw points in a browser and watch every algorithm think.
+"""The lab: draw points in a browser and follow every algorithm step by step.
 
-``maxmargin lab`` serves a page of Bokeh (the extra ``maxmargin[lab]``) on 127.0.0.1. What it shows
-are the steps, fits and proofs of the public estimators; nothing is computed a second way.
+``maxmargin lab`` serves a page of Bokeh (the extra ``maxmargin[lab]``) on 127.0.0.1. It shows the
+steps, fits and certificates of the public estimators.
 """

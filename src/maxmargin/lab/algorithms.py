@@ -1,4 +1,4 @@
-"""Every estimator of the library as the lab offers it: a sentence, its equation, its controls."""
+"""The estimators in the lab: a sentence, an equation and controls for each."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ Value = float | int | str
 
 @dataclass(frozen=True)
 class Control:
-    """A parameter that a person may change.
+    """A parameter that can be changed on the page.
 
-    ``when``, of those below, names another control and the values with which this one matters.
+    ``when`` of the subclasses names another control and the values for which this one has an
+    effect.
     """
 
     name: str
@@ -23,13 +24,13 @@ class Control:
     default: Value
 
     def accepts(self, value: Any) -> bool:
-        """Whether a value, perhaps from a link, is one of ours."""
+        """Say whether a value, which may come from a link, is valid."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Choice(Control):
-    """One of some words."""
+    """One of several options."""
 
     options: tuple[str, ...] = ()
     when: tuple[str, tuple[str, ...]] | None = None
@@ -40,7 +41,7 @@ class Choice(Control):
 
 @dataclass(frozen=True)
 class Slide(Control):
-    """A number between two others; ``log``: its logarithm slides; ``top``: the upper end is ∞."""
+    """A number in a range; with ``log`` the slider is logarithmic, with ``top`` it ends at ∞."""
 
     low: float = 0.0
     high: float = 1.0
@@ -54,16 +55,16 @@ class Slide(Control):
         return number and self.low <= value <= self.high
 
     def number(self, value: float) -> float:
-        """Return what a place of the slider means."""
+        """Return the number at a position of the slider."""
         if self.top and value >= self.high:
             return float("inf")
-        # A slider adds up its steps: 0.94 may come as 0.9400000000000001.
+        # Steps of the slider are summed with rounding errors: 0.9400000000000001.
         return float(f"{10.0**value:.3g}") if self.log else round(value, 10)
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An estimator, what it does in a sentence, and its equation."""
+    """An estimator with a sentence that describes it, its equation and its controls."""
 
     key: str
     title: str
@@ -76,18 +77,18 @@ class Algorithm:
     controls: tuple[Choice | Slide, ...]
 
     def defaults(self) -> dict[str, Value]:
-        """Return the values that the controls begin with."""
+        """Return the initial values of the controls."""
         return {control.name: control.default for control in self.controls}
 
     def settled(self, values: Mapping[str, Any]) -> dict[str, Value]:
-        """Return acceptable values: what is given, and defaults for the rest."""
+        """Return valid values: those given, and defaults for the others."""
         return {
             c.name: values[c.name] if c.name in values and c.accepts(values[c.name]) else c.default
             for c in self.controls
         }
 
     def matters(self, control: Choice | Slide, values: Mapping[str, Any]) -> bool:
-        """Whether a control changes anything, given the values of the others."""
+        """Say whether a control has an effect, given the values of the others."""
         if control.when is None:
             return True
         other, wanted = control.when
@@ -119,12 +120,12 @@ class Algorithm:
         return getattr(mm, self.estimator)(**self.parameters(values), **more)
 
 
-# Rules that visit the samples in the order of the table, as a textbook does.
+# Rules that visit the samples in the order of the table, as in textbooks.
 IN_ORDER = ("Perceptron", "Pocket", "Relaxation", "LMS", "KernelPerceptron")
 RATE = Slide("learning_rate", "learning rate ρ", 0.0, low=-3, high=1, step=0.05, log=True)
 SCHEDULE = Choice("schedule", "schedule", "constant", options=("constant", "harmonic"))
 UPDATE = Choice("update", "update", "single", options=("single", "batch"))
-MANY = Choice("multi_class", "many classes", "ovr", options=("ovr", "ovo", "kesler"))
+MULTI_CLASS = Choice("multi_class", "many classes", "ovr", options=("ovr", "ovo", "kesler"))
 PASSES = Slide("max_iter", "passes at most", 200, low=1, high=1000, step=1)
 C = Slide("C", "C", 0.0, low=-3, high=5, step=0.05, log=True, top=True)
 KERNEL = Choice("kernel", "kernel", "linear", options=("linear", "poly", "rbf", "sigmoid"))
@@ -144,44 +145,44 @@ ALGORITHMS: dict[str, Algorithm] = {
     for algorithm in (
         Algorithm(
             "perceptron", "Perceptron", "Perceptron",
-            "Corrects the plane by each sample on its wrong side; it ends if a plane exists.",
+            "Corrects the plane by each sample on the wrong side; ends if a plane separates.",
             "y(w·x + b) ≤ 0  ⇒  w ← w + ρ y x,  b ← b + ρ y",
             (RATE, SCHEDULE, UPDATE, Choice("bias", "bias", "plain", options=("plain", "radius")),
-             PASSES, MANY),
+             PASSES, MULTI_CLASS),
         ),
         Algorithm(
             "pocket", "Pocket", "Pocket",
-            "A perceptron that keeps in its pocket the plane with the fewest mistakes so far.",
-            "perceptron;  pocket ← (w, b) whenever it makes fewer mistakes on all samples",
-            (RATE, SCHEDULE, PASSES, MANY),
+            "A perceptron that keeps the plane with the fewest errors so far.",
+            "perceptron;  pocket ← (w, b) whenever it has fewer errors on all samples",
+            (RATE, SCHEDULE, PASSES, MULTI_CLASS),
         ),
         Algorithm(
             "relaxation", "Relaxation", "Relaxation",
-            "Moves the plane for every sample nearer than the margin, by a share of the way.",
+            "Moves the plane for every sample nearer than the margin, by a part of the way.",
             "y g(x) ≤ m  ⇒  a ← a + β (m − z·a)/‖z‖² z,   z = y(x, 1)",
             (Slide("margin", "margin m", 1.0, low=0.1, high=10, step=0.1),
              Slide("relaxation", "relaxation β", 1.0, low=0.1, high=1.9, step=0.05),
-             UPDATE, PASSES, MANY),
+             UPDATE, PASSES, MULTI_CLASS),
         ),
         Algorithm(
             "lms", "LMS (Widrow–Hoff)", "LMS",
             "Descends the squared difference between g(x) and the label, sample by sample.",
             "a ← a + ρ(t) (y − a·x′) x′",
             (Slide("learning_rate", "learning rate ρ", -2.0, low=-5, high=0, step=0.05, log=True),
-             SCHEDULE, UPDATE, PASSES, MANY),
+             SCHEDULE, UPDATE, PASSES, MULTI_CLASS),
         ),
         Algorithm(
             "pseudoinverse", "Least squares", "Pseudoinverse",
-            "The plane of least squared error, in one step; Fisher's discriminant by his margins.",
+            "The plane of least squared error, in one step; Fisher's discriminant for his margins.",
             "a = Z⁺ m",
             (Slide("ridge", "ridge", 0.0, low=0, high=10, step=0.1),
-             Choice("margins", "margins m", "1", options=("1", "fisher")), MANY),
+             Choice("margins", "margins m", "1", options=("1", "fisher")), MULTI_CLASS),
         ),
         Algorithm(
             "ho-kashyap", "Ho–Kashyap", "HoKashyap",
-            "Least squares that raises its margins until it separates, or proves that none can.",
+            "Least squares with growing margins: it separates, or proves that no plane can.",
             "m ← m + 2β max(Za − m, 0),   a ← Z⁺ m",
-            (Slide("learning_rate", "β", 0.5, low=0.05, high=0.95, step=0.05), PASSES, MANY),
+            (Slide("learning_rate", "β", 0.5, low=0.05, high=0.95, step=0.05), PASSES, MULTI_CLASS),
         ),
         Algorithm(
             "kernel-perceptron", "Kernel perceptron", "KernelPerceptron",
@@ -192,21 +193,21 @@ ALGORITHMS: dict[str, Algorithm] = {
         ),
         Algorithm(
             "svc", "Support vector machine", "SVC",
-            "The widest band between the classes; C is what a sample pays for lying in it.",
+            "The widest band between the classes; C is the cost of a sample inside of it.",
             "min ½‖w‖² + C Σ ξ  (or ξ²),   y g(x) ≥ 1 − ξ",
             (C, Choice("loss", "loss", "hinge", options=("hinge", "squared_hinge")), KERNEL,
              *KERNEL_PARAMETERS, KERNEL_SOLVER, BY_PAIRS),
         ),
         Algorithm(
             "nusvc", "ν-machine", "NuSVC",
-            "The same with ν: fewer samples than that share lie in the band, more support it.",
+            "The same with ν: a lower bound of support vectors, an upper one of margin errors.",
             "min ½‖w‖² − νρ + (1/n) Σ ξ,   y g(x) ≥ ρ − ξ",
             (Slide("nu", "ν", 0.3, low=0.02, high=1.0, step=0.02), KERNEL, *KERNEL_PARAMETERS,
              KERNEL_SOLVER, BY_PAIRS),
         ),
         Algorithm(
             "linear-svc", "Linear machine at scale", "LinearSVC",
-            "The linear support vector machine by solvers that go through millions of rows.",
+            "The linear support vector machine, with solvers for millions of rows.",
             "min ½‖w‖² + C Σ ξ²  (or ξ)",
             (C, Choice("loss", "loss", "squared_hinge", options=("squared_hinge", "hinge")),
              Choice("solver", "solver", "auto",

@@ -1,4 +1,4 @@
-"""What a person takes away: points, model, code, link."""
+"""Downloads: points, model, code, link."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .sharing import code_of, link_of
 from .style import button
 
 
-class TakeAway:
-    """Buttons and fields by which everything in a ``lab`` leaves the page."""
+class Downloads:
+    """Buttons and fields to export the contents of a ``lab``."""
 
     def __init__(self, lab: Any) -> None:
         self.lab = lab
@@ -27,7 +27,7 @@ class TakeAway:
         )  # fmt: skip
         self.link = TextInput(title="link", value="", name="link", sizing_mode="stretch_width")
         self.link.js_on_change("value", CustomJS(args={"box": self.link}, code=LINK))
-        # A hidden line of text carries files to the page: name, kind and content.
+        # A hidden text field transfers files to the page: name, type and content.
         self.parcel = TextInput(value="", visible=False, name="parcel")
         self.parcel.js_on_change("value", CustomJS(args={"parcel": self.parcel}, code=DOWNLOAD))
         buttons = row(
@@ -40,11 +40,11 @@ class TakeAway:
         )
 
     def draw(self) -> None:
-        """Show the program that fits what is looked at."""
+        """Show the program that fits the selected model."""
         self.code.text = code_of(self.lab.points, *self.lab.looked_at().chosen)
 
     def send_csv(self) -> None:
-        """Send the points."""
+        """Send the points as CSV."""
         self._send("points.csv", "text/csv", self.lab.points.to_csv().encode("utf-8"))
 
     def send_code(self) -> None:
@@ -53,7 +53,7 @@ class TakeAway:
         self._send("model.py", "text/x-python", self.code.text.encode("utf-8"))
 
     def send_model(self) -> None:
-        """Send the model, if there is one."""
+        """Send the model file, if there is a model."""
         outcome = self.lab.looked_at().outcome
         if outcome is None or outcome.model is None:
             self.lab.say("There is no model yet.", bad=True)
@@ -73,7 +73,7 @@ class TakeAway:
 
     def _send(self, name: str, kind: str, content: bytes) -> None:
         text = base64.b64encode(content).decode("ascii")
-        self.parcel.value = ""  # the same file may be wanted twice
+        self.parcel.value = ""  # so that the same file can be sent twice
         self.parcel.value = "|".join((name, kind, text))
 
 

@@ -1,4 +1,4 @@
-"""From a model, or a step on the way to it, to what the page draws: regions, lines, rings."""
+"""What the page draws for a model or a step of its fit: regions, lines, rings."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
-from contourpy import contour_generator
 
 import maxmargin as mm
 
 from ..arrays import Floats
 from ..diagnostics.fitted_model import SCORE_ROUNDING, FittedModel, SupportVectorMachine
 from ..plots.canvas import PALETTE
+from ..plots.grid import Lattice
 from ..plots.path import solutions
 from ..plots.separability import hull
 from .fitting import Frame, Outcome, evaluated, state, weights
 from .points import Points
 
 # Points of the lattice along each axis.
-FINE = 90
+RESOLUTION = 90
 COLOURS = PALETTE[:4]
 # Left, right, bottom, top.
 Window: TypeAlias = tuple[float, float, float, float]
@@ -28,10 +28,10 @@ Window: TypeAlias = tuple[float, float, float, float]
 
 @dataclass
 class Picture:
-    """What a figure shows, as lists that a page can draw.
+    """The contents of a figure, as lists.
 
-    ``regions`` are class numbers on a lattice, −1 where unknown; lines are lists of coordinates.
-    ``flat``: w = 0, and there is no plane to show.
+    ``regions`` are class numbers on a lattice, −1 where unknown; lines are arrays of coordinates.
+    ``flat`` says that w = 0, so that there is no plane.
     """
 
     window: Window
@@ -69,21 +69,21 @@ def joined(one: Window | None, other: Window) -> Window:
     return float(low[0]), float(high[1]), float(low[2]), float(high[3])
 
 
-def lattice(window: Window, n: int = FINE) -> tuple[Floats, Floats, Floats]:
+def lattice(window: Window, n: int = RESOLUTION) -> tuple[Floats, Floats, Floats]:
     """Return the coordinates along the axes, and all points as rows."""
     xs, ys = np.linspace(*window[:2], n), np.linspace(*window[2:], n)
     return xs, ys, np.column_stack([part.ravel() for part in np.meshgrid(xs, ys)])
 
 
 def picture_of(outcome: Outcome, k: int | None = None, window: Window | None = None) -> Picture:
-    """Return the picture of the answer, or of the k-th step, in a window that holds all points."""
+    """Return the picture of the fitted model, or of step k, in a window that holds all points."""
     points, model = outcome.request.points, outcome.model
     picture = Picture(joined(window, window_of(points)))
     if model is None:
         _draw_verdict(picture, outcome)
     elif k is None or k >= len(outcome.frames):
         _draw_answer(picture, points, model)
-        # Whoever was to find a plane is shown why there is none.
+        # For algorithms that search a separating plane, show why there is none.
         if not isinstance(model, SupportVectorMachine | mm.KernelPerceptron):
             _draw_verdict(picture, outcome)
         if len(model.classes_) > 2 and not picture.flat:
@@ -139,7 +139,7 @@ def _draw_support(picture: Picture, points: Points, model: Any) -> None:
 
 
 def _draw_step(picture: Picture, outcome: Outcome, k: int) -> None:
-    """Draw two classes, or a linear machine of many, as a step had them."""
+    """Draw a step of two classes, or of a linear machine of many."""
     points, model, frame = outcome.request.points, outcome.model, outcome.frames[k]
     xs, ys, rows = lattice(picture.window)
     g = evaluated(frame, model, points.X, rows)
@@ -163,14 +163,14 @@ def _draw_step(picture: Picture, outcome: Outcome, k: int) -> None:
     codes_of = [points.names.index(label) for label in model.classes_.tolist()]
     picture.regions = np.where(g[:, 0] >= 0, codes_of[1], codes_of[0]).reshape(len(ys), len(xs))
     picture.wrong = (at[:, 0] >= 0) != second
-    # α of a step of the ν-machine are not yet divided by ρ: it has no band of ±1.
+    # α of a step of the ν-machine is not divided by ρ yet: there is no band of ±1.
     banded = isinstance(model, (mm.SVC, mm.LinearSVC))
     signs = np.where(second, 1.0, -1.0)
     _draw_levels(picture, points, xs, ys, g[:, 0], at[:, 0], signs, banded)
 
 
 def _draw_pairs(picture: Picture, outcome: Outcome, k: int) -> None:
-    """Draw the line of every task of many classes so far, in the colour of its class."""
+    """Draw the line of every task of many classes at a step, in the colour of its class."""
     points, model = outcome.request.points, outcome.model
     xs, ys, rows = lattice(picture.window)
     for frame in state(outcome.frames, k).values():
@@ -186,7 +186,7 @@ def _draw_pairs(picture: Picture, outcome: Outcome, k: int) -> None:
 def _draw_many(picture: Picture, outcome: Outcome) -> None:
     """Draw the lines of a model of many classes: its planes, or the last of its recorded curves.
 
-    Where classes are told apart jointly, or the recording was cut short, regions just meet.
+    For joint models, and incomplete recordings, these are the borders of the regions.
     """
     model, (xs, ys, rows) = outcome.model, lattice(picture.window)
     joint = model.multi_class in ("kesler", "crammer_singer")
@@ -213,7 +213,7 @@ def _draw_levels(
     picture: Picture, points: Points, xs: Floats, ys: Floats, g: Floats, at: Floats, signs: Floats,
     banded: bool,
 ) -> None:  # fmt: skip
-    """Draw g = 0, the band g = ±1, and the slack of the samples that are not beyond it."""
+    """Draw g = 0, the band g = ±1, and the slack of the samples inside of it."""
     picture.planes = _contours(xs, ys, g, 0.0)
     picture.colours = [""] * len(picture.planes)
     picture.margins = signs * at
@@ -229,7 +229,7 @@ def _draw_levels(
 
 
 def _to_line(point: Floats, line: Floats) -> Floats:
-    """Return the way from a point to the nearest corner of a line."""
+    """Return the segment from a point to the nearest corner of a line."""
     nearest = line[np.argmin(((line - point) ** 2).sum(axis=1))]
     return np.vstack([point, nearest])
 
@@ -238,8 +238,7 @@ def _contours(xs: Floats, ys: Floats, g: Floats, level: float) -> list[Floats]:
     z = g.reshape(len(ys), len(xs))
     if not np.isfinite(z).all() or z.min() == z.max():
         return []
-    lines = contour_generator(xs, ys, z).lines(level)
-    return [np.asarray(line) for line in lines]
+    return Lattice(xs, ys).contour(z, level)
 
 
 def _sizes(alpha: Floats) -> Floats:
@@ -248,7 +247,7 @@ def _sizes(alpha: Floats) -> Floats:
 
 
 def _draw_verdict(picture: Picture, outcome: Outcome) -> None:
-    """Draw the hulls of two classes and the point that they share."""
+    """Draw the hulls of two classes and their common point."""
     verdict, points = outcome.verdict, outcome.request.points
     if verdict is None or verdict.common_point is None:
         return
@@ -258,11 +257,10 @@ def _draw_verdict(picture: Picture, outcome: Outcome) -> None:
 
 
 def weight_space(outcome: Outcome, k: int) -> tuple[Floats, Floats] | None:
-    """Return the way of w up to the k-th step, and the region of solutions at its b.
+    """Return the path of w up to step k, and the region of solutions at its b.
 
-    The way ends at the fitted w, which need not be that of the last step: the pocket's, or one that
-    the recording did not reach. None of what has no weights in the plane: kernels that are not
-    linear, many classes.
+    The path ends at the fitted w, which may differ from that of the last step: for the pocket, or
+    an incomplete recording. None for kernels that are not linear, and for many classes.
     """
     frames, points = outcome.frames, outcome.request.points
     linear = isinstance(getattr(outcome.model, "kernel_", mm.kernels.Linear()), mm.kernels.Linear)

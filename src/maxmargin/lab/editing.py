@@ -1,4 +1,4 @@
-"""Points by the keyboard: a row of fields that adds, moves and deletes them."""
+"""Editing of points by the keyboard: fields to add, move and delete them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ FIELD = 70
 
 
 class PointEditor:
-    """Fields for a point's number and coordinates; what a mouse does to points, without one.
+    """Fields for the number and the coordinates of a point.
 
-    It changes the data of ``lab.source``, to which the page listens whoever changes them.
+    They change the data of ``lab.source``, like drawing with the mouse.
     """
 
     def __init__(self, lab: Any) -> None:
@@ -32,7 +32,7 @@ class PointEditor:
 
     @property
     def chosen(self) -> int | None:
-        """The point that is selected."""
+        """The selected point."""
         indices = self.source.selected.indices
         return indices[0] if indices and indices[0] < self._size else None
 
@@ -41,7 +41,7 @@ class PointEditor:
         return len(self.source.data["x"])
 
     def _select(self, number: float | None) -> None:
-        if number is None or number - 1 == self.chosen:  # the first of several, too
+        if number is None or number - 1 == self.chosen:  # also the first of several
             return
         if 1 <= number <= self._size:
             self.source.selected.indices = [int(number) - 1]
@@ -49,7 +49,7 @@ class PointEditor:
             self._complain(f"There are {self._size} points.")
 
     def _show(self, indices: list[int]) -> None:
-        """Fill the fields with the point that was selected, here, in the figure or the table."""
+        """Fill the fields with the point that was selected here, in the figure or in the table."""
         if self.chosen is not None:
             self.number.value = self.chosen + 1
             self.x.value = float(self.source.data["x"][self.chosen])

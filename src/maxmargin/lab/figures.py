@@ -1,4 +1,4 @@
-"""The figures of the page, and how they are dressed in light and dark."""
+"""The figures of the page, in light and dark colours."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from .points import MOST_POINTS, Points
 
 FACTORS = ["0", "1", "2", "3"]
 MARKERS = ["circle", "square", "triangle", "diamond"]
-# Frames that a curve of convergence goes through at most.
-CURVE = 400
+# Points of a curve of convergence.
+MOST_CURVE_POINTS = 400
 
 
 @dataclass
 class Look:
-    """Colours of figures, which the page's own style cannot reach."""
+    """Colours of the figures, to which the style sheet of the page does not apply."""
 
     dark: bool = False
 
@@ -44,21 +44,21 @@ class Look:
 
     @property
     def ground(self) -> str:
-        """Behind everything."""
+        """The background."""
         return "#151b21" if self.dark else "#ffffff"
 
     @property
     def ink(self) -> str:
-        """Lines and letters."""
+        """Lines and text."""
         return "#e6ebf0" if self.dark else "#1d2733"
 
     @property
     def faint(self) -> str:
-        """Grids and what is not the point."""
+        """Grids and frames."""
         return "#3b4753" if self.dark else "#dfe5ea"
 
     def dress(self, plot: Any) -> None:
-        """Give a figure these colours."""
+        """Apply these colours to a figure."""
         plot.background_fill_color = plot.border_fill_color = self.ground
         plot.outline_line_color = self.faint
         plot.title.text_color = self.ink
@@ -75,7 +75,7 @@ class Look:
 
 
 class SceneFigure:
-    """The points and the plane: where a person draws."""
+    """The points and the plane, where points are drawn."""
 
     def __init__(self, look: Look, points: ColumnDataSource, name: str) -> None:
         self.look = look
@@ -112,7 +112,7 @@ class SceneFigure:
         self.pen = PointDrawTool(
             renderers=[dots],
             default_overrides={"label": "0"},
-            num_objects=MOST_POINTS + 1,  # one too many is refused; the tool would drop the first
+            num_objects=MOST_POINTS + 1,  # one more is rejected; the tool would drop the first
             description="draw",
         )
         plot.add_tools(self.pen, PanTool(), WheelZoomTool(), ResetTool(), SaveTool(), CrosshairTool(
@@ -123,12 +123,12 @@ class SceneFigure:
         self.dress()
 
     def dress(self) -> None:
-        """Take the colours of the look."""
+        """Apply the colours of the look."""
         self.look.dress(self.figure)
         self.rings.glyph.line_color = self.wrong.glyph.line_color = self.look.ink
 
     def frame(self, points: Points) -> None:
-        """Show the part of the plane where the points are."""
+        """Show the part of the plane that holds the points."""
         self.window = left, right, bottom, top = window_of(points)
         plot = self.figure
         plot.x_range.update(start=left, end=right, reset_start=left, reset_end=right)
@@ -158,7 +158,7 @@ class SceneFigure:
         self.figure.title.text = _title(outcome, k, picture)
 
     def _painted(self, regions: Any) -> Any:
-        """Return class numbers as pixels, softly coloured."""
+        """Return class numbers as pixels in light colours."""
         strength = 0.35 if self.look.dark else 0.22
         ground = _rgb(self.look.ground)
         palette = [(1 - strength) * ground + strength * _rgb(colour) for colour in COLOURS]
@@ -169,7 +169,7 @@ class SceneFigure:
 
 
 class BesideFigures:
-    """Beside the plane: both sides of the gap, errors, and the space of weights."""
+    """Curves of primal, dual and errors, and the space of weights."""
 
     def __init__(self, look: Look) -> None:
         self.look = look
@@ -213,18 +213,18 @@ class BesideFigures:
         self.dress()
 
     def dress(self) -> None:
-        """Take the colours of the look."""
+        """Apply the colours of the look."""
         for plot in (self.objective, self.errors, self.weights):
             self.look.dress(plot)
 
     def draw(self, outcome: Outcome, k: int) -> None:
-        """Draw the curves of a fit, and where it stands."""
+        """Draw the curves of a fit, and the current step."""
         self._draw_curves(outcome, k)
         found = weight_space(outcome, k) if outcome.frames else None
         way, region = found if found is not None else (np.empty((0, 2)), np.empty((0, 2)))
         self.region.data, self.way.data = _dots(region), _dots(way)
         self.tip.data = _dots(way[-1:])
-        why = "Weights are drawn of linear algorithms and two classes."
+        why = "Weights are drawn for linear algorithms and two classes."
         why = why if outcome.frames else "There are no steps."
         self.note.text = "" if found else why
 
@@ -253,13 +253,13 @@ class BesideFigures:
 
 
 def _some(passes: list[int]) -> Any:
-    """Return the steps that a curve goes through: ends of passes, where all samples are counted."""
-    chosen = np.linspace(0, len(passes) - 1, min(CURVE, len(passes))).astype(int)
+    """Return the steps of a curve: ends of passes, at which all samples are counted."""
+    chosen = np.linspace(0, len(passes) - 1, min(MOST_CURVE_POINTS, len(passes))).astype(int)
     return np.array(passes, dtype=int)[chosen]
 
 
 def _curve(steps: Any, values: Any, frames: list[Frame]) -> dict[str, list[float]]:
-    """Return a line through what is known, broken where another task begins."""
+    """Return a line through the known values, interrupted between tasks."""
     known = np.isfinite(values)
     steps, values = steps[known], values[known]
     tasks = np.array([frames[k].task for k in steps], dtype=int)
@@ -290,7 +290,7 @@ def _dots(X: Any) -> dict[str, list[float]]:
 
 
 def _halos(points: Points, picture: Picture) -> dict[str, list[float]]:
-    """Return rings around support vectors, as large as their α."""
+    """Return rings around support vectors, sized by α."""
     if picture.support is None:
         return {"x": [], "y": [], "size": []}
     chosen = picture.support
@@ -302,7 +302,7 @@ def _rgb(colour: str) -> Any:
 
 
 def _title(outcome: Outcome, k: int, picture: Picture) -> str:
-    """Return where the picture stands; what was not recorded to the end says so."""
+    """Return the title of a picture: the step, and whether the recording is complete."""
     if outcome.model is None:
         return "no answer"
     n, kept = len(outcome.frames), "" if outcome.complete else "the first "
@@ -317,4 +317,8 @@ def _title(outcome: Outcome, k: int, picture: Picture) -> str:
     begin = f"step {k + 1} of {kept}{n}{flat}: {task}{frame.unit} {frame.iteration}"
     if frame.sample is not None:
         return f"{begin}, for point {frame.sample + 1}"
-    return begin if picture.wrong is None else f"{begin}, {int(picture.wrong.sum())} points wrong"
+    return (
+        begin
+        if picture.wrong is None
+        else f"{begin}, {int(picture.wrong.sum())} points misclassified"
+    )

@@ -1,4 +1,4 @@
-"""Fits off the event loop: first the answer, then how the solver came to it, step by step."""
+"""Fits outside of the event loop: first the result, then the steps of the solver."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ from ..arrays import Floats, Integers
 from .algorithms import ALGORITHMS
 from .points import Points
 
-# Steps that are kept of a fit: more cannot be told apart on a slider.
+# Steps that are kept of a fit, and numbers that they hold.
 MOST_STEPS = 2000
 MOST_NUMBERS = 1_000_000
-# Seconds after which a fit has to say what it has.
-PATIENCE = 20.0
-# Points of which the widest band is found before every fit.
-FEW = 300
+TIME_LIMIT_SECONDS = 20.0
+# Points up to which the widest band is found before every fit.
+MOST_BAND_POINTS = 300
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Where the solver of a task stood: its planes, or its α.
+    """The state of the solver of a task: its planes, or its α.
 
     ``exact`` and ``unit`` are those of `maxmargin.Step`.
     """
@@ -52,7 +51,7 @@ class Frame:
 
     @classmethod
     def of(cls, step: mm.Step) -> Frame:
-        """Keep what a step shows now; the solver works on."""
+        """Copy the state of a step, which the solver changes."""
         now = step.snapshot()
         assert step.rows is not None
         return cls(
@@ -64,7 +63,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What is to be fitted, on what."""
+    """What to fit, and on which points."""
 
     points: Points
     algorithm: str
@@ -73,10 +72,10 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came out: a model, or what was wrong; then its steps.
+    """The result of a fit: a model or a failure, and its steps.
 
-    ``warnings`` are what the fit warned of, each once; ``overdue`` says that it was stopped after
-    `PATIENCE` seconds.
+    ``warnings`` are the distinct warnings of the fit; ``overdue`` says that it was stopped after
+    `TIME_LIMIT_SECONDS`.
     """
 
     request: Request
@@ -92,12 +91,12 @@ class Outcome:
 
 
 class Worker:
-    """One thread that works on what was asked for last, and drops everything else.
+    """One thread that works on the last request, and drops earlier ones.
 
     Parameters
     ----------
     tell : callable
-        Called from the thread with an `Outcome` when there is an answer, and again with its steps.
+        Called from the thread with an `Outcome` when there is a result, and again with its steps.
     """
 
     def __init__(self, tell: Callable[[Outcome], None]) -> None:
@@ -107,29 +106,29 @@ class Worker:
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="maxmargin-lab")
 
     def ask(self, request: Request) -> None:
-        """Fit this next; what is at work stops at its next step."""
+        """Fit this next; a running fit stops at its next step."""
         self.wanted += 1
         self.pool.submit(self._work, request, self.wanted)
 
     def _verdict(self, points: Points) -> mm.Separability | None:
-        """Decide whether a plane exists at all; the same points are decided once."""
+        """Decide whether a plane separates; the decision is cached for the same points."""
         if self.judged is None or self.judged[0] is not points:
             two = np.unique(points.labels).size == 2
-            # The widest band takes longer to find; of few points it is what the machines find.
-            few = len(points.X) <= FEW
+            # The widest band takes longer, and is computed for few points only.
+            few = len(points.X) <= MOST_BAND_POINTS
             report = mm.separability(points.X, points.labels, maximum_margin=few) if two else None
             self.judged = points, report
         return self.judged[1]
 
     def close(self) -> None:
-        """Stop, and let go of the thread."""
+        """Stop the thread."""
         self.wanted += 1
         self.pool.shutdown(wait=False, cancel_futures=True)
 
     def _work(self, request: Request, number: int) -> None:
         if number != self.wanted:
             return
-        end = time.perf_counter() + PATIENCE
+        end = time.perf_counter() + TIME_LIMIT_SECONDS
 
         def is_over(step: Any = None) -> bool:
             return number != self.wanted or time.perf_counter() > end
@@ -149,7 +148,7 @@ class Worker:
 def answered(
     request: Request, is_over: Callable[[Any], bool], verdict: mm.Separability | None = None
 ) -> Outcome:
-    """Fit; what goes wrong is said, not raised."""
+    """Fit; return errors as a failure."""
     X, y = request.points.X, request.points.labels
     if np.unique(y).size < 2:
         return Outcome(request, failure="Draw points of two classes at least.")
@@ -177,15 +176,15 @@ _listening = threading.local()
 
 @contextmanager
 def heard() -> Iterator[list[str]]:
-    """Yield a list that gathers the warnings of this thread.
+    """Yield a list that collects the warnings of this thread.
 
-    `warnings.catch_warnings` changes what all threads do, and two fits may be at work: here one
-    function tells by the thread whose warning it is.
+    `warnings.catch_warnings` affects all threads, and two fits may run at once: here one function
+    assigns warnings to threads.
     """
     if warnings.showwarning is not _hear:
         _listening_before.append(warnings.showwarning)
         warnings.showwarning = _hear
-    for category in (UserWarning, RuntimeWarning):  # each time, not once per place in the code
+    for category in (UserWarning, RuntimeWarning):  # every time, not once per line of code
         warnings.simplefilter("always", category)
     _listening.said = []
     try:
@@ -208,22 +207,22 @@ def _hear(
 
 
 def recorded(request: Request, is_over: Callable[[Any], bool]) -> tuple[list[Frame], bool]:
-    """Fit again with somebody watching every step: the same way, for the seed is the same.
+    """Fit again, with the same seed, and record every step.
 
-    Return the steps, and whether they lead to the end of every task.
+    Return the steps, and whether they reach the end of every task.
     """
     n_tasks = 1 if request.points.n_classes == 2 else 6
-    # Each step holds a number a point.
+    # Each step holds one number per point.
     most = min(MOST_STEPS // n_tasks, max(50, MOST_NUMBERS // len(request.points.X)))
     watcher = _Watcher(most, is_over)
     model = ALGORITHMS[request.algorithm].build(request.values, callback=watcher)
-    with heard():  # the first fit has said it
+    with heard():  # the first fit has warned already
         model.fit(request.points.X, request.points.labels)
     return watcher.frames, bool(watcher.frames) and not watcher.cut
 
 
 class _Watcher:
-    """Keeps the first steps of every task, and then stops it."""
+    """Record the first steps of every task, and then stop it."""
 
     every_update = True
 

@@ -1,4 +1,4 @@
-"""The page: points, algorithms, what they do, and what it proves."""
+"""The page: points, algorithms, their steps and certificates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bokeh.models import (
 )  # fmt: skip
 
 from .algorithms import ALGORITHMS
-from .downloads import TakeAway
+from .downloads import Downloads
 from .drawing import joined, window_of
 from .editing import PointEditor
 from .figures import BesideFigures, Look
@@ -34,13 +34,12 @@ from .sharing import restored
 from .style import button, dress
 from .table import PointTable
 
-# Points that may be taken back.
-UNDO = 50
-CHOOSE = "load a sample …"
+UNDO_STEPS = 50
+CHOOSE = "load a data set …"
 
 
 def open_page(document: Any) -> None:
-    """Fill a document with a lab of its own."""
+    """Fill a document with a new lab."""
     lab = Lab(document)
     document.title = "maxmargin lab"
     template = resources.files("maxmargin") / "templates" / "lab.html"
@@ -60,7 +59,7 @@ def _template(text: str) -> Any:
 
 
 class Lab:
-    """What one person sees and does; nothing of it is shared with another session."""
+    """The state of one session; nothing is shared between sessions."""
 
     def __init__(self, document: Any) -> None:
         self.document = document
@@ -68,7 +67,7 @@ class Lab:
         self.points = SAMPLES["six points"]()
         self.past: list[Points] = []
         self.uploaded: list[list[str]] | None = None
-        self.quiet = False  # while we change widgets ourselves
+        self.quiet = False  # while widgets are changed by the program
         self.running: Any = None
         self.source = ColumnDataSource(data={"x": [], "y": [], "label": []}, name="points")
         self.panels = [Panel(self, "svc", "A"), Panel(self, "perceptron", "B")]
@@ -82,7 +81,7 @@ class Lab:
 
     def _make_data_widgets(self) -> None:
         self.sample = Select(
-            title="samples (six points)", value=CHOOSE, options=[CHOOSE, *SAMPLES], width=250
+            title="data set (six points)", value=CHOOSE, options=[CHOOSE, *SAMPLES], width=250
         )
         self.sample.on_change("value", lambda attr, old, new: self._load_sample(new))
         self.pen = RadioButtonGroup(labels=["A", "B", "C", "D"], active=0, width=250, name="pen")
@@ -90,7 +89,7 @@ class Lab:
         self.pen.js_on_change("active", CustomJS(args={"pens": pens}, code=PEN))
         self.undo = button("undo", self._undo, 70)
         self.clear = button("clear", self._clear, 70)
-        self.csv = button("CSV ↓", lambda: self.taking.send_csv(), 70)
+        self.csv = button("CSV ↓", lambda: self.downloads.send_csv(), 70)
         self.upload = FileInput(accept=".csv,.tsv,.txt", title="upload a CSV file", width=250)
         self.upload.on_change("value", self._on_upload)
         choose = {"options": [], "width": 78, "visible": False}
@@ -111,7 +110,7 @@ class Lab:
         self.play.on_change("active", self._on_play)
         self.next = button("step ▶", lambda: self._go(self.scrubber.value + 1), 70, "step")
         self.last = button("▶|", lambda: self._go(self.scrubber.end), 45, "end")
-        self.speed = Slider(title="steps a second", start=1, end=60, value=8, step=1, width=120)
+        self.speed = Slider(title="steps per second", start=1, end=60, value=8, step=1, width=120)
         self.speed.on_change("value_throttled", lambda attr, old, new: self._pace())
         self.compare = Toggle(label="compare with a second algorithm", width=250, name="compare")
         self.compare.on_change("active", self._on_compare)
@@ -124,7 +123,7 @@ class Lab:
         self.editor = PointEditor(self)
         self.subject = RadioButtonGroup(labels=["A", "B"], active=0, visible=False, name="subject")
         self.subject.on_change("active", lambda attr, old, new: self._draw())
-        self.taking = TakeAway(self)
+        self.downloads = Downloads(self)
         self.tabs = Tabs(
             tabs=[
                 TabPanel(title="convergence", child=column(
@@ -134,19 +133,19 @@ class Lab:
                 TabPanel(title="points", child=column(
                     self.table.task, self.table.grid, self.editor.widgets,
                     sizing_mode="stretch_width")),
-                TabPanel(title="take away", child=self.taking.widgets),
+                TabPanel(title="download", child=self.downloads.widgets),
             ],
             sizing_mode="stretch_width",
-            # A grid column is as wide as what it holds unless it is told not to be.
+            # By default a grid column is as wide as its contents.
             stylesheets=[":host { grid-template-columns: minmax(0, 1fr) !important; }"],
         )  # fmt: skip
-        # A table that was out of sight does not know what it missed.
+        # A hidden table is not redrawn when its data change.
         redraw = "setTimeout(() => table.view.change.emit(), 60)"
         again = CustomJS(args={"table": self.table.grid}, code=redraw)
         self.tabs.js_on_change("active", again)
 
     def roots(self) -> list[Any]:
-        """Return what the template places, by name."""
+        """Return the roots that the template places by name."""
         data = column(
             self.sample, self.pen, row(self.undo, self.clear, self.csv), self.upload,
             row(*self.columns), self.note, name="data", width=260,
@@ -168,7 +167,7 @@ class Lab:
     # Beginning and end ---------------------------------------------------------------------
 
     def begin(self, document: Any) -> None:
-        """Take points and algorithms from the link, if there is one, and draw."""
+        """Restore points and algorithms from the link, if there is one, and draw."""
         self.panels[1].show(False)
         request = document.session_context.request if document.session_context else None
         given = (request.arguments if request else {}).get("lab", [])
@@ -189,13 +188,13 @@ class Lab:
         self.say(refused, bad=True)
 
     def close(self) -> None:
-        """Stop the threads and let go of what was recorded."""
+        """Stop the threads and release the recordings."""
         self._stop()
         for panel in self.panels:
             panel.close()
 
     def say(self, text: str, *, bad: bool = False) -> None:
-        """Show a note; what came from a person or a file is text, not markup."""
+        """Show a note, as text and not as markup."""
         colour = " class='bad'" if bad else ""
         self.note.text = f"<span{colour}>{html.escape(text)}</span>" if text else ""
 
@@ -205,21 +204,21 @@ class Lab:
         if remember:
             self._remember()
         self.points = points
-        self.sample.title = "samples"
+        self.sample.title = "data set"
         self.say("")
         self._show_points()
         self._ask()
 
     def _load_sample(self, name: str) -> None:
-        """Load a sample; the choice is then open again, for the same one as well."""
+        """Load a data set; the same one can then be chosen again."""
         if name in SAMPLES:
             self._forget_upload()
             self._load(SAMPLES[name]())
-            self.sample.title = f"samples ({name})"
+            self.sample.title = f"data set ({name})"
             self.sample.value = CHOOSE
 
     def _remember(self) -> None:
-        self.past = [*self.past[-UNDO + 1 :], self.points]
+        self.past = [*self.past[-UNDO_STEPS + 1 :], self.points]
 
     def _show_points(self) -> None:
         self.quiet = True
@@ -235,7 +234,7 @@ class Lab:
             panel.scene.frame(self.points)
 
     def _on_drawn(self, attr: str, old: Any, new: Any) -> None:
-        """Take over what was drawn, dragged or deleted in the browser."""
+        """Apply points that were drawn, moved or deleted in the browser."""
         if self.quiet:
             return
         try:
@@ -252,7 +251,7 @@ class Lab:
         self._ask()
 
     def follow(self) -> None:
-        """Show more of the plane where a point was put out of sight."""
+        """Show more of the plane where a point is outside of it."""
         window = self.panels[0].scene.window
         if joined(window, window_of(self.points)) != window:
             for panel in self.panels:
@@ -269,7 +268,7 @@ class Lab:
         self._load(checked(np.empty((0, 2)), []))
 
     def _forget_upload(self) -> None:
-        """Offer no columns of a file that is no longer shown."""
+        """Hide the columns of a file that is no longer shown."""
         self.uploaded = None
         for select in self.columns:
             select.visible = False
@@ -277,10 +276,10 @@ class Lab:
     def _on_upload(self, attr: str, old: Any, new: str) -> None:
         if not new:
             return
-        self.upload.clear()  # the same file may come again
+        self.upload.clear()  # so that the same file can be uploaded again
         try:
             table = read_upload(base64.b64decode(new))
-        except ValueError as error:  # the file before it stays, with its columns
+        except ValueError as error:  # the previous file is kept
             self.say(str(error), bad=True)
             return
         self.uploaded, header = table, table[0]
@@ -303,12 +302,12 @@ class Lab:
     # Fits and steps ------------------------------------------------------------------------
 
     def changed(self) -> None:
-        """Fit anew after a control was moved."""
+        """Fit again after a control was changed."""
         self._ask()
 
     def _ask(self) -> None:
         self._stop()
-        self.taking.link.value = ""
+        self.downloads.link.value = ""
         self.quiet = True
         self.scrubber.value = self.scrubber.end
         self.quiet = False
@@ -316,20 +315,20 @@ class Lab:
             panel.ask(self.points)
 
     def shown(self) -> list[Panel]:
-        """The algorithms on the page."""
+        """Return the visible panels."""
         return self.panels if self.compare.active else self.panels[:1]
 
     def looked_at(self) -> Panel:
-        """The algorithm that curves, weights, table, code and downloads are of."""
+        """Return the panel that curves, weights, table, code and downloads refer to."""
         return self.panels[self.subject.active or 0] if self.compare.active else self.panels[0]
 
     def arrived(self, panel: Panel) -> None:
-        """Draw what a worker has found out, if it is still about what is shown."""
+        """Draw the result of a worker."""
         longest = max((len(p.outcome.frames) for p in self.shown() if p.outcome), default=0)
         at_end = self.scrubber.value >= self.scrubber.end
         self.quiet = True
         self.scrubber.end = max(longest, 1)
-        if at_end or self.scrubber.value > self.scrubber.end:  # else somebody is looking at a step
+        if at_end or self.scrubber.value > self.scrubber.end:  # otherwise a step is being viewed
             self.scrubber.value = self.scrubber.end
         self.quiet = False
         self._draw()
@@ -345,7 +344,7 @@ class Lab:
         if outcome is not None and picture is not None:
             self.beside.draw(outcome, k)
             self.table.draw(outcome, picture, at_end=k >= len(outcome.frames))
-            self.taking.draw()
+            self.downloads.draw()
 
     def _on_play(self, attr: str, old: Any, new: bool) -> None:
         self.play.label = "⏸ pause" if new else "▶ run"
@@ -357,7 +356,7 @@ class Lab:
         self._pace()
 
     def _pace(self) -> None:
-        """Begin to step, or go on at another speed."""
+        """Begin to step, or change the speed."""
         if self.running is not None:
             self.document.remove_periodic_callback(self.running)
             self.running = None
@@ -393,7 +392,7 @@ class Lab:
         self._draw()
 
 
-# In the page: the next click may come before the server would have answered.
+# Run in the browser, since the next click may come before an answer of the server.
 PEN = "for (const pen of pens) { pen.default_overrides = {label: String(cb_obj.active)} }"
 DARK = "document.documentElement.dataset.theme = cb_obj.active ? 'dark' : 'light'"
 PREFERS = "if (window.matchMedia('(prefers-color-scheme: dark)').matches) { dark.active = true }"

@@ -1,4 +1,4 @@
-"""One algorithm on the page: its controls, its picture, its proof."""
+"""One algorithm on the page: its controls, its picture, its certificate."""
 
 from __future__ import annotations
 
@@ -19,19 +19,16 @@ from ..kernels import Linear
 from .algorithms import ALGORITHMS, Choice, Slide
 from .drawing import Picture, is_constant, picture_of
 from .figures import SceneFigure
-from .fitting import PATIENCE, Frame, Outcome, Request, Worker
+from .fitting import TIME_LIMIT_SECONDS, Frame, Outcome, Request, Worker
 from .points import Points
 from .style import dress
 
-# Milliseconds after which a figure that was moved is drawn anew.
-SOON = 150
+# Delay after which a figure that was moved is redrawn.
+REDRAW_MILLISECONDS = 150
 
 
 class Panel:
-    """An algorithm with its settings, and what became of it.
-
-    ``lab`` is told when there is something new to draw.
-    """
+    """An algorithm with its settings and its result; ``lab`` is notified of new results."""
 
     def __init__(self, lab: Any, key: str, name: str) -> None:
         self.lab = lab
@@ -63,7 +60,7 @@ class Panel:
         return self.select.value, dict(self.values)
 
     def choose(self, key: str, values: dict[str, Any]) -> None:
-        """Take an algorithm and its settings from a link."""
+        """Set an algorithm and its settings from a link."""
         self.quiet = True
         self.select.value = key
         self.quiet = False
@@ -71,12 +68,12 @@ class Panel:
         self._show_controls()
 
     def show(self, visible: bool) -> None:
-        """Show or hide all that belongs to it."""
+        """Show or hide the panel."""
         for part in (self.widgets, self.scene.figure, self.proof):
             part.visible = visible
 
     def ask(self, points: Points) -> None:
-        """Fit to these points, off the event loop."""
+        """Fit to these points, outside of the event loop."""
         self.request = Request(points, *self.chosen)
         self.proof.css_classes = ["stale"]
         self.worker.ask(self.request)
@@ -87,14 +84,14 @@ class Panel:
         self.outcome = None
 
     def _tell(self, outcome: Outcome) -> None:
-        """Called by the thread: hand over to the event loop."""
+        """Pass a result from the thread to the event loop."""
         self.lab.document.add_next_tick_callback(partial(self._arrive, outcome))
 
     def _arrive(self, outcome: Outcome) -> None:
-        if outcome.request is not self.request:  # something else was asked for since
+        if outcome.request is not self.request:  # there is a newer request
             return
         known = self.outcome is not None and self.outcome.request is outcome.request
-        if known and not outcome.recorded:  # the answer, after its own steps
+        if known and not outcome.recorded:  # the result without steps arrived after that with steps
             return
         self.outcome = outcome
         self.proof.text = self.proved = proof_of(outcome)
@@ -102,7 +99,7 @@ class Panel:
         self.lab.arrived(self)
 
     def draw(self, k: int) -> None:
-        """Draw the k-th step, or the answer where there are no more."""
+        """Draw step k, or the fitted model after the last step."""
         if self.outcome is not None:
             self.picture = picture_of(
                 self.outcome, k if k < len(self.outcome.frames) else None, self.scene.window
@@ -112,11 +109,11 @@ class Panel:
             self.proof.text = step_of(self.outcome, k, title) + self.proved
 
     def _on_ranges(self, event: RangesUpdate) -> None:
-        """Draw what has come into sight, once the moving has ended."""
+        """Redraw after the view was moved."""
         self.scene.window = (event.x0, event.x1, event.y0, event.y1)
         if self.redrawing is not None:
             self.lab.document.remove_timeout_callback(self.redrawing)
-        self.redrawing = self.lab.document.add_timeout_callback(self._redraw, SOON)
+        self.redrawing = self.lab.document.add_timeout_callback(self._redraw, REDRAW_MILLISECONDS)
 
     def _redraw(self) -> None:
         self.redrawing = None
@@ -159,14 +156,14 @@ class Panel:
             select.on_change("value", lambda attr, old, new: self._set(control, new))
             return select
         slider = Slider(
-            title=_told(control, value), start=control.low, end=control.high, step=control.step,
+            title=_title(control, value), start=control.low, end=control.high, step=control.step,
             value=value, show_value=False, width=240, name=name,
         )  # fmt: skip
         slider.on_change("value", lambda attr, old, new: self._slide(control, slider, new))
         return slider
 
     def _slide(self, control: Slide, slider: Slider, value: float) -> None:
-        slider.title = _told(control, value)
+        slider.title = _title(control, value)
         self._set(control, int(value) if control.step == 1 else value)
 
     def _set(self, control: Choice | Slide, value: Any) -> None:
@@ -176,14 +173,14 @@ class Panel:
             self.lab.changed()
 
 
-def _told(control: Slide, value: float) -> str:
+def _title(control: Slide, value: float) -> str:
     number = control.number(value)
     text = "∞ (hard margin)" if number == float("inf") else f"{number:g}"
     return f"{control.title} = {text}"
 
 
 def step_of(outcome: Outcome, k: int, title: str) -> str:
-    """Return what the k-th step is, which is shown under a ``title``; nothing of the answer."""
+    """Return the description of step k, shown with a ``title``; empty after the last step."""
     if k >= len(outcome.frames):
         return ""
     return "".join(
@@ -195,7 +192,7 @@ def step_of(outcome: Outcome, k: int, title: str) -> str:
 
 
 def proof_of(outcome: Outcome) -> str:
-    """Return what is proved of the answer, in words, all of it escaped."""
+    """Return the certificate and the facts of a result as escaped HTML."""
     if outcome.failure is not None:
         return _line("bad", outcome.failure)
     lines = [_line("bad", f"warning: {text}") for text in outcome.warnings]
@@ -215,7 +212,7 @@ def _line(kind: str, text: str) -> str:
 
 
 def _bounds(frame: Frame) -> list[str]:
-    """Return P and D of a step, as far as they are known."""
+    """Return P and D of a step where they are known."""
     sides = {"primal": frame.primal, "dual": frame.dual}
     return [f"{name} {value:.6g}" for name, value in sides.items() if math.isfinite(value)]
 
@@ -230,23 +227,25 @@ def _about_flat(outcome: Outcome) -> str:
 
 
 def _facts(outcome: Outcome, found: Summary, flat: bool) -> list[str]:
-    """Return how the fit ended, and what came of it."""
+    """Return how the fit ended, and its margin, support vectors and errors."""
     ended = f"{found.ended}"
     if outcome.overdue:
-        ended = ended.replace(str(mm.Status.STOPPED), f"stopped by the lab at {PATIENCE:g} s")
+        ended = ended.replace(
+            str(mm.Status.STOPPED), f"stopped by the lab at {TIME_LIMIT_SECONDS:g} s"
+        )
     facts = [ALGORITHMS[outcome.request.algorithm].title, ended, f"{1000 * outcome.seconds:.1f} ms"]
     if found.margin is not None and not flat:
         facts.append(f"margin {found.margin_in_words}")
     if found.n_support is not None:
         facts.append(f"{found.n_support} support vector{'' if found.n_support == 1 else 's'}")
-    if not flat:  # else rounding would decide
+    if not flat:  # otherwise labels depend on rounding
         wrong = outcome.model.predict(outcome.request.points.X) != outcome.request.points.labels
-        facts.append(f"{int(wrong.sum())} of {len(wrong)} points wrong")
+        facts.append(f"{int(wrong.sum())} of {len(wrong)} points misclassified")
     return facts
 
 
 def _about_verdict(outcome: Outcome, flat: bool) -> str:
-    """Return whether a plane separates, which a kernel may do where no plane can."""
+    """Return whether a plane separates, and whether the kernel does where no plane can."""
     text = linear_verdict(outcome.verdict)
     curved = not isinstance(getattr(outcome.model, "kernel_", Linear()), Linear)
     if outcome.verdict is None or outcome.verdict.separable is not False or not curved or flat:

@@ -1,4 +1,4 @@
-"""The points that a person has drawn, loaded or uploaded; never more than the page can show."""
+"""The points of the page: drawn, loaded or uploaded, up to a limit."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Points:
     codes : ndarray of int of shape (n,)
         0 to 3.
     names : tuple of str
-        What the classes are called.
+        Names of the classes.
     axes : tuple of str
-        What the coordinates are called.
+        Names of the coordinates.
     """
 
     X: Floats
@@ -43,7 +43,7 @@ class Points:
 
     @property
     def n_classes(self) -> int:
-        """How many classes have points."""
+        """Number of classes that have points."""
         return int(np.unique(self.codes).size)
 
     @property
@@ -62,24 +62,24 @@ class Points:
 
 
 def checked(X: Any, codes: Any, names: Any = (), axes: Any = ("x₁", "x₂")) -> Points:
-    """Return points that the page can show, or say why not."""
+    """Return points that the page can show; raise ValueError for others."""
     rows = np.asarray(X, dtype=np.float64).reshape(-1, 2)
     numbers = np.asarray(codes, dtype=np.int64).ravel()
     if len(rows) != len(numbers):
-        raise ValueError(f"{len(rows)} points, {len(numbers)} classes: pass one class a point.")
+        raise ValueError(f"{len(rows)} points, {len(numbers)} classes: pass one class per point.")
     if len(rows) > MOST_POINTS:
-        raise ValueError(f"{len(rows)} points: the lab shows at most {MOST_POINTS}.")
+        raise ValueError(f"The lab shows at most {MOST_POINTS} points, got {len(rows)}.")
     if not np.isfinite(rows).all() or (np.abs(rows) > 1e9).any():
-        raise ValueError("Some coordinates are not finite, or larger than 1e9.")
+        raise ValueError("Coordinates must be finite and at most 1e9.")
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < MOST_CLASSES):
-        raise ValueError(f"Classes are 0 to {MOST_CLASSES - 1}.")
+        raise ValueError(f"Classes must be 0 to {MOST_CLASSES - 1}.")
     named = _different([str(name) for name in names][:MOST_CLASSES])
     across, up = (str(axis)[:MOST_LETTERS] for axis in axes)
     return Points(rows, numbers, named, (across, up))
 
 
 def _different(names: list[str]) -> tuple[str, ...]:
-    """Return a name for each of four classes, no two of them equal, none of them long."""
+    """Return a short distinct name for each of four classes."""
     found: list[str] = []
     for name in names:
         short, number = name[:MOST_LETTERS], 2
@@ -158,16 +158,16 @@ SAMPLES: dict[str, Callable[[], Points]] = {
 
 
 def read_upload(content: bytes) -> list[list[str]]:
-    """Return the cells of an uploaded CSV file, header first, or say what is wrong with it."""
+    """Return the cells of an uploaded CSV file, header first; raise ValueError for others."""
     if len(content) > MOST_BYTES:
-        raise ValueError(f"The file has {len(content)} bytes: the lab takes {MOST_BYTES} at most.")
+        raise ValueError(f"The file must have at most {MOST_BYTES} bytes, got {len(content)}.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ValueError("The file is no UTF-8 text.") from None
+        raise ValueError("The file must be UTF-8 text.") from None
     lines = text.splitlines()
     if len(lines) < 3:
-        raise ValueError("The file has no header and two rows.")
+        raise ValueError("The file must have a header and at least two rows.")
     reader = csv.reader(io.StringIO(text), delimiter=max(",;\t", key=lines[0].count))
     rows: list[list[str]] = []
     try:
@@ -176,7 +176,7 @@ def read_upload(content: bytes) -> list[list[str]]:
                 raise ValueError(
                     f"Line {reader.line_num} has {len(row)} fields, line 1 has {len(rows[0])}."
                 )
-            if row or rows:  # blank lines as well, for lines are counted
+            if row or rows:  # also blank lines, since lines are counted
                 rows.append(row)
     except csv.Error as error:
         raise ValueError(f"Line {reader.line_num}: {error}.") from None
@@ -186,10 +186,12 @@ def read_upload(content: bytes) -> list[list[str]]:
     if len(set(header)) < len(header):
         raise ValueError("The first line names a column twice.")
     if len(header) < 3:
-        raise ValueError(f"The file has {len(header)} columns: two coordinates and a class make 3.")
+        raise ValueError(
+            f"The file must have 3 columns or more (x, y and a class), got {len(header)}."
+        )
     n = sum(map(bool, rows[1:]))
     if n > MOST_POINTS:
-        raise ValueError(f"The file has {n} rows: the lab shows {MOST_POINTS} at most.")
+        raise ValueError(f"The lab shows at most {MOST_POINTS} rows, got {n}.")
     return [header, *rows[1:]]
 
 
@@ -210,15 +212,15 @@ def chosen_columns(table: list[list[str]], x: str, y: str, target: str) -> Point
             X.append([_number(cells[k], line, name) for k, name in enumerate((x, y))])
             labels.append(cells[2])
             if not cells[2]:
-                raise ValueError(f"Line {line} lacks its class in column {target!r}.")
+                raise ValueError(f"Line {line} has no class in column {target!r}.")
     names, codes = np.unique(labels, return_inverse=True)
     if not 2 <= names.size <= MOST_CLASSES:
-        raise ValueError(f"Column {target!r} holds {names.size} classes: the lab takes 2 to 4.")
+        raise ValueError(f"Column {target!r} must hold 2 to 4 classes, got {names.size}.")
     return checked(X, codes, names, (x, y))
 
 
 def _number(cell: str, line: int, column: str) -> float:
     try:
-        return float(cell.replace("_", "no number"))  # 1_0 is Python's
+        return float(cell.replace("_", "no number"))  # 1_0 is a number in Python only
     except ValueError:
-        raise ValueError(f"Line {line}: {cell!r} in column {column!r} is no number.") from None
+        raise ValueError(f"Line {line}: {cell!r} in column {column!r} is not a number.") from None

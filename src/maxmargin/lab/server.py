@@ -1,4 +1,4 @@
-"""The server of the page: on this machine, for this machine's browser."""
+"""The server of the page, by default for this computer only."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def serve(port: int = 5017, host: str = "127.0.0.1", *, browser: bool = True) ->
     Parameters
     ----------
     port : int, default=5017
-        0 takes a free one.
+        The port; 0 takes a free one.
     host : str, default="127.0.0.1"
-        The address to listen at. Whoever can reach another one can use the lab, and the processor
-        of this machine: there are no passwords.
+        The address to listen at. Any other one makes the lab, and the processor of this computer,
+        available to all who reach it: there are no passwords.
     browser : bool, default=True
         Whether to open a browser.
     """
@@ -34,7 +34,8 @@ def serve(port: int = 5017, host: str = "127.0.0.1", *, browser: bool = True) ->
         print(f"maxmargin lab: {address} (Ctrl-C ends it)", flush=True)
         if host not in LOCAL:
             print(
-                f"warning: whoever reaches {host} can use it: there are no passwords.", flush=True
+                f"warning: all who reach {host} can use the lab: there are no passwords.",
+                flush=True,
             )
         if browser:
             server.io_loop.add_callback(webbrowser.open, address)
@@ -46,7 +47,7 @@ def serve(port: int = 5017, host: str = "127.0.0.1", *, browser: bool = True) ->
 
 
 def make_server(port: int = 0, host: str = "127.0.0.1") -> Any:
-    """Return a server that has started, and answers pages of its own origin only."""
+    """Return a running server that accepts connections of its own origin only."""
     try:
         from bokeh.application import Application
         from bokeh.application.handlers import FunctionHandler
@@ -58,7 +59,7 @@ def make_server(port: int = 0, host: str = "127.0.0.1") -> Any:
         ) from None
     from .page import open_page
 
-    # A tab that was closed before it was told everything is no news.
+    # Messages to a closed tab are not errors.
     logging.getLogger("bokeh.server.views.ws").setLevel(logging.ERROR)
     port = port or _free_port(host)
     _check_free(host, port)
@@ -67,7 +68,7 @@ def make_server(port: int = 0, host: str = "127.0.0.1") -> Any:
         port=port,
         address=host,
         allow_websocket_origin=_origins(host, port),
-        # A file that is too large is to be refused in words; one beyond this ends the connection.
+        # Larger messages end the connection; too large files must get an error message instead.
         websocket_max_message_size=32 * MOST_BYTES,
         unused_session_lifetime_milliseconds=10_000,
         check_unused_sessions_milliseconds=3_000,
@@ -78,19 +79,19 @@ def make_server(port: int = 0, host: str = "127.0.0.1") -> Any:
 
 
 def address_of(server: Any, host: str) -> str:
-    """Return what to type into a browser."""
+    """Return the address of the page."""
     return f"http://{host}:{server.port}/"
 
 
 def _free_port(host: str) -> int:
-    """Return a port that nobody listens at: pages of other ports are other origins."""
+    """Return a free port: the origin of the page includes it."""
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
 
 
 def _check_free(host: str, port: int) -> None:
-    """Refuse a port at which somebody listens, in words that help."""
+    """Raise OSError with a remedy where the port is in use."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -102,7 +103,7 @@ def _check_free(host: str, port: int) -> None:
 
 
 def _origins(host: str, port: int) -> list[str]:
-    """Return the addresses under which a browser may find the page."""
+    """Return the addresses by which a browser may reach the page."""
     names = {host}
     if host in LOCAL:
         names = set(LOCAL)

@@ -1,4 +1,4 @@
-"""What a person takes away: a link that restores everything, and the code of the model."""
+"""A link that restores points and algorithms, and the code of a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from .algorithms import ALGORITHMS
 from .points import Points, checked
 
-# Letters of a link that servers and browsers still carry, and what they may unpack to.
+# Letters of a link that servers and browsers accept, and bytes after decompression.
 MOST_LETTERS = 16_000
 MOST_UNPACKED = 400_000
 BROKEN = (
@@ -20,7 +20,7 @@ BROKEN = (
 
 
 def link_of(points: Points, chosen: list[tuple[str, Mapping[str, Any]]]) -> str:
-    """Return points and algorithms with their settings as a parameter of the address."""
+    """Return points and algorithms with their settings as a query of the address."""
     record = {
         "points": [[float(f"{v:.9g}") for v in row] for row in points.X.tolist()],
         "codes": points.codes.tolist(),
@@ -36,7 +36,7 @@ def link_of(points: Points, chosen: list[tuple[str, Mapping[str, Any]]]) -> str:
 
 
 def restored(text: str) -> tuple[Points, list[tuple[str, dict[str, Any]]]]:
-    """Return what a link holds; whatever is not ours is refused or replaced by a default."""
+    """Return the contents of a link; raise ValueError, or use defaults, for invalid ones."""
     if len(text) > MOST_LETTERS:
         raise ValueError("The link is too long.")
     try:
@@ -48,7 +48,7 @@ def restored(text: str) -> tuple[Points, list[tuple[str, dict[str, Any]]]]:
             (key, ALGORITHMS[key].settled(values)) for key, values in record["algorithms"][:2]
         ]
     except RecursionError:
-        raise ValueError("The link cannot be read: it is too deep.") from None
+        raise ValueError("The link cannot be read: it is nested too deeply.") from None
     except BROKEN as error:
         raise ValueError(f"The link cannot be read: {error}") from None
     if not chosen:

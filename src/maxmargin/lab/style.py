@@ -1,4 +1,4 @@
-"""The page's colours for what lives in shadow roots, which its own style does not reach."""
+"""Colours of widgets, to which the style sheet of the page does not apply (shadow roots)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from bokeh.models import Button, InlineStyleSheet, UIElement
 
-SKIN = """
+WIDGET_CSS = """
 :host, label, .bk-input-group, .bk-slider-title, .bk-clearfix { color: var(--ink); }
 .bk-input, select, option, input, .bk-input-group input {
   background-color: var(--ground); color: var(--ink); border-color: var(--rule);
@@ -40,20 +40,20 @@ code { font-size: 12px; color: var(--faint); white-space: pre-wrap; }
 
 
 def button(label: str, act: Callable[[], None], width: int, name: str | None = None) -> Button:
-    """Return a button that does something."""
+    """Return a button that calls a function."""
     made = Button(label=label, width=width, name=name or label)
     made.on_click(lambda event: act())
     return made
 
 
 def dress(*roots: Any) -> None:
-    """Give everything below these the page's colours; each of a document has a skin of its own."""
-    skin = InlineStyleSheet(css=SKIN)
+    """Apply the colours of the page to all widgets below these roots."""
+    sheet = InlineStyleSheet(css=WIDGET_CSS)
     for root in roots:
         for part in root.references():
             if isinstance(part, UIElement) and not _is_dressed(part):
-                part.stylesheets = [*part.stylesheets, skin]
+                part.stylesheets = [*part.stylesheets, sheet]
 
 
 def _is_dressed(part: Any) -> bool:
-    return any(getattr(sheet, "css", sheet) == SKIN for sheet in part.stylesheets)
+    return any(getattr(sheet, "css", sheet) == WIDGET_CSS for sheet in part.stylesheets)

@@ -26,13 +26,13 @@ COLUMNS = {
     "row": ("point", 38), "class": ("class", 48), "alpha": ("α", 75), "margin": ("y·g", 75),
     "slack": ("ξ", 75), "state": ("state", 80),
 }  # fmt: skip
-# Of margins and slacks next to 1: what is less is 0.
+# Margins and slacks below this are 0.
 ROUNDING = 1e-9
-WORDS = ("row", "class", "state")
+TEXT_COLUMNS = ("row", "class", "state")
 
 
 class PointTable:
-    """A row for each of the ``points``, selected together with it."""
+    """One row for each of the ``points``; selections are linked."""
 
     def __init__(self, points: ColumnDataSource) -> None:
         self.shown: tuple[Outcome, Picture, bool] | None = None
@@ -42,13 +42,13 @@ class PointTable:
             source=self.rows,
             columns=[
                 TableColumn(field=name, title=title, width=width,
-                            formatter=StringFormatter() if name in WORDS else number)
+                            formatter=StringFormatter() if name in TEXT_COLUMNS else number)
                 for name, (title, width) in COLUMNS.items()
             ],
             index_position=None, height=320, sizing_mode="stretch_width", name="kkt",
-            autosize_mode="none",  # columns that are made to fit would cut numbers off
+            autosize_mode="none",  # fitted columns would truncate numbers
         )  # fmt: skip
-        # Bokeh draws the cells anew where there are other rows, not where they hold other numbers.
+        # Bokeh redraws the cells for other rows, but not for other numbers.
         again = CustomJS(args={"grid": self.grid}, code="grid.view.change.emit()")
         self.rows.js_on_change("data", again)
         for one, other in ((points, self.rows), (self.rows, points)):
@@ -58,8 +58,8 @@ class PointTable:
         self.task.on_change("value", lambda attr, old, new: self._fill())
 
     def draw(self, outcome: Outcome, picture: Picture, *, at_end: bool) -> None:
-        """Show the points of a picture; in the end, what the model's own table says."""
-        self.shown = None  # the choice of a pair is ours
+        """Show the points of a picture; for the fitted model, its support table."""
+        self.shown = None  # the pair is set below
         pairs = _pairs(outcome)
         if self.task.options != pairs:
             self.task.options, self.task.value = pairs, pairs[0] if pairs else ""
@@ -82,7 +82,7 @@ class PointTable:
 
 
 def _rounded(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return margins and slacks, which are of the size of 1, as 0 where they are rounding."""
+    """Return margins and slacks as 0 where they are 0 to rounding."""
     for name in ("margin", "slack"):
         if "slack" in columns:
             values = np.asarray(columns[name], dtype=float)
@@ -91,7 +91,7 @@ def _rounded(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_table(table: Any, n: int) -> dict[str, Any]:
-    """Return the columns of a table that may be on some of the points."""
+    """Return the columns of a table of some of the points."""
     columns = {}
     for name in ("alpha", "margin", "slack", "state"):
         values = np.full(n, "" if name == "state" else np.nan, dtype=object)
@@ -101,7 +101,7 @@ def _of_table(table: Any, n: int) -> dict[str, Any]:
 
 
 def _of_picture(picture: Picture) -> dict[str, Any]:
-    """Return the columns that a picture of a step knows."""
+    """Return the columns that are known of a step."""
     columns: dict[str, Any] = {}
     if picture.alpha is not None:
         columns["alpha"] = picture.alpha.tolist()
@@ -114,7 +114,7 @@ def _of_picture(picture: Picture) -> dict[str, Any]:
 
 
 def _table(outcome: Outcome, pair: str) -> Any:
-    """Return the KKT table of a support vector machine, None of another model."""
+    """Return the support table of a support vector machine, None for another model."""
     model, points = outcome.model, outcome.request.points
     if not isinstance(model, SupportVectorMachine):
         return None
@@ -122,12 +122,12 @@ def _table(outcome: Outcome, pair: str) -> Any:
     task = pairs.index(pair) if pair in pairs else None
     try:
         return mm.diagnostics.support_table(model, points.X, points.labels, task=task)
-    except (ValueError, TypeError):  # classes that are told apart jointly, fits that were stopped
+    except (ValueError, TypeError):  # joint models, and fits that were stopped
         return None
 
 
 def _pairs(outcome: Outcome) -> list[str]:
-    """Return what the tasks of a machine of many classes are called."""
+    """Return the names of the tasks of a model of many classes."""
     if outcome.model is None or len(outcome.model.classes_) == 2:
         return []
     return FittedModel(outcome.model).plane_names
