@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import __version__, plots
-from .diagnostics.fitted_model import FittedModel
+from .arrays import MatrixLike
+from .diagnostics.fitted_model import FittedModel, ModelLike
 from .diagnostics.summary import Summary, confusion, planes, summarize
 from .persistence.training_facts import training_facts
 from .persistence.writing import write_bytes
@@ -48,7 +50,12 @@ class Figure:
 
 
 def render(
-    model: Any, X: Any, y: Any, *, about: dict[str, Any] | None = None, data: str = "the data"
+    model: ModelLike,
+    X: MatrixLike,
+    y: ArrayLike,
+    *,
+    about: dict[str, Any] | None = None,
+    data: str = "the data",
 ) -> str:
     """Return an HTML page about a model and its results on some rows.
 
@@ -142,7 +149,7 @@ def _facts(found: Summary) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts if value is not None]
 
 
-def _weights(model: Any, found: Summary) -> list[tuple[str, list[float]]]:
+def _weights(model: ModelLike, found: Summary) -> list[tuple[str, list[float]]]:
     """Return the largest weights of a linear model, one number per plane, and then its biases."""
     linear = planes(FittedModel(model))
     if linear is None:
@@ -152,12 +159,12 @@ def _weights(model: Any, found: Summary) -> list[tuple[str, list[float]]]:
     return [*((found.features[k], w[:, k].tolist()) for k in largest), ("b", b.tolist())]
 
 
-def _prepared(model: Any) -> str:
+def _prepared(model: ModelLike) -> str:
     """Return the transformers before the classifier, in words."""
     return ", ".join(type(step).__name__ for step in FittedModel(model).steps)
 
 
-def _figures(model: Any, X: Any, y: Any) -> Iterator[Figure]:
+def _figures(model: ModelLike, X: MatrixLike, y: ArrayLike) -> Iterator[Figure]:
     """Yield the figures that can be drawn of this model on these rows."""
     drawn = as_drawn(model, X)
     clf, rows, names = drawn.model, drawn.X, list(drawn.labels[:MOST_NAMES])

@@ -112,7 +112,7 @@ def progress(text: str, total: int | None = None) -> Iterator[Progress]:
 class Progress:
     """A progress bar, or nothing where standard error is not a terminal."""
 
-    def __init__(self, bar: Any, task: Any) -> None:
+    def __init__(self, bar: Any, task: object) -> None:
         self.bar, self.task = bar, task
 
     def advance(self, state: str = "") -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import console, options
 from .data import fit_features
 from .training import print_comparison, record_of, warm
+
+if TYPE_CHECKING:
+    from ..arrays import Labels, Matrix
 
 
 @click.command()
@@ -79,13 +82,13 @@ def _two(first: str, second: str) -> tuple[Any, Any]:
     return (X - X.mean(axis=0)) / X.std(axis=0), y[chosen]
 
 
-def _verdict(X: Any, y: Any) -> Any:
+def _verdict(X: Matrix, y: Labels) -> Any:
     from ..solvers.separability import separability
 
     return separability(X, y, maximum_margin=True)
 
 
-def _compared(X: Any, y: Any) -> Iterator[dict[str, Any]]:
+def _compared(X: Matrix, y: Labels) -> Iterator[dict[str, Any]]:
     """Yield the result of every algorithm; the table replaces warnings."""
     from ..estimators.registry import MACHINES, SEPARATING
 

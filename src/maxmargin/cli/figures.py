@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,10 @@ from .data import (  # fmt: skip
     load_model,
     train,
 )
+
+if TYPE_CHECKING:
+    from ..arrays import Labels, Matrix
+    from ..diagnostics.fitted_model import ModelLike
 
 OF_MODELS = ("boundary", "margins", "support", "convergence")
 OF_DATA = ("separability", "gram", "path", "animation")
@@ -113,10 +117,10 @@ def _forbid(names: Sequence[str], why: str) -> None:
 class Subject:
     """What is drawn: a model and rows in its features, or rows alone."""
 
-    X: Any
-    y: Any
+    X: Matrix
+    y: Labels | None
     names: Sequence[str]
-    model: Any = None
+    model: ModelLike = None
     labels: Sequence[str] | None = None
 
 
@@ -141,7 +145,7 @@ def _saved(source: str, data: str | None, reading: Reading, kind: str) -> Subjec
     return features_of(model, *rows_of(model, source, data, reading))
 
 
-def rows_of(model: Any, model_file: str, data: str, reading: Reading) -> tuple[Any, Any]:
+def rows_of(model: ModelLike, model_file: str, data: str, reading: Reading) -> tuple[Any, Any]:
     """Return all labelled rows of a file with the columns of the model."""
     import numpy as np
     from scipy import sparse
@@ -172,7 +176,7 @@ def _listed(labels: Any) -> str:
     return ", ".join(str(label) for label in labels[:20])
 
 
-def features_of(model: Any, X: Any, y: Any) -> Subject:
+def features_of(model: ModelLike, X: Matrix, y: Labels) -> Subject:
     """Return the rows in the features of the figures."""
     from ..plots.drawn import as_drawn
 
@@ -272,7 +276,7 @@ def _support(subject: Subject, pair: tuple[str, str] | None) -> Any:
     return plots.support(model, X, subject.y, task=task)
 
 
-def _verdict(X: Any, y: Any) -> Any:
+def _verdict(X: Matrix, y: Labels) -> Any:
     import numpy as np
 
     from ..solvers.separability import separability

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import console, options
 from .data import Reading, facts_of, load_model
+
+if TYPE_CHECKING:
+    from ..arrays import Labels, Matrix
+    from ..diagnostics.fitted_model import ModelLike
 
 SHOWN_WEIGHTS = 20
 # Planes side by side; terms of a plane on one line; pairs of classes shown in full.
@@ -69,7 +73,7 @@ def _some(names: Any) -> str:
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
-def _preparation(model: Any) -> dict[str, str]:
+def _preparation(model: ModelLike) -> dict[str, str]:
     """Return how the columns become features, for a pipeline of the command line."""
     encoder = getattr(model, "named_steps", {}).get("columns")
     if encoder is None:
@@ -142,7 +146,7 @@ def separable(
         raise click.exceptions.Exit(3)
 
 
-def _verdicts(X: Any, y: Any, pair: tuple[str, str] | None, widest: bool, source: str) -> Any:
+def _verdicts(X: Matrix, y: Labels, pair: tuple[str, str] | None, widest: bool, source: str) -> Any:
     """Yield the names of two classes, the result for them, and their rows."""
     from itertools import combinations
 

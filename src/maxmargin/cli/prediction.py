@@ -7,12 +7,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from . import console, options
 from .data import NewRows, check_out, labels_of, load_model
+
+if TYPE_CHECKING:
+    from ..arrays import Matrix
+    from ..diagnostics.fitted_model import ModelLike
 
 # Rows that are made dense at a time.
 DENSE_ROWS = 4096
@@ -80,7 +84,7 @@ def _writing(out: str) -> Iterator[IO[str]]:
         yield stream
 
 
-def _answers(model: Any, X: Any, *, scored: bool, told: list[str]) -> tuple[Any, Any]:
+def _answers(model: ModelLike, X: Matrix, *, scored: bool, told: list[str]) -> tuple[Any, Any]:
     """Return labels, and scores on request; warnings are appended to ``told``."""
     import numpy as np
 
@@ -99,7 +103,7 @@ def _answers(model: Any, X: Any, *, scored: bool, told: list[str]) -> tuple[Any,
     return labels, np.concatenate([part[1] for part in parts]) if scored else None
 
 
-def _suited(model: Any, X: Any) -> Iterator[Any]:
+def _suited(model: ModelLike, X: Matrix) -> Iterator[Any]:
     """Yield rows for a model: without names if it has none, dense if its vectors are."""
     from scipy import sparse
 
@@ -113,7 +117,7 @@ def _suited(model: Any, X: Any) -> Iterator[Any]:
         yield X
 
 
-def _score_names(model: Any) -> list[str]:
+def _score_names(model: ModelLike) -> list[str]:
     """Return the names of the scores: the classes, or their pairs."""
     from ..diagnostics.fitted_model import FittedModel
 
@@ -121,7 +125,7 @@ def _score_names(model: Any) -> list[str]:
     return fitted.plane_names if fitted.shows_pairs else fitted.class_names
 
 
-def _headings(model: Any, no_scores: bool) -> list[str]:
+def _headings(model: ModelLike, no_scores: bool) -> list[str]:
     if no_scores:
         return ["label"]
     names = _score_names(model)
@@ -133,7 +137,9 @@ def _joined(labels: Any, scores: Any) -> list[list[Any]]:
     return [[label, *row] for label, row in zip(labels.tolist(), columns, strict=True)]
 
 
-def _write_json(stream: IO[str], model: Any, labels: Any, scores: Any, no_scores: bool) -> None:
+def _write_json(
+    stream: IO[str], model: ModelLike, labels: Any, scores: Any, no_scores: bool
+) -> None:
     import json
 
     names = _score_names(model)

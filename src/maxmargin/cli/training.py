@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import console, options
 from .data import Reading, Trained, check_out, fit_features, split, train
+
+if TYPE_CHECKING:
+    from ..arrays import Labels, Matrix
+    from ..diagnostics.fitted_model import ModelLike
 
 
 @click.command()
@@ -91,7 +95,7 @@ def _described(table: Any) -> dict[str, Any]:
 
 
 def _cross_validated(
-    reading: Reading, table: Any, model: Any, folds: int, seed: int
+    reading: Reading, table: Any, model: ModelLike, folds: int, seed: int
 ) -> dict[str, Any]:
     """Return the error on each fold of a pipeline trained on the other folds."""
     import numpy as np
@@ -253,7 +257,13 @@ def compare_all(
 
 
 def _compared(
-    name: str, X: Any, y: Any, X_test: Any, y_test: Any, seed: int, time_limit: float
+    name: str,
+    X: Matrix,
+    y: Labels,
+    X_test: Matrix,
+    y_test: Any,
+    seed: int,
+    time_limit: float,
 ) -> dict[str, Any]:
     import numpy as np
 
@@ -272,7 +282,7 @@ def _compared(
     }
 
 
-def record_of(name: str, trained: Trained, X: Any, y: Any) -> dict[str, Any]:
+def record_of(name: str, trained: Trained, X: Matrix, y: Labels) -> dict[str, Any]:
     """Return the result of an algorithm on its training rows, as a line of a comparison.
 
     ``margin`` is the smallest distance of a row to the plane, for every algorithm; ``half_width``
@@ -296,7 +306,7 @@ def record_of(name: str, trained: Trained, X: Any, y: Any) -> dict[str, Any]:
     }
 
 
-def warm(model: Any, X: Any, y: Any) -> None:
+def warm(model: ModelLike, X: Matrix, y: Labels) -> None:
     """Fit to a few rows first, so that times do not include loading compiled code."""
     import numpy as np
     from sklearn.base import clone
@@ -312,7 +322,7 @@ def _clock(limit: float) -> Any:
     return lambda step: time.perf_counter() > end
 
 
-def outcome(model: Any, training_error: float) -> str:
+def outcome(model: ModelLike, training_error: float) -> str:
     """Return what the certificates of a model prove, in a few words."""
     certificates = model.certificates_
     if hasattr(certificates[0], "separates"):

@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
+from ..arrays import MatrixLike
 from ..certificates import certify
 from ..certificates.dual import TUNING, primal_value
 from ..estimators.base import Training
@@ -99,7 +101,7 @@ def task_number(model: FittedModel, task: object) -> int:
     raise ValueError(f"there is no task={task!r}: {remedy}")
 
 
-def check_data(model: FittedModel, X: Any, y: Any, sample_weight: Any) -> Training:
+def check_data(model: FittedModel, X: MatrixLike, y: ArrayLike, sample_weight: Any) -> Training:
     """Return the training data with the weights of the fit; raise where the fit had other data."""
     clf = model.classifier
     # A copy, so that validation does not change the model.

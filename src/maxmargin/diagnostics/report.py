@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import Floats
+from ..arrays import Floats, MatrixLike
 from ..certificates import MarginCertificate
 from ..certificates.primal import PlaneCertificate
 from ..estimators.base import Training
@@ -192,7 +192,10 @@ class MarginReport:
 
 
 def margin_report(
-    clf: SupportVectorMachine, X: Any = None, y: Any = None, sample_weight: Any = None
+    clf: SupportVectorMachine,
+    X: MatrixLike = None,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> MarginReport:
     """Return width of the margin, support vectors and bounds of the leave-one-out error.
 

@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import Floats
+from ..arrays import Floats, MatrixLike
 from ..kernels import Linear
 from ..progress import counted
 from . import margin_report
-from .fitted_model import FittedModel, Planes
+from .fitted_model import FittedModel, ModelLike, Planes
 
 # Relative to the sum of the sizes of the terms of a sum.
 SUM_ROUNDING = 1e-15
@@ -108,7 +108,7 @@ class Summary:
         return f"{self.margin:.6g} (smallest distance of a training sample{where})"
 
 
-def summarize(model: Any) -> Summary:
+def summarize(model: ModelLike) -> Summary:
     """Describe a fitted estimator, or a pipeline or search that ends in one.
 
     >>> import maxmargin as mm
@@ -141,7 +141,7 @@ def summarize(model: Any) -> Summary:
     )
 
 
-def ending(clf: Any) -> str:
+def ending(clf: ModelLike) -> str:
     """Return how a fit ended: the rule, and the number of steps, passes or rounds.
 
     >>> import maxmargin as mm
@@ -176,7 +176,7 @@ def linear_verdict(report: Any) -> str:
     return re.sub(r"^(not )?separable", r"\1linearly separable", str(report))
 
 
-def smallest_distance(model: Any, X: Any, y: Any) -> float | None:
+def smallest_distance(model: ModelLike, X: MatrixLike, y: ArrayLike) -> float | None:
     """Return the smallest signed distance of a training sample to the planes of its tasks.
 
     Distances are in the space of the features, or of the kernel; negative on the wrong side. None
@@ -234,7 +234,7 @@ def _rounded_norm(fitted: FittedModel) -> float:
     return float(unit * abs(clf.dual_coef_).sum() * longest)
 
 
-def changed(clf: Any) -> dict[str, Any]:
+def changed(clf: ModelLike) -> dict[str, Any]:
     """Return the parameters that differ from their defaults."""
     usual = type(clf)().get_params()
     hidden = ("callback", "verbose")
@@ -276,7 +276,7 @@ def _shortened(text: str) -> str:
     return re.sub(r"\d+\.\d{6,}(e[-+]\d+)?", lambda found: f"{float(found[0]):.6g}", text)
 
 
-def _holds(clf: Any) -> bool:
+def _holds(clf: ModelLike) -> bool:
     tol = getattr(clf, "tol", 1e-6)
     return all(bool(certificate.holds(tol)) for certificate in clf.certificates_)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, MatrixLike
 from ..problems import DualProblem
 from .checks import check_data, check_tolerance, checked_model, task_number, trained
 from .fitted_model import SupportVectorMachine
@@ -155,11 +155,11 @@ class SupportTable:
 
 def support_table(
     clf: SupportVectorMachine,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
+    X: MatrixLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
     *,
-    task: Any = None,
+    task: object = None,
     tol: float | None = None,
 ) -> SupportTable:
     """Return margin, slack, α and KKT state of every training sample.

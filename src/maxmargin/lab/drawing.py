@@ -11,7 +11,7 @@ import numpy as np
 import maxmargin as mm
 
 from ..arrays import Floats
-from ..diagnostics.fitted_model import SCORE_ROUNDING, FittedModel, SupportVectorMachine
+from ..diagnostics.fitted_model import SCORE_ROUNDING, FittedModel, ModelLike, SupportVectorMachine
 from ..plots.canvas import PALETTE
 from ..plots.grid import Lattice
 from ..plots.path import solutions
@@ -96,7 +96,7 @@ def picture_of(outcome: Outcome, k: int | None = None, window: Window | None = N
     return picture
 
 
-def _draw_answer(picture: Picture, points: Points, model: Any) -> None:
+def _draw_answer(picture: Picture, points: Points, model: ModelLike) -> None:
     xs, ys, rows = lattice(picture.window)
     known = np.array([points.names.index(label) for label in model.classes_.tolist()])
     picture.flat = is_constant(model, points)
@@ -115,13 +115,13 @@ def _draw_answer(picture: Picture, points: Points, model: Any) -> None:
     _draw_support(picture, points, model)
 
 
-def is_constant(model: Any, points: Points) -> bool:
+def is_constant(model: ModelLike, points: Points) -> bool:
     """Say whether w of all planes of a model is 0 to rounding: there is no plane to show."""
     fitted = FittedModel(model)
     return fitted.is_constant(points.X, fitted.scores(points.X))
 
 
-def _is_constant_step(frame: Frame, model: Any, X: Floats, g: Floats) -> bool:
+def _is_constant_step(frame: Frame, model: ModelLike, X: Floats, g: Floats) -> bool:
     """Say whether w of a step is 0 to rounding; g is that of the points."""
     terms: Any = np.abs(g).max(axis=0)
     if frame.alpha is not None and frame.alpha.ndim == 1 and not len(frame.w):
@@ -129,7 +129,7 @@ def _is_constant_step(frame: Frame, model: Any, X: Floats, g: Floats) -> bool:
     return bool((np.ptp(g, axis=0) <= SCORE_ROUNDING * terms).all())
 
 
-def _draw_support(picture: Picture, points: Points, model: Any) -> None:
+def _draw_support(picture: Picture, points: Points, model: ModelLike) -> None:
     fitted = FittedModel(model)
     if fitted.support is not None:
         picture.support = np.zeros(len(points.X), dtype=bool)

@@ -21,6 +21,7 @@ from bokeh.models import (
 from bokeh.plotting import figure
 from bokeh.transform import factor_cmap, factor_mark
 
+from ..arrays import MatrixLike
 from ..diagnostics.fitted_model import FittedModel
 from .drawing import COLOURS, Picture, weight_space, window_of
 from .fitting import Frame, Outcome
@@ -285,7 +286,7 @@ def _fill(source: ColumnDataSource, lines: list[Any], colours: list[str]) -> Non
     }
 
 
-def _dots(X: Any) -> dict[str, list[float]]:
+def _dots(X: MatrixLike) -> dict[str, list[float]]:
     return {"x": X[:, 0].tolist(), "y": X[:, 1].tolist()}
 
 

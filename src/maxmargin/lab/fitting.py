@@ -16,6 +16,7 @@ import numpy as np
 import maxmargin as mm
 
 from ..arrays import Floats, Integers
+from ..diagnostics.fitted_model import ModelLike
 from .algorithms import ALGORITHMS
 from .points import Points
 
@@ -79,7 +80,7 @@ class Outcome:
     """
 
     request: Request
-    model: Any = None
+    model: ModelLike = None
     failure: str | None = None
     seconds: float = 0.0
     verdict: mm.Separability | None = None
@@ -167,7 +168,7 @@ def answered(
     return Outcome(request, model, None, seconds, verdict, warnings=tuple(dict.fromkeys(said)))
 
 
-def _is_linear(model: Any) -> bool:
+def _is_linear(model: ModelLike) -> bool:
     return getattr(model, "kernel", "linear") == "linear"
 
 
@@ -255,7 +256,7 @@ def state(frames: list[Frame], k: int) -> dict[int, Frame]:
     return {frame.task: frame for frame in frames[: k + 1]}
 
 
-def evaluated(frame: Frame, model: Any, X: Floats, rows: Floats) -> Floats:
+def evaluated(frame: Frame, model: ModelLike, X: Floats, rows: Floats) -> Floats:
     """Return g of rows by the planes or the α of a frame: (n, n_vectors)."""
     if len(frame.w):
         return rows @ frame.w.T + frame.b

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import datasets
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, MatrixLike
 
 MOST_POINTS = 2000
 MOST_CLASSES = 4
@@ -61,7 +61,7 @@ class Points:
         return out.getvalue()
 
 
-def checked(X: Any, codes: Any, names: Any = (), axes: Any = ("x₁", "x₂")) -> Points:
+def checked(X: MatrixLike, codes: Any, names: Any = (), axes: Any = ("x₁", "x₂")) -> Points:
     """Return points that the page can show; raise ValueError for others."""
     rows = np.asarray(X, dtype=np.float64).reshape(-1, 2)
     numbers = np.asarray(codes, dtype=np.int64).ravel()

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
+from ..diagnostics.fitted_model import ModelLike
 from ..diagnostics.scaling import Scaling, scaling_of
 from ..estimators.base import CertifiedClassifier
 from ..estimators.column_encoder import ColumnEncoder
@@ -50,7 +51,7 @@ TRIED_ROWS = 3
 LARGEST_FACTOR, LARGEST_SHIFT = LARGEST_VALUE, 1e60
 
 
-def check_model(model: Any, widest: int = WIDEST) -> None:
+def check_model(model: ModelLike, widest: int = WIDEST) -> None:
     """Raise InconsistentModelError where attributes contradict each other or cannot predict.
 
     Sparse matrices may have ``widest`` columns: products of them take memory in proportion.
@@ -66,7 +67,7 @@ def check_model(model: Any, widest: int = WIDEST) -> None:
     _check_prediction(model)
 
 
-def _check_parts(model: Any) -> None:
+def _check_parts(model: ModelLike) -> None:
     if isinstance(model, Pipeline):
         _check_pipeline(model)
     elif is_fitted(model):
@@ -99,20 +100,20 @@ def _check_pipeline(model: Pipeline) -> None:
             width = getattr(step, "n_features_out_", step.n_features_in_)
 
 
-def _last(model: Any) -> Any:
+def _last(model: ModelLike) -> Any:
     """Return the last step of a pipeline, or the model itself."""
     while isinstance(model, Pipeline) and model.steps:
         model = model.steps[-1][1]
     return model
 
 
-def _check_prediction(model: Any) -> None:
+def _check_prediction(model: ModelLike) -> None:
     """Predict a few rows like those of the fit, to find any other error."""
     _try(_last(model), _vectors)
     _try(model, _row)
 
 
-def _try(model: Any, example: Callable[[Any], Any]) -> None:
+def _try(model: ModelLike, example: Callable[[Any], Any]) -> None:
     try:
         rows = example(model)
         if rows is None:
@@ -131,7 +132,7 @@ def _try(model: Any, example: Callable[[Any], Any]) -> None:
     )
 
 
-def _vectors(model: Any) -> Any:
+def _vectors(model: ModelLike) -> Any:
     """Return the longest support vectors, None without any."""
     vectors = getattr(model, "support_vectors_", None)
     if vectors is None or 0 in vectors.shape or vectors.shape[1] > WIDEST_TRIED:
@@ -141,7 +142,7 @@ def _vectors(model: Any) -> Any:
     return vectors[np.sort(np.argsort(lengths)[-TRIED_ROWS:])]
 
 
-def _row(model: Any) -> Any:
+def _row(model: ModelLike) -> Any:
     """Return a row like those of the fit, as far as known; None where it would be too wide."""
     while isinstance(model, Pipeline):
         steps = [step for _, step in model.steps if step not in (None, "passthrough")]
@@ -170,7 +171,7 @@ def _row_of_columns(model: ColumnEncoder) -> Any:
     return row
 
 
-def _check_features(model: Any) -> None:
+def _check_features(model: ModelLike) -> None:
     n = model.n_features_in_
     _require(_is_count(n, 1), f"n_features_in_ is {n!r:.50}")
     names = vars(model).get("feature_names_in_")
@@ -183,7 +184,7 @@ def _check_features(model: Any) -> None:
 # Classifiers -----------------------------------------------------------------------------------
 
 
-def _check_classifier(model: Any) -> None:
+def _check_classifier(model: ModelLike) -> None:
     n_classes = _check_classes(model)
     reduction = model._reduction()
     n_tasks = {Binary: 1, Kesler: 1, OneVsOne: n_classes * (n_classes - 1) // 2}.get(
@@ -201,7 +202,7 @@ def _check_classifier(model: Any) -> None:
         _check_kernel_perceptron(model, n_planes)
 
 
-def _check_classes(model: Any) -> int:
+def _check_classes(model: ModelLike) -> int:
     classes = model.classes_
     good = isinstance(classes, np.ndarray) and classes.ndim == 1 and classes.dtype.kind in "biufUO"
     _require(good, f"classes_ is {classes!r:.50}")
@@ -222,7 +223,7 @@ def _check_classes(model: Any) -> int:
     return len(classes)
 
 
-def _check_proofs(model: Any, n_tasks: int) -> None:
+def _check_proofs(model: ModelLike, n_tasks: int) -> None:
     proofs = (model.certificates_, model.statuses_, model.traces_)
     if any(isinstance(proof, Unproved) for proof in proofs):
         _require(all(isinstance(proof, Unproved) for proof in proofs), "some proofs are missing")
@@ -243,7 +244,7 @@ def _check_proofs(model: Any, n_tasks: int) -> None:
     _require(of_one_kind, "certificates are of several kinds")
 
 
-def _check_counts(model: Any) -> None:
+def _check_counts(model: ModelLike) -> None:
     for name in ("n_iter_", "n_updates_", "fit_status_"):
         value = vars(model).get(name, 0)
         if isinstance(value, np.ndarray):
@@ -255,7 +256,7 @@ def _check_counts(model: Any) -> None:
         _require(isinstance(value, bool | np.bool_), f"{name} is {value!r:.50}")
 
 
-def _check_linear(model: Any, n_planes: int, n_tasks: int) -> None:
+def _check_linear(model: ModelLike, n_planes: int, n_tasks: int) -> None:
     _check_numbers("coef_", model.coef_, (n_planes, model.n_features_in_), largest=LARGEST_WEIGHT)
     updates = model._updates_of_tasks
     good = isinstance(updates, list) and all(_is_count(u) for u in updates)
@@ -275,7 +276,7 @@ def _check_linear(model: Any, n_planes: int, n_tasks: int) -> None:
                     _check_numbers(name, array, (np.size(array),))
 
 
-def _check_machine(model: Any, n_planes: int, n_classes: int) -> None:
+def _check_machine(model: ModelLike, n_planes: int, n_classes: int) -> None:
     _check_shape_fit(model)
     rows = n_classes - 1 if isinstance(model._reduction(), OneVsOne) else n_planes
     _check_expansion(model, rows, model.shape_fit_[0])
@@ -290,7 +291,7 @@ def _check_machine(model: Any, n_planes: int, n_classes: int) -> None:
         _check_fitted_with(model)
 
 
-def _check_kernel_perceptron(model: Any, n_planes: int) -> None:
+def _check_kernel_perceptron(model: ModelLike, n_planes: int) -> None:
     _require(_is_count(model._n_rows), f"it was fitted to {model._n_rows!r:.50} rows")
     _check_expansion(model, n_planes, model._n_rows)
     is_linear = isinstance(model.kernel_, Linear)
@@ -301,7 +302,7 @@ def _check_kernel_perceptron(model: Any, n_planes: int) -> None:
         )
 
 
-def _check_expansion(model: Any, rows: int, n_fit: int) -> None:
+def _check_expansion(model: ModelLike, rows: int, n_fit: int) -> None:
     kernel, given = model.kernel_, isinstance(model.kernel_, Precomputed)
     _require(isinstance(kernel, Kernel), f"kernel_ is {kernel!r:.50}")
     _require(kernel.elementwise or given, f"kernel_ is {kernel!r:.50}, which has no formula")
@@ -323,7 +324,7 @@ def _check_expansion(model: Any, rows: int, n_fit: int) -> None:
     _check_numbers("dual_coef_", model.dual_coef_, (rows, support.size), largest=LARGEST_WEIGHT)
 
 
-def _check_shape_fit(model: Any) -> None:
+def _check_shape_fit(model: ModelLike) -> None:
     shape = model.shape_fit_
     good = isinstance(shape, tuple) and len(shape) == 2 and all(_is_count(size) for size in shape)
     _require(good and shape[1] == model.n_features_in_, f"shape_fit_ is {shape!r:.50}")
@@ -336,7 +337,7 @@ def _check_support(support: Any, n_fit: int, *, unique: bool = True) -> None:
     _require(not unique or np.unique(support).size == support.size, "support_ names a row twice")
 
 
-def _check_fitted_with(model: Any) -> None:
+def _check_fitted_with(model: ModelLike) -> None:
     C = model._fitted_with
     _require(isinstance(C, float | int | np.number) and C > 0, f"it was fitted with C={C!r:.50}")
 
@@ -371,7 +372,7 @@ def _check_encoder(model: ColumnEncoder) -> None:
         _check_scaling(Scaling(model.mean_, 1.0 / model.scale_))
 
 
-def _check_scaler(model: Any) -> None:
+def _check_scaler(model: ModelLike) -> None:
     for name, switch in NEEDED.get(type(model), {}).items():
         wanted = switch is None or getattr(model, switch)
         there = vars(model).get(name) is not None

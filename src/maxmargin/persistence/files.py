@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..diagnostics.fitted_model import ModelLike
 from .errors import ModelFileError, PathLike
 from .writing import replacing
 
@@ -41,7 +42,7 @@ OTHER_FORMATS = {
 LARGEST_HEADER_BYTES = 100_000_000
 
 
-def save(model: Any, path: PathLike, *, about: Mapping[str, Any] | None = None) -> None:
+def save(model: ModelLike, path: PathLike, *, about: Mapping[str, Any] | None = None) -> None:
     """Write a model to one file, which `load` reads without running any code of it.
 
     The write is atomic: after an error or a crash the old file is unchanged.
@@ -166,7 +167,8 @@ def load(path: PathLike) -> Any:
         if decoder.tensors:
             raise ValueError(f"the tensors {sorted(decoder.tensors)!r:.100} are not used")
     except Exception as error:  # a malicious file may cause any of them
-        raise ModelFileError(f"{path}: the model is inconsistent: {error}.") from error
+        what = str(error).rstrip(".")
+        raise ModelFileError(f"{path}: the model is inconsistent: {what}.") from error
     return model
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, Normalizer
 
-from ..diagnostics.fitted_model import FittedModel, KernelExpansion, Planes
+from ..diagnostics.fitted_model import FittedModel, KernelExpansion, ModelLike, Planes
 from ..diagnostics.scaling import scaling_of
 from ..estimators.column_encoder import ColumnEncoder
 from ..kernels import RBF, Kernel, Linear, Polynomial, Precomputed, Product, Scaled, Sigmoid, Sum
@@ -45,7 +45,7 @@ RULES = {
 }
 
 
-def to_json(model: Any) -> dict[str, Any]:
+def to_json(model: ModelLike) -> dict[str, Any]:
     """Return a fitted model as lists, numbers and text that suffice to predict.
 
     A row x goes through the steps of ``preparation``; then g = w·x + b of every plane, or
@@ -100,7 +100,7 @@ def to_json(model: Any) -> dict[str, Any]:
     return _plain(plain)  # type: ignore[no-any-return]
 
 
-def save_json(model: Any, path: PathLike) -> None:
+def save_json(model: ModelLike, path: PathLike) -> None:
     """Write a model as JSON, one entry per line; the write is atomic.
 
     Parameters

@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
+from ..diagnostics.fitted_model import ModelLike
 from ..estimators.svc import SVC, NuSVC
 from ..kernels import Kernel
 from .checks import WIDEST, check_model
@@ -341,7 +342,7 @@ def _model(header: _Header, kernel: Kernel, vectors: _Vectors, width: int) -> SV
     name = KERNELS[header.words["kernel_type"]][1]
     machine = SVM_TYPES[header.words["svm_type"]]
     options = {key: getattr(kernel, key) for key in KERNELS[header.words["kernel_type"]][2]}
-    model: Any = machine(kernel=name, decision_function_shape="ovo", **options)
+    model: ModelLike = machine(kernel=name, decision_function_shape="ovo", **options)
     n_support = len(vectors.ends) - 1
     two, given = header.n_classes == 2, name == "precomputed"
     columns = np.array(vectors.columns, dtype=np.int64)

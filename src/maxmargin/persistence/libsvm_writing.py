@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..arrays import Floats, dense
-from ..diagnostics.fitted_model import FittedModel, Planes
+from ..diagnostics.fitted_model import FittedModel, ModelLike, Planes
 from ..diagnostics.scaling import Scaling, scaling_of
 from ..estimators.column_encoder import ColumnEncoder
 from ..estimators.svc import KernelMachine, NuSVC
@@ -40,7 +40,7 @@ class _Contents:
     serials: NDArray[np.integer[Any]] | None = None
 
 
-def save_libsvm(model: Any, path: PathLike) -> None:
+def save_libsvm(model: ModelLike, path: PathLike) -> None:
     """Write a model as LIBSVM's text, which svm-predict and many other programs read.
 
     SVC and NuSVC of two classes, or of pairs of many, with any of LIBSVM's kernels keep their

@@ -16,6 +16,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from ..diagnostics.fitted_model import ModelLike
 from ..estimators.column_encoder import ColumnEncoder
 from ..estimators.kernel_perceptron import KernelPerceptron
 from ..estimators.least_squares import HoKashyap, Pseudoinverse
@@ -81,12 +82,12 @@ UNSAVED = {"callback", "memory"}
 SKIPPED = (None, "passthrough")
 
 
-def is_fitted(model: Any) -> bool:
+def is_fitted(model: ModelLike) -> bool:
     """Return whether an estimator other than a pipeline has been fitted."""
     return "n_features_in_" in vars(model)
 
 
-def encode_model(model: Any, encoder: Encoder) -> JSON:
+def encode_model(model: ModelLike, encoder: Encoder) -> JSON:
     """Return a record of an estimator or a pipeline of them."""
     if type(model) is Pipeline:
         steps = [
@@ -108,7 +109,7 @@ def encode_model(model: Any, encoder: Encoder) -> JSON:
     return {"class": name, "parameters": _parameters(model, encoder), "fitted": fitted}
 
 
-def _parameters(model: Any, encoder: Encoder) -> dict[str, JSON]:
+def _parameters(model: ModelLike, encoder: Encoder) -> dict[str, JSON]:
     owner = type(model).__name__
     return {
         name: encoder.encode(_kept(name, getattr(model, name)), f"{owner}({name})")
@@ -122,12 +123,12 @@ def _kept(name: str, value: Any) -> Any:
     return None if name in UNSAVED or is_state else value
 
 
-def _names(estimator: Any) -> list[str]:
+def _names(estimator: ModelLike) -> list[str]:
     """Return the names of the parameters that a record holds."""
     return [name for name in estimator._get_param_names() if name != "steps"]
 
 
-def _unsupported(model: Any) -> TypeError:
+def _unsupported(model: ModelLike) -> TypeError:
     what = f"{type(model).__module__.partition('.')[0]}'s {type(model).__name__}"
     if isinstance(model, type):
         return TypeError(f"{model.__name__} is a class: pass a model, {model.__name__}().")
@@ -171,7 +172,7 @@ def _decode_pipeline(record: dict[str, JSON], decoder: Decoder, depth: int) -> P
     return model
 
 
-def _with_parameters(estimator: Any, given: JSON, decoder: Decoder) -> Any:
+def _with_parameters(estimator: ModelLike, given: JSON, decoder: Decoder) -> Any:
     """Return an estimator with exactly these parameters."""
     owner, expected = estimator.__name__, _names(estimator)
     ours = estimator.__module__.startswith(__name__.partition(".")[0] + ".")
@@ -191,7 +192,7 @@ def _with_parameters(estimator: Any, given: JSON, decoder: Decoder) -> Any:
     return model
 
 
-def _set_fitted(model: Any, given: JSON, decoder: Decoder) -> None:
+def _set_fitted(model: ModelLike, given: JSON, decoder: Decoder) -> None:
     kept, owner = ESTIMATORS[type(model)], type(model).__name__
     if not isinstance(given, dict) or set(given) - {*kept.always, *kept.sometimes}:
         raise InconsistentModelError(f"{owner} has unknown attributes, {given!r:.100}")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, Normalizer
 
-from ..diagnostics.fitted_model import FittedModel
+from ..diagnostics.fitted_model import FittedModel, ModelLike
 from ..estimators.column_encoder import ColumnEncoder
 from ..estimators.kernel_perceptron import KernelPerceptron
 from ..estimators.least_squares import HoKashyap, Pseudoinverse
@@ -37,7 +37,9 @@ CLASSIFIERS = (
 OPSETS = {"": 18, "ai.onnx.ml": 3}
 
 
-def to_onnx(model: Any, *, dtype: Literal["float64", "float32"] = "float64") -> onnx.ModelProto:
+def to_onnx(
+    model: ModelLike, *, dtype: Literal["float64", "float32"] = "float64"
+) -> onnx.ModelProto:
     """Return a model as an ONNX graph that computes the same labels and scores.
 
     The input is one tensor ``X`` of shape (n, n_features). Where a `ColumnEncoder` has columns of
@@ -109,7 +111,7 @@ def to_onnx(model: Any, *, dtype: Literal["float64", "float32"] = "float64") -> 
 
 
 def save_onnx(
-    model: Any, path: PathLike, *, dtype: Literal["float64", "float32"] = "float64"
+    model: ModelLike, path: PathLike, *, dtype: Literal["float64", "float32"] = "float64"
 ) -> None:
     """Write a model as ONNX; the write is atomic.
 
@@ -217,7 +219,7 @@ def _cast_first() -> Any:
 # Converters ----------------------------------------------------------------------------------
 
 
-def _parse_classifier(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+def _parse_classifier(scope: Any, model: ModelLike, inputs: Any, custom_parsers: Any = None) -> Any:
     from skl2onnx.common.data_types import DoubleTensorType
 
     operator = scope.declare_local_operator(f"Maxmargin{type(model).__name__}", model)
@@ -253,7 +255,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     label_nodes(graph, fitted, scores, label, shown)
 
 
-def _parse_encoder(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+def _parse_encoder(scope: Any, model: ModelLike, inputs: Any, custom_parsers: Any = None) -> Any:
     from skl2onnx.common.data_types import DoubleTensorType
 
     operator = scope.declare_local_operator("MaxmarginColumnEncoder", model)

@@ -17,8 +17,10 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
+from numpy.typing import ArrayLike
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, MatrixLike
+from ..diagnostics.fitted_model import ModelLike
 from .canvas import (
     INK,
     Bools,
@@ -265,9 +267,9 @@ class AnimationDisplay:
 
 
 def animate(
-    clf: Any,
-    X: Any,
-    y: Any,
+    clf: ModelLike,
+    X: MatrixLike,
+    y: ArrayLike,
     path: str | Path | None = None,
     *,
     fps: float = FPS,
@@ -343,8 +345,8 @@ def _compute(
     model: FigureModel,
     data: FigureData,
     view: View,
-    X: Any,
-    y: Any,
+    X: MatrixLike,
+    y: ArrayLike,
     fps: float,
     max_frames: int,
     resolution: int,

@@ -12,9 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, MatrixLike
+from ..diagnostics.fitted_model import ModelLike
 from ..kernels import Precomputed
 from ..multiclass import OneVsOne
 from .canvas import (
@@ -141,14 +144,14 @@ class BoundaryDisplay:
     points_: list[PathCollection] = field(init=False)
     support_: PathCollection | None = field(init=False, default=None)
     wrong_: PathCollection | None = field(init=False, default=None)
-    legend_: Any = field(init=False, default=None)
+    legend_: Legend | None = field(init=False, default=None)
 
     @classmethod
     def from_estimator(
         cls,
-        clf: Any,
-        X: Any,
-        y: Any,
+        clf: ModelLike,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
         ax: Axes | None = None,
         features: Any = None,

@@ -8,16 +8,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from matplotlib import pyplot as plt
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 
 Bools: TypeAlias = NDArray[np.bool_]
+# The axes of the caller, several of them in any sequence, or None for a new figure.
+AxesLike: TypeAlias = Axes | Sequence[Axes] | NDArray[np.object_] | None
 # Low and high end of both axes, (2, 2).
 Limits: TypeAlias = tuple[tuple[float, float], tuple[float, float]] | Floats
 
@@ -61,7 +65,9 @@ def one_axes(ax: Axes | None, height: float = 4.8) -> Axes:
     return made
 
 
-def several_axes(axes: Any, n: int, size: tuple[float, float], rows: bool = False) -> list[Axes]:
+def several_axes(
+    axes: AxesLike, n: int, size: tuple[float, float], rows: bool = False
+) -> list[Axes]:
     """Return n axes: the caller's, or those of a new figure, side by side or one below another."""
     if axes is None:
         shape = (n, 1) if rows else (1, n)
@@ -119,7 +125,7 @@ def _room_above(ax: Axes) -> tuple[float, float]:
     return place.width * wide, (min(above, default=1.0) - place.y1) * high
 
 
-def set_legend(ax: Axes, handles: Sequence[Any]) -> Any:
+def set_legend(ax: Axes, handles: Sequence[Artist]) -> Legend | None:
     """Put the legend beside the axes where a layout engine makes room, else inside of them.
 
     It is left out where it would cover too much of the axes.

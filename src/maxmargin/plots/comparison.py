@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ..arrays import Floats
-from .canvas import FAINT, PALETTE, figure_of, set_title, several_axes
+from .canvas import FAINT, PALETTE, AxesLike, figure_of, set_title, several_axes
 
 
 class ComparisonDisplay:
@@ -49,7 +49,7 @@ class ComparisonDisplay:
 
     @classmethod
     def from_rows(
-        cls, rows: Sequence[Mapping[str, Any]], *, title: str = "", axes: Any = None
+        cls, rows: Sequence[Mapping[str, Any]], *, title: str = "", axes: AxesLike = None
     ) -> Self:
         """Draw the errors and times of several algorithms on the same data.
 
@@ -77,7 +77,7 @@ class ComparisonDisplay:
         """
         return cls(rows, title).plot(axes)
 
-    def plot(self, axes: Any = None) -> Self:
+    def plot(self, axes: AxesLike = None) -> Self:
         """Draw on two axes, or on a new figure.
 
         Parameters

@@ -9,14 +9,17 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from ..arrays import Floats, Integers
 from ..diagnostics.checks import task_number
+from ..diagnostics.fitted_model import ModelLike
 from ..progress import counted
 from .canvas import (
     INK,
+    AxesLike,
     Bools,
     colour,
     figure_of,
@@ -150,17 +153,17 @@ class ConvergenceDisplay:
     objective_: list[Line2D] = field(init=False, default_factory=list)
     gap_: list[Line2D] = field(init=False, default_factory=list)
     errors_: list[Line2D] = field(init=False, default_factory=list)
-    legend_: Any = field(init=False, default=None)
+    legend_: Legend | None = field(init=False, default=None)
 
     @classmethod
     def from_estimator(
         cls,
-        clf: Any,
+        clf: ModelLike,
         *others: Any,
         labels: Sequence[str] | None = None,
-        task: Any = None,
+        task: object = None,
         x: Against = "iteration",
-        axes: Any = None,
+        axes: AxesLike = None,
         legend: bool = True,
     ) -> ConvergenceDisplay:
         """Draw how fits went: primal P and dual D, the gap (P − D)/P, errors.
@@ -225,7 +228,7 @@ class ConvergenceDisplay:
         """Whether some model has primal and dual values."""
         return any(course.knows_gap for course in self.courses)
 
-    def plot(self, axes: Any = None, *, legend: bool = True) -> ConvergenceDisplay:
+    def plot(self, axes: AxesLike = None, *, legend: bool = True) -> ConvergenceDisplay:
         """Draw on several axes, or on a new figure.
 
         Parameters
@@ -373,7 +376,7 @@ convergence = ConvergenceDisplay.from_estimator
 
 
 def _models(
-    clf: Any, others: Sequence[Any], labels: Sequence[str] | None
+    clf: ModelLike, others: Sequence[Any], labels: Sequence[str] | None
 ) -> tuple[list[FigureModel], list[str]]:
     """Return the models and their names."""
     if isinstance(clf, Mapping):
@@ -411,7 +414,7 @@ def _solver(model: FigureModel) -> str:
     return str(getattr(model.classifier, "solver", getattr(model.classifier, "update", "")))
 
 
-def _course(model: FigureModel, name: str, task: Any) -> Course:
+def _course(model: FigureModel, name: str, task: object) -> Course:
     machine = model.classifier
     traces = getattr(machine, "traces_", None)
     if not isinstance(traces, list):
@@ -442,7 +445,7 @@ def _course(model: FigureModel, name: str, task: Any) -> Course:
     )
 
 
-def _chosen(model: FigureModel, traces: list[Any], task: Any) -> int:
+def _chosen(model: FigureModel, traces: list[Any], task: object) -> int:
     """Return the number of the task to draw, by default the longest."""
     if task is not None and len(traces) > 1:
         return task_number(model, task)

@@ -9,20 +9,21 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..diagnostics.fitted_model import FittedModel, NumberedNames
+from ..arrays import MatrixLike
+from ..diagnostics.fitted_model import FittedModel, ModelLike, NumberedNames
 
 
 @dataclass(frozen=True)
 class Drawn:
     """A model and rows as figures show them, with names of the features and labels of the axes."""
 
-    model: Any
-    X: Any
+    model: ModelLike
+    X: MatrixLike
     names: Sequence[str]
     labels: Sequence[str]
 
 
-def as_drawn(model: Any, X: Any) -> Drawn:
+def as_drawn(model: ModelLike, X: MatrixLike) -> Drawn:
     """Return a model and rows as figures show them.
 
     Two columns of numbers are drawn in their own units, through the whole pipeline. Otherwise

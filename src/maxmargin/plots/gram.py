@@ -11,16 +11,18 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, MatrixLike
 from ..kernels import Kernel, MercerReport, Precomputed, mercer, resolve
 from ..kernels.products import as_rows
 from .canvas import (
     INK,
     PALETTE,
     WRONG,
+    AxesLike,
     colour,
     figure_of,
     number,
@@ -95,10 +97,10 @@ class GramDisplay:
     def from_kernel(
         cls,
         kernel: Any,
-        X: Any,
-        y: Any = None,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
         *,
-        axes: Any = None,
+        axes: AxesLike = None,
         max_rows: int = MOST_ROWS,
     ) -> GramDisplay:
         """Draw the kernel matrix K(x_i, x_j), class by class, and its eigenvalues.
@@ -167,7 +169,7 @@ class GramDisplay:
         m, largest = len(self.spectrum), float(np.abs(self.spectrum).max())
         return float(np.finfo(float).eps) * m * max(largest, 1e-300)
 
-    def plot(self, axes: Any = None) -> GramDisplay:
+    def plot(self, axes: AxesLike = None) -> GramDisplay:
         """Draw on two axes, or on a new figure.
 
         Parameters
@@ -273,7 +275,7 @@ class GramDisplay:
 gram = GramDisplay.from_kernel
 
 
-def _resolved(kernel: Any, X: Any) -> tuple[Kernel, Any]:
+def _resolved(kernel: Any, X: MatrixLike) -> tuple[Kernel, Any]:
     """Return the kernel with its parameters, and the rows in its input space."""
     if isinstance(kernel, (BaseEstimator, Pipeline)):
         model = FigureModel(kernel)
@@ -284,7 +286,7 @@ def _resolved(kernel: Any, X: Any) -> tuple[Kernel, Any]:
     return resolve(kernel, X=rows), rows
 
 
-def _classes(y: Any, n: int) -> tuple[Integers, list[str]]:
+def _classes(y: ArrayLike | None, n: int) -> tuple[Integers, list[str]]:
     if y is None:
         return np.zeros(n, dtype=np.int64), []
     names, codes = np.unique(np.asarray(y).ravel(), return_inverse=True)

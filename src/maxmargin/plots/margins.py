@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.patches import Patch, StepPatch
+from numpy.typing import ArrayLike
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, MatrixLike
+from ..diagnostics.fitted_model import ModelLike
 from .canvas import (
     INK,
     Bools,
@@ -90,14 +93,14 @@ class MarginsDisplay:
     histograms_: list[StepPatch] = field(init=False)
     band_: Any = field(init=False, default=None)
     counts_: list[Any] = field(init=False)
-    legend_: Any = field(init=False, default=None)
+    legend_: Legend | None = field(init=False, default=None)
 
     @classmethod
     def from_estimator(
         cls,
-        clf: Any,
-        X: Any,
-        y: Any,
+        clf: ModelLike,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
         ax: Axes | None = None,
         bins: int = 40,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, Integers, dense
+from ..arrays import Floats, Integers, MatrixLike, dense
 from ..diagnostics.fitted_model import FittedModel
 from .canvas import Bools
 
@@ -34,7 +34,7 @@ class FigureModel(FittedModel):
         rivals[rows, codes] = -np.inf
         return own - rivals.max(axis=1)
 
-    def has_no_plane(self, X: Any, scores: Floats) -> bool:
+    def has_no_plane(self, X: MatrixLike, scores: Floats) -> bool:
         """Say whether w of two classes is 0 to rounding: g is constant."""
         return self.is_binary and self.is_constant(self.transform(X), scores)
 
@@ -78,7 +78,7 @@ class FigureModel(FittedModel):
         is_support[rows] = True
         return is_support
 
-    def _holds(self, X: Any) -> bool:
+    def _holds(self, X: MatrixLike) -> bool:
         """Say whether the rows of X are the support vectors.
 
         A kernel machine keeps its support vectors. A linear one does not, but

@@ -10,14 +10,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Polygon
+from numpy.typing import ArrayLike
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, MatrixLike
+from ..diagnostics.fitted_model import ModelLike
 from .canvas import (
     INK,
     PALETTE,
     WRONG,
+    AxesLike,
     class_handles,
     draw_classes,
     figure_of,
@@ -132,16 +136,16 @@ class PathDisplay:
     solutions_: Polygon | None = field(init=False, default=None)
     start_: PathCollection = field(init=False)
     end_: PathCollection = field(init=False)
-    legend_: Any = field(init=False, default=None)
+    legend_: Legend | None = field(init=False, default=None)
 
     @classmethod
     def from_estimator(
         cls,
-        clf: Any,
-        X: Any,
-        y: Any,
+        clf: ModelLike,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
-        axes: Any = None,
+        axes: AxesLike = None,
         feature_names: Sequence[str] | None = None,
         legend: bool = True,
     ) -> PathDisplay:
@@ -205,7 +209,7 @@ class PathDisplay:
         run = run_of(model, X, y, MOST_MOMENTS)
         return _compute(cls, model, data, run, model.codes(y)).plot(axes, legend=legend)
 
-    def plot(self, axes: Any = None, *, legend: bool = True) -> PathDisplay:
+    def plot(self, axes: AxesLike = None, *, legend: bool = True) -> PathDisplay:
         """Draw on several axes, or on a new figure.
 
         Parameters

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
+from numpy.typing import ArrayLike
 from scipy.spatial import ConvexHull, QhullError
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, MatrixLike
 from ..solvers.separability import Separability
 from .canvas import (
     FAINT,
@@ -117,14 +118,14 @@ class SeparabilityDisplay:
     band_: LineCollection | None = field(init=False, default=None)
     combination_: LineCollection | None = field(init=False, default=None)
     common_: PathCollection | None = field(init=False, default=None)
-    legend_: Any = field(init=False, default=None)
+    legend_: Legend | None = field(init=False, default=None)
 
     @classmethod
     def from_report(
         cls,
         report: Separability,
-        X: Any,
-        y: Any,
+        X: MatrixLike,
+        y: ArrayLike,
         *,
         ax: Axes | None = None,
         feature_names: Sequence[str] | None = None,

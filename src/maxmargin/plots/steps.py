@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Floats, dense
+from ..arrays import Floats, MatrixLike, dense
+from ..diagnostics.fitted_model import ModelLike
 from ..estimators.svc import NuSVC
 from ..kernels import Linear
 from ..progress import Recorder, Step
@@ -64,7 +66,9 @@ class Run:
         Those of the ``n_moments`` moments of the fit that were kept.
     """
 
-    def __init__(self, model: FigureModel, X: Any, signs: Floats, moments: list[Moment]) -> None:
+    def __init__(
+        self, model: FigureModel, X: MatrixLike, signs: Floats, moments: list[Moment]
+    ) -> None:
         self.model, self.X, self.signs, self.moments = model, X, signs, moments
         self.n_moments = len(moments)
 
@@ -99,7 +103,7 @@ class Run:
         return evaluate
 
 
-def fitted(clf: Any, X: Any, y: Any) -> Any:
+def fitted(clf: ModelLike, X: MatrixLike, y: ArrayLike) -> Any:
     """Return a fitted classifier as it is, another one fitted to X and y with a recorder."""
     try:
         check_is_fitted(clf)
@@ -111,7 +115,7 @@ def fitted(clf: Any, X: Any, y: Any) -> Any:
     return clf
 
 
-def run_of(model: FigureModel, X: Any, y: Any, limit: int) -> Run:
+def run_of(model: FigureModel, X: MatrixLike, y: ArrayLike, limit: int) -> Run:
     """Return at most ``limit`` moments of the fit: as recorded by its callback, or of a new fit.
 
     A new fit with the same parameters has the same steps, unless it is random without a seed.
@@ -153,7 +157,7 @@ def _last_fit(steps: list[Step]) -> list[Step]:
     return steps[starts[-1] :] if starts else steps
 
 
-def _again(machine: Any, X: Any, y: Any) -> list[Step]:
+def _again(machine: Any, X: MatrixLike, y: ArrayLike) -> list[Step]:
     """Fit a model with the same parameters, and return every update."""
     recorder = Recorder(every_update=True)
     given = machine.get_params(deep=False)

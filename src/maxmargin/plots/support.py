@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike
 
-from ..arrays import Floats
+from ..arrays import Floats, MatrixLike
 from ..diagnostics import STATES, SupportTable, support_table
+from ..diagnostics.fitted_model import ModelLike
 from .canvas import (
     INK,
     PALETTE,
@@ -81,17 +83,17 @@ class SupportDisplay:
     points_: dict[str, PathCollection] = field(init=False)
     corner_: Line2D = field(init=False)
     bound_: Line2D | None = field(init=False, default=None)
-    legend_: Any = field(init=False, default=None)
+    legend_: Legend | None = field(init=False, default=None)
 
     @classmethod
     def from_estimator(
         cls,
-        clf: Any,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        clf: ModelLike,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
         *,
-        task: Any = None,
+        task: object = None,
         ax: Axes | None = None,
         legend: bool = True,
     ) -> SupportDisplay:

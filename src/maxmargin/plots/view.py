@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, MatrixLike
 from .canvas import Limits, number, some_rows
 from .grid import Grid, Lattice
 from .model import FigureModel
@@ -28,9 +28,11 @@ class FigureData:
     Columns of a frame that are not numeric keep their most frequent value in new rows.
     """
 
-    def __init__(self, X: Any, names: Sequence[str] | None = None, fitted: Any = None) -> None:
+    def __init__(
+        self, X: MatrixLike, names: Sequence[str] | None = None, fitted: Any = None
+    ) -> None:
         self.is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")
-        self.X: Any = X
+        self.X: MatrixLike = X
         self.constant: dict[Any, Any] = {}
         if self.is_frame:
             self._read_frame(X)
@@ -61,7 +63,7 @@ class FigureData:
             mean = np.where(missing, 0.0, self.numbers).sum(axis=0) / counts
             self.numbers = np.where(missing, mean, self.numbers)
 
-    def _read_frame(self, X: Any) -> None:
+    def _read_frame(self, X: MatrixLike) -> None:
         columns = list(X.columns)
         arrays = [np.asarray(X[column]) for column in columns]
         self.columns = columns
@@ -166,7 +168,7 @@ class View:
         """Whether there is one feature only."""
         return not self.basis[:, 1].any()
 
-    def flatten(self, X: Any) -> Floats:
+    def flatten(self, X: MatrixLike) -> Floats:
         """Return the points of rows, (n, 2)."""
         return np.asarray(X @ self.basis) - self.origin @ self.basis + self.offset
 
@@ -302,7 +304,7 @@ def _given(data: FigureData, matrix: Floats) -> View:
     return View(basis, mean, mean @ basis, labels, _with_held(note, data), not note)
 
 
-def principal(X: Any, k: int, orthogonal_to: Floats | None = None) -> Floats:
+def principal(X: MatrixLike, k: int, orthogonal_to: Floats | None = None) -> Floats:
     """Return the first k principal directions of rows, (d, k), orthogonal to given unit columns.
 
     Where the rows span fewer directions, any orthogonal one is added.
@@ -329,7 +331,7 @@ def _by_svd(X: Floats, k: int, given: Floats) -> Floats:
     return directions[:k][length[:k] > 1e-12 * max(length.max(initial=0.0), 1e-300)].T
 
 
-def _by_iteration(X: Any, k: int, given: Floats) -> Floats:
+def _by_iteration(X: MatrixLike, k: int, given: Floats) -> Floats:
     """Return the same for many features, by products with X, which may be sparse."""
     n, d = X.shape
     mean = np.asarray(X.mean(axis=0)).ravel()
