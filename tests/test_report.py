@@ -16,8 +16,9 @@ from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
 from maxmargin import report
-from maxmargin.diagnostics.summary import as_drawn, smallest_distance, summarize
+from maxmargin.diagnostics.summary import smallest_distance, summarize
 from maxmargin.estimators.registry import MODELS
+from maxmargin.plots.drawn import as_drawn
 
 EVIL = "<script>alert(1)</script>"
 NAMES = ["a&b", "<i>c</i>", "\"quoted\" 'too'"]

@@ -100,7 +100,7 @@ def test_standard_input(here):
     assert json.loads(good(done))["data"]["source"] == "standard input"
     piped = run("predict", "m.mm", "-", "--format", "csv", cwd=here, stdin=text)
     assert good(piped) == good(call("predict", "m.mm", "fruit.csv"))
-    bad(call("fit", "-", "--target", "fruit", stdin=""), "standard input: is empty")
+    bad(call("fit", "-", "--target", "fruit", stdin=""), "standard input: the file is empty")
 
 
 def test_a_named_pipe_is_read_or_refused_with_the_remedy(here):
@@ -192,8 +192,8 @@ LATE = "a,b,y\n" + "1,2,u\n3,4,v\n" * 11_000
 
 BAD_CSV = {
     "empty": ("", "is empty"),
-    "header": ("a,b,y\n", "has a header, but no rows"),
-    "target": ("a,b,z\n1,2,u\n3,4,v\n", "no target column 'y'; it has a, b, z"),
+    "header": ("a,b,y\n", "has a header but no rows"),
+    "target": ("a,b,z\n1,2,u\n3,4,v\n", "there is no target column 'y'; the file has a, b, z"),
     "long": ("a,b,y\n1,2,u\n3,4,v,9\n", "line 3 has 4 fields"),
     "short": ("a,b,y\n1,2,u\n3,4\n", "line 3 has 2 fields"),
     "text": ("a,b,y\n1,2,u\n3,oops,v\n5,6,u\n", "line 3: 'oops' is not a number", "column 'b'"),
@@ -202,7 +202,7 @@ BAD_CSV = {
     "class": ("a,b,y\n1,2,u\n3,4,u\n", "column 'y'", "got 1 class"),
     "label": ("a,b,y\n1,2,u\n3,4,\n5,6,v\n", "column 'y' lacks 1 values"),
     "twice": ("a,a,y\n1,2,u\n3,4,v\n", "line 1 names the column 'a' twice"),
-    "measured": ("a,y\n1,1.5\n2,2.5\n", "column 'y' holds 1.5, a measurement"),
+    "measured": ("a,y\n1,1.5\n2,2.5\n", "column 'y' holds whole numbers or text, got 1.5"),
     "separator": ("a;b;y\n1;2;u\n", "';'"),
 }
 
@@ -255,7 +255,7 @@ def test_other_bad_files(here):
     bad(call("fit", "bad.npz", "--target", "fruit"), "bad.npz")
     bad(call("fit", "nowhere.csv", "--target", "y"), "nowhere.csv: no such file")
     bad(call("fit", ".", "--target", "y"), "is a folder")
-    bad(call("fit", "fruit.csv"), "fruit.csv: name the column of labels")
+    bad(call("fit", "fruit.csv"), "fruit.csv: pass the column of labels")
     bad(call("fit", "fruit.csv", "--target", "friut"), "Did you mean 'fruit'?")
     (here / "words").write_text("just some words\n")
     bad(call("fit", "words", "--target", "y"), "words: ", "format")

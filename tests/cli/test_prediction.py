@@ -231,7 +231,7 @@ def test_facts_of_ones_own(here, six, command):
     mm.save(mm.SVC(kernel="linear", C=100).fit(*six), "six.mm", about={"data": "six points"})
     data = [] if command == "inspect" else ["six.csv", "--target", "y"]
     if command in ("evaluate", "plot"):
-        bad(call(command, "six.mm", "six.csv"), "name the column of labels")
+        bad(call(command, "six.mm", "six.csv"), "pass the column of labels")
     good(call(command, "six.mm", *data))
 
 

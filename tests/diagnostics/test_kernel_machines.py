@@ -93,7 +93,7 @@ def test_states_at_tolerances():
         assert ((margins >= low) & (margins <= high)).all()
     assert sum(exact.counts.values()) == 80
     for tol in (-1e-3, 1.0, np.nan):
-        with pytest.raises(ValueError, match=r"pass a number in \[0, 1\)"):
+        with pytest.raises(ValueError, match=r"must be a number in \[0, 1\)"):
             support_table(model, X, y, tol=tol)
 
 
@@ -127,7 +127,7 @@ def test_weights_of_another_fit_are_noticed(make, class_weight):
         with pytest.raises(ValueError, match="sample_weight of the fit"):
             support_table(model, X, y, other)
     weights[model.support_[0]] = 0.0
-    with pytest.raises(ValueError, match="yet the sample is a support vector"):
+    with pytest.raises(ValueError, match="but the sample is a support vector"):
         support_table(model, X, y, weights)
 
 
@@ -241,7 +241,7 @@ def test_radius_of_many_samples_is_bounded(kernel, monkeypatch):
     given = X @ X.T if kernel == "precomputed" else X
     model = mm.SVC(kernel=kernel, C=0.1).fit(given, y)
     (exact,) = margin_report(model, given, y).tasks
-    monkeypatch.setattr("maxmargin.diagnostics.report.WHOLE", 10)
+    monkeypatch.setattr("maxmargin.diagnostics.report.MOST_GRAM_ROWS", 10)
     (coarse,) = margin_report(model, given, y).tasks
     if kernel in ("precomputed", "sigmoid"):  # nothing is known of their values
         assert coarse.radius is coarse.loo_bound is None
@@ -301,5 +301,5 @@ def test_integer_labels_are_named_in_a_tuple():
     model = mm.NuSVC(nu=0.3, multi_class="ovr").fit(X, codes)
     assert support_table(model, X, codes, task=(7,)).task == "7 against the rest"
     assert support_table(model, X, codes, task=0).task == "5 against the rest"
-    with pytest.raises(ValueError, match="task=7 is not there"):
+    with pytest.raises(ValueError, match="there is no task=7"):
         support_table(model, X, codes, task=7)

@@ -171,7 +171,7 @@ def test_joint_planes_have_no_table():
     X, y = three_classes()
     model = mm.LinearSVC(multi_class="crammer_singer").fit(X, y)
     for diagnose in (lambda: support_table(model, X, y), lambda: margin_report(model)):
-        with pytest.raises(TypeError, match=r"3 weight vectors jointly: .*='ovr' and 'ovo'"):
+        with pytest.raises(TypeError, match=r"3 weight vectors jointly: .*='ovr' or 'ovo'"):
             diagnose()
     two = np.isin(y, ["apple", "pear"])  # which are one plane under every name
     model = mm.LinearSVC(multi_class="crammer_singer").fit(X[two], y[two])
@@ -257,7 +257,7 @@ def test_data_of_another_fit_are_noticed_by_planes(diagnose, multi_class):
         diagnose(model, X, flipped, weights)
     absent = weights.copy()
     absent[support[0]] = 0.0
-    with pytest.raises(ValueError, match=r"yet the sample is a support vector|samples here"):
+    with pytest.raises(ValueError, match=r"but the sample is a support vector|samples here"):
         diagnose(model, X, y, absent)
     for other in (None, 2.0 * weights):
         with pytest.raises(ValueError, match=r"above its bound|(primal|dual) value"):
@@ -275,7 +275,7 @@ def test_rows_that_a_support_vector_is_not_in():
     X, y = overlapping()
     weights = np.where(np.arange(80) < 20, 0.0, 1.0)
     model = mm.LinearSVC().fit(X, y, weights)
-    with pytest.raises(ValueError, match=r"X has 60 rows, yet row \d+ is a support vector"):
+    with pytest.raises(ValueError, match=r"X has 60 rows, but row \d+ is a support vector"):
         support_table(model, X[:60], y[:60])
 
 

@@ -19,4 +19,4 @@ def put(tmp_path):
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(tabular, "PIECE", 1)
+    monkeypatch.setattr(tabular, "PIECE_VALUES", 1)

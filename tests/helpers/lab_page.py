@@ -259,7 +259,7 @@ class Page:
         return path
 
     def link(self):
-        self.tab("take away")
+        self.tab("download")
         self.button("link").click()
         self.until("() => model('link').value.startsWith('http')")
         return self.model("link", "value")

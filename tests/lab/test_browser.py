@@ -120,8 +120,8 @@ def test_six_points_drawn_by_clicks_are_separated_and_proved(lab):
     np.testing.assert_allclose(X, np.vstack(SIX), atol=0.05)
 
     lab.algorithm("Perceptron")
-    assert "0 of 6 points wrong" in lab.proof()
-    assert lab.page.get_by_text("0 of 6 points wrong").is_visible()
+    assert "0 of 6 points misclassified" in lab.proof()
+    assert lab.page.get_by_text("0 of 6 points misclassified").is_visible()
 
     lab.algorithm("Support vector machine")
     lab.act(lambda: lab.slide("C-A", "End"))
@@ -281,7 +281,7 @@ def test_two_algorithms_are_compared(lab):
     lab.press("compare with a second algorithm")
     assert sum(figure.is_visible() for figure in figures.all()) == visible + 1
     assert lab.page.locator(".bk-Figure").first.bounding_box()["width"] < alone
-    assert lab.page.get_by_text("points wrong").count() == 2
+    assert lab.page.get_by_text("points misclassified").count() == 2
     lab.algorithm("Least squares", nth=1)
     assert "Least squares" in lab.proof("B")
     assert lab.proof("A") != lab.proof("B")
@@ -326,7 +326,7 @@ def test_many_classes_by_all_their_ways(lab):
     for way in ("ovr", "ovo"):
         lab.choose("many classes", way)
         wrong = mm.SVC(kernel="linear", multi_class=way, random_state=0).fit(X, y).predict(X) != y
-        assert f"{wrong.sum()} of 90 points wrong" in lab.proof()
+        assert f"{wrong.sum()} of 90 points misclassified" in lab.proof()
     lab.tab("points")
     lab.page.locator(".slick-row").first.wait_for()
     assert lab.page.get_by_label("pair").is_visible()
@@ -334,7 +334,7 @@ def test_many_classes_by_all_their_ways(lab):
     for way in ("kesler", "ovo", "ovr"):
         if way != "ovr":
             lab.choose("many classes", way)
-        assert "of 90 points wrong" in lab.proof()
+        assert "of 90 points misclassified" in lab.proof()
         lab.button("|◀").click()
         lab.until("() => model('scene-A').title.text.startsWith('step 1 of')")
         lab.button("▶|").click()
@@ -346,7 +346,7 @@ def test_what_no_plane_separates_is_proved(lab):
     lab.act(lambda: lab.slide("C-A", "End"))
     assert "No plane separates" in lab.proof()
     lab.choose("kernel", "rbf")
-    assert "0 of 4 points wrong" in lab.proof()
+    assert "0 of 4 points misclassified" in lab.proof()
 
 
 @pytest.mark.slow
@@ -414,12 +414,12 @@ def test_names_and_files_do_not_become_markup(lab):
     rows = [(0, 0, MARKUP), (1, 0, MARKUP), (3, 3, "<svg onload=alert(3)>"), (4, 3, "\"'&")]
     lab.act(lambda: lab.upload(csv_of(rows, header)))
     lab.page.get_by_role("button", name=MARKUP, exact=True).wait_for()
-    for name in ("points", "take away"):
+    for name in ("points", "download"):
         lab.tab(name)
         if name == "points":
             lab.page.locator(".slick-row").first.wait_for()
             assert MARKUP in [row[1] for row in lab.table()]
-    lab.refused(csv_of([(0, MARKUP, "A"), (1, 2, "B")]), "is no number")
+    lab.refused(csv_of([(0, MARKUP, "A"), (1, 2, "B")]), "is not a number")
     assert MARKUP in lab.note()
     lab.page.wait_for_timeout(200)
     assert lab.page.locator("img[src=x]").count() == 0
@@ -431,7 +431,7 @@ def test_names_and_files_do_not_become_markup(lab):
 def test_names_and_files_do_not_become_formulas(lab):
     """Bokeh typesets what stands between $$, which may be a link to a script."""
     formula = r"$$\href{javascript:alert(1)}{x}$$"
-    lab.refused(csv_of([(0, formula, "A"), (1, 2, "B")]), "is no number")
+    lab.refused(csv_of([(0, formula, "A"), (1, 2, "B")]), "is not a number")
     lab.act(lambda: lab.upload(csv_of(GOOD, f"{formula},b,c,d")))
     lab.page.wait_for_timeout(500)
     assert lab.page.locator("mjx-container").count() == 0
@@ -456,7 +456,7 @@ def test_points_model_and_code_are_taken_away(lab, tmp_path):
     np.testing.assert_array_equal([list(map(float, row[:2])) for row in rows[1:]], X)
     assert [row[2] for row in rows[1:]] == y.tolist()
 
-    lab.tab("take away")
+    lab.tab("download")
     model = mm.load(lab.download("model ↓", tmp_path))
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-3)
 
@@ -519,7 +519,7 @@ def test_a_link_restores_points_algorithms_and_settings(opened):
 def test_forged_links_are_refused(opened, query):
     page = opened(query=query)
     assert len(page.points()[0]) == 6
-    assert "points wrong" in page.proof()
+    assert "points misclassified" in page.proof()
 
 
 @pytest.mark.slow
@@ -547,7 +547,7 @@ def test_forged_links_are_harmless(opened, changes):
     page.page.wait_for_timeout(200)
     assert page.page.locator("img[src=x]").count() == 0
     assert page.title() == "the answer"
-    assert "points wrong" in page.proof()
+    assert "points misclassified" in page.proof()
 
 
 # Layout ------------------------------------------------------------------------------------
@@ -567,7 +567,7 @@ def test_forged_links_are_harmless(opened, changes):
 def test_nothing_is_cut_off(opened, width, height):
     lab = opened(width=width, height=height)
     page = lab.page
-    for tab in ("convergence", "weight space", "points", "take away"):
+    for tab in ("convergence", "weight space", "points", "download"):
         lab.tab(tab)
         inner, outer = page.evaluate(
             "() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]"

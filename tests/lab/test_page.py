@@ -60,7 +60,7 @@ def test_an_answer_to_what_was_asked_before_is_not_shown(lab):
     assert panel.outcome is None
     assert panel.proof.css_classes == ["stale"]
     panel._arrive(replace(old, request=panel.request))
-    assert "points wrong" in panel.proof.text
+    assert "points misclassified" in panel.proof.text
     assert panel.proof.css_classes == []
 
 
@@ -274,7 +274,7 @@ def test_steps_that_were_not_all_kept_say_so(lab):
     lab._go(n - 1)
     wrong = int(lab.panels[0].picture.wrong.sum())
     assert title.text.startswith(f"step {n} of the first {n}: pass")
-    assert title.text.endswith(f"{wrong} points wrong")
+    assert title.text.endswith(f"{wrong} points misclassified")
     assert arrived(lab, "perceptron", SAMPLES["AND"]()).complete
     assert title.text == "the answer"
 
@@ -303,7 +303,7 @@ def test_an_upload_is_forgotten_with_its_points(lab):
     lab.columns[0].value, lab.columns[1].value = "b", "a"  # of the file that was taken
     assert lab.points.axes == ("b", "a")
     lab.sample.value = "AND"
-    assert lab.sample.title == "samples (AND)"
+    assert lab.sample.title == "data set (AND)"
     assert not lab.columns[0].visible
     lab.columns[0].value = "b"
     assert len(lab.points.X) == 4

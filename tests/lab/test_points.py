@@ -107,7 +107,7 @@ def test_uploads_are_separated_by_what_they_use(separator):
     [
         (("x", "x", "c"), "three different"),
         (("x", "z", "c"), "no column 'z'"),
-        (("x", "t", "c"), "Line 3: 'two' in column 't' is no number"),
+        (("x", "t", "c"), "Line 3: 'two' in column 't' is not a number"),
         (("x", "y", "one"), "1 classes"),
         (("x", "y", "many"), "5 classes"),
     ],

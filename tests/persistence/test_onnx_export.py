@@ -240,7 +240,7 @@ def test_numbers_may_come_in_float32() -> None:
         model.fit(X, y)
         outcome = run(to_onnx(model, dtype="float32"), {"X": new})
         assert_agrees(model, new.astype(np.float64), outcome)
-    with pytest.raises(ValueError, match="dtype='float16' is none"):
+    with pytest.raises(ValueError, match="got 'float16'"):
         to_onnx(model, dtype="float16")  # type: ignore[arg-type]
 
 
@@ -315,7 +315,7 @@ def test_skl2onnx_is_told_how_words_go_in() -> None:
     register_onnx()
     frame, labels = frame_of_words()
     model = make_pipeline(ColumnEncoder(), mm.SVC()).fit(frame, labels)
-    with pytest.raises(ValueError, match="takes 4 inputs, one a column, not 1"):
+    with pytest.raises(ValueError, match="must have 4 inputs, one per"):
         skl2onnx.to_onnx(model, np.zeros((2, 4)))
 
 
@@ -325,13 +325,13 @@ def test_skl2onnx_is_told_how_words_go_in() -> None:
 def test_what_has_no_formula_is_refused() -> None:
     X, y = samples()
     cases: list[tuple[Any, str]] = [
-        (mm.SVC(kernel="precomputed").fit(X @ X.T, y), "Precomputed.. is no formula"),
-        (mm.SVC(kernel=Custom(lambda A, B: A @ B.T)).fit(X, y), "is no formula of x and z"),
-        (mm.SVC(kernel=lambda A, B: A @ B.T).fit(X, y), "is no formula of x and z"),
+        (mm.SVC(kernel="precomputed").fit(X @ X.T, y), "Precomputed.. is not a formula"),
+        (mm.SVC(kernel=Custom(lambda A, B: A @ B.T)).fit(X, y), "is not a formula of x and z"),
+        (mm.SVC(kernel=lambda A, B: A @ B.T).fit(X, y), "is not a formula of x and z"),
         (make_pipeline(MaxAbsScaler(clip=True), mm.SVC()).fit(X, y), "clip=False")
         if "clip" in MaxAbsScaler().get_params()
-        else (LogisticRegression().fit(X, y), "no classifier of maxmargin"),
-        (LogisticRegression().fit(X, y), "LogisticRegression is no classifier of maxmargin"),
+        else (LogisticRegression().fit(X, y), "a classifier of maxmargin"),
+        (LogisticRegression().fit(X, y), "got LogisticRegression"),
     ]
     for model, says in cases:
         with pytest.raises(TypeError, match=says):

@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
 from maxmargin import plots
-from maxmargin.plots.boundary import nearest_on
 from maxmargin.plots.canvas import some_rows, span
-from maxmargin.plots.view import Table, principal
+from maxmargin.plots.grid import nearest_on
+from maxmargin.plots.view import FigureData, principal
 from tests.helpers.figures import blobs, one, texts
 
 # Comparison --------------------------------------------------------------------------------------
@@ -98,9 +98,9 @@ def test_the_nearest_point_of_a_polyline():
 
 def test_tables_refuse_what_is_no_matrix():
     with pytest.raises(ValueError, match="matrix of numbers"):
-        Table(np.array([["a", "b"]]))
+        FigureData(np.array([["a", "b"]]))
     with pytest.raises(ValueError, match="no numeric column"):
-        Table(pd.DataFrame({"a": ["x"]}))
+        FigureData(pd.DataFrame({"a": ["x"]}))
 
 
 def test_importing_the_plots_leaves_the_backend_alone():

@@ -135,7 +135,7 @@ def test_the_window_of_w_is_widened_to_show_solutions():
     display = plots.path(model, X, y, axes=two())
     middle = display.solutions_.get_xy().mean(axis=0)
     assert (y * (X @ middle + model.intercept_[0]) > 0).all()
-    assert "some w has all samples right" in display.axes_[1].get_title().replace("\n", " ")
+    assert "a w separates" in display.axes_[1].get_title().replace("\n", " ")
     (left, right), (low, high) = display.window
     inside = display.solutions
     assert (inside >= [left - 1e-9, low - 1e-9]).all()
@@ -156,7 +156,7 @@ def test_solutions_too_far_off_lie_outside_and_none_are_none():
         warnings.simplefilter("ignore")
         display = plots.path(mm.Perceptron(max_iter=20).fit(X, y), X, y, axes=two())
     assert not display.is_solvable
-    assert "no w has all samples right" in display.axes_[1].get_title().replace("\n", " ")
+    assert "no w separates" in display.axes_[1].get_title().replace("\n", " ")
 
 
 def test_the_title_of_a_path_counts_all_planes(flat, monkeypatch):
