@@ -5,30 +5,23 @@ compiler is loaded only when something is fitted.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .estimators.registry import MODULES
 
 __version__ = "0.1.0"
 
 # Public name → the module it lives in.
 _HOME = {
+    **{name: f"estimators.{module}" for name, module in MODULES.items()},
     "Certificate": "certificates",
     "ColumnEncoder": "estimators.column_encoder",
     "Constant": "schedules",
     "Harmonic": "schedules",
-    "HoKashyap": "estimators.least_squares",
     "Hyperplane": "geometry",
-    "KernelPerceptron": "estimators.kernel_perceptron",
-    "LMS": "estimators.perceptron",
-    "LinearSVC": "estimators.linear_svc",
     "NotSeparableError": "certificates",
-    "NuSVC": "estimators.svc",
-    "Perceptron": "estimators.perceptron",
-    "Pocket": "estimators.perceptron",
-    "Pseudoinverse": "estimators.least_squares",
     "Recorder": "progress",
-    "Relaxation": "estimators.perceptron",
     "RowBlocks": "data.row_blocks",
-    "SVC": "estimators.svc",
     "Separability": "solvers.separability",
     "Status": "solution",
     "Step": "progress",
@@ -39,7 +32,7 @@ _HOME = {
 }
 _MODULES = ("datasets", "diagnostics", "files", "kernels", "persistence", "plots", "qp", "report")
 
-__all__ = [*_HOME, *_MODULES, "__version__"]
+__all__ = [*sorted(_HOME), *_MODULES, "__version__"]
 
 if TYPE_CHECKING:
     from . import datasets as datasets
@@ -59,10 +52,10 @@ if TYPE_CHECKING:
     from .estimators.least_squares import HoKashyap as HoKashyap
     from .estimators.least_squares import Pseudoinverse as Pseudoinverse
     from .estimators.linear_svc import LinearSVC as LinearSVC
-    from .estimators.perceptron import LMS as LMS
+    from .estimators.lms import LMS as LMS
     from .estimators.perceptron import Perceptron as Perceptron
-    from .estimators.perceptron import Pocket as Pocket
-    from .estimators.perceptron import Relaxation as Relaxation
+    from .estimators.pocket import Pocket as Pocket
+    from .estimators.relaxation import Relaxation as Relaxation
     from .estimators.svc import SVC as SVC
     from .estimators.svc import NuSVC as NuSVC
     from .geometry import Hyperplane as Hyperplane
@@ -75,14 +68,14 @@ if TYPE_CHECKING:
     from .solution import Status as Status
     from .solvers.separability import Separability as Separability
     from .solvers.separability import separability as separability
+else:  # hidden from type checkers, to which every name would otherwise exist
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
-    if name in _HOME:
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> object:
+        if name in _MODULES:
+            return import_module(f".{name}", __name__)
+        if name in _HOME:
+            return getattr(import_module(f".{_HOME[name]}", __name__), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .arrays import Floats, Integers
+from .arrays import Floats, Integers, Labels
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Task:
     """
 
     rows: Integers
-    labels: NDArray[Any]
+    labels: Labels
     name: str
     n_vectors: int = 1
 
@@ -111,7 +109,7 @@ class OneVsOne(Reduction):
 
 
 class Kesler(Reduction):
-    """A linear machine: one weight vector a class, found jointly; the largest score wins.
+    """A linear machine: one weight vector per class, found jointly; the largest score wins.
 
     The planes between classes are differences of weight vectors, so every point of space has a
     class, with no region undecided (Duda, Hart, Stork, sections 5.2.2 and 5.12).

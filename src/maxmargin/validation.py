@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.sparsefuncs import min_max_axis
@@ -20,7 +18,18 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .arrays import Floats, blocks_of, container, row_block, row_length
+from .arrays import (
+    Floats,
+    Integers,
+    Labels,
+    Matrix,
+    MatrixLike,
+    blocks_of,
+    container,
+    row_block,
+    row_length,
+)
+from .caller import warn_caller
 from .data.row_blocks import RowBlocks
 from .kernels import Kernel, Precomputed, mercer
 
@@ -37,25 +46,32 @@ class OutOfRangeError(ValueError):
 
 
 def check_training_data(
-    estimator: Any, X: Any, y: Any, *, reset: bool, accept_sparse: bool = True
-) -> tuple[Any, Any]:
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
+    *,
+    reset: bool,
+    accept_sparse: bool = True,
+) -> tuple[Matrix, Labels]:
     """Return X (float32 or float64, dense or canonical CSR, uncopied if it is so) and y."""
     try:
-        X, y = validate_data(
+        X, labels = validate_data(
             estimator, X, y, reset=reset, accept_sparse="csr" if accept_sparse else False,
             dtype=[np.float64, np.float32],
         )  # fmt: skip
     except ValueError as error:
         raise _located(error, X) from None
-    _check_labels(y)
+    _check_labels(labels)
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     _refuse_overflow(X)
-    return X, y
+    return X, labels
 
 
-def check_row_blocks(estimator: Any, X: RowBlocks, y: Any) -> tuple[RowBlocks, Any]:
+def check_row_blocks(
+    estimator: BaseEstimator, X: RowBlocks, y: ArrayLike
+) -> tuple[RowBlocks, Labels]:
     """Check every block of X, and y; remember the number of features."""
     start = 0
     for block in X:
@@ -69,15 +85,15 @@ def check_row_blocks(estimator: Any, X: RowBlocks, y: Any) -> tuple[RowBlocks, A
             ) from None
         _refuse_overflow(block)
         start += block.shape[0]
-    y = column_or_1d(y, warn=True)
-    _check_labels(y)
-    check_consistent_length(X, y)
+    labels: Labels = column_or_1d(y, warn=True)
+    _check_labels(labels)
+    check_consistent_length(X, labels)
     estimator.n_features_in_ = X.shape[1]
     vars(estimator).pop("feature_names_in_", None)
-    return X, y
+    return X, labels
 
 
-def largest_square(X: Any) -> float:
+def largest_square(X: Matrix) -> float:
     """Return the largest ‖x‖²."""
     largest = 0.0
     for _, piece in container(X).pieces():
@@ -88,22 +104,22 @@ def largest_square(X: Any) -> float:
     return largest
 
 
-def check_two_labels(X: Any, y: Any) -> tuple[Any, Any]:
+def check_two_labels(X: MatrixLike, y: ArrayLike) -> tuple[Matrix, Floats]:
     """Return X and y = ±1 of data that belong to no estimator."""
     try:
-        X, y = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, labels = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
     except ValueError as error:
         raise _located(error, X) from None
-    _check_labels(y)
+    _check_labels(labels)
     _refuse_overflow(X)
-    classes, codes = encode_labels(y)
+    classes, codes = encode_labels(labels)
     if len(classes) != 2:
         kinds = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
         raise ValueError(f"separability is about 2 classes, got {kinds}: choose a pair of them.")
     return X, 2.0 * codes - 1.0
 
 
-def check_new_data(estimator: Any, X: Any) -> Any:
+def check_new_data(estimator: BaseEstimator, X: MatrixLike) -> Matrix:
     """Return X for prediction, checked against the features of the fit."""
     try:
         X = validate_data(
@@ -114,7 +130,7 @@ def check_new_data(estimator: Any, X: Any) -> Any:
     return X
 
 
-def _check_labels(y: NDArray[Any]) -> None:
+def _check_labels(y: Labels) -> None:
     try:
         check_classification_targets(y)
     except TypeError:
@@ -124,7 +140,7 @@ def _check_labels(y: NDArray[Any]) -> None:
         ) from None
 
 
-def encode_labels(y: Any, classes: NDArray[Any] | None = None) -> tuple[NDArray[Any], Any]:
+def encode_labels(y: Labels, classes: Labels | None = None) -> tuple[Labels, Integers]:
     """Return the classes and the class number of every label."""
     if classes is None:
         classes = np.unique(y)
@@ -141,8 +157,8 @@ def encode_labels(y: Any, classes: NDArray[Any] | None = None) -> tuple[NDArray[
     return classes, codes
 
 
-def check_sample_weight(sample_weight: Any, X: Any) -> Floats:
-    """Return one weight a sample, of at least 0 and not all 0; without any, a 1 seen n times."""
+def check_sample_weight(sample_weight: ArrayLike | None, X: Matrix) -> Floats:
+    """Return one weight per sample, of at least 0 and not all 0; without any, a 1 seen n times."""
     if sample_weight is None:
         return np.broadcast_to(1.0, X.shape[0])
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -156,7 +172,7 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Floats:
     return weights
 
 
-def without_negative(sample_weight: Any) -> Any:
+def without_negative(sample_weight: ArrayLike | None) -> Floats | None:
     """Return the weights with 0 in place of negative ones: such samples do not count either.
 
     For SVC and NuSVC only, of which scikit-learn's own tests demand it: everywhere else negative
@@ -170,7 +186,7 @@ def without_negative(sample_weight: Any) -> Any:
     return np.maximum(weights, 0.0)
 
 
-def weighted_variance(X: Any, weights: Floats) -> float:
+def weighted_variance(X: Matrix, weights: Floats) -> float:
     """Return the variance of all entries of X, those of a row counted ``weights`` times."""
     shares = weights / (weights.sum() * X.shape[1])
     mean = float((X.T @ shares).sum())
@@ -185,7 +201,7 @@ def weighted_variance(X: Any, weights: Floats) -> float:
     return total
 
 
-def holds_objects(X: Any) -> bool:
+def holds_objects(X: MatrixLike) -> bool:
     """Return whether samples are strings or other objects, not rows of numbers."""
     if sparse.issparse(X):
         return False
@@ -197,7 +213,7 @@ def holds_objects(X: Any) -> bool:
 
 
 def class_weights(
-    weights: Floats, class_weight: Any, classes: NDArray[Any], y: NDArray[Any], codes: NDArray[Any]
+    weights: Floats, class_weight: object, classes: Labels, y: Labels, codes: Integers
 ) -> Floats:
     """Return the weight of every class."""
     if class_weight is None:
@@ -212,7 +228,7 @@ def class_weights(
     return of_class
 
 
-def check_two_classes(classes: NDArray[Any]) -> None:
+def check_two_classes(classes: Labels) -> None:
     """Refuse a single class."""
     if len(classes) < 2:
         raise OneClassError(
@@ -221,18 +237,18 @@ def check_two_classes(classes: NDArray[Any]) -> None:
         )
 
 
-def check_margins(margins: Any, n_samples: int) -> Floats:
-    """Return the margins m, one positive number a sample."""
+def check_margins(margins: ArrayLike, n_samples: int) -> Floats:
+    """Return the margins m, one positive number per sample."""
     m = np.asarray(margins, dtype=np.float64)
     if m.shape != (n_samples,) or not np.isfinite(m).all() or not (m > 0).all():
         raise ValueError(
             f"margins of shape {m.shape}, smallest {m.min() if m.size else 'none'}: "
-            f"pass {n_samples} positive numbers, one a sample."
+            f"pass {n_samples} positive numbers, one per sample."
         )
     return m
 
 
-def check_precomputed(K: Any) -> None:
+def check_precomputed(K: Matrix) -> None:
     """Refuse a Gram matrix that is not square or not symmetric."""
     if K.shape[0] != K.shape[1]:
         raise ValueError(
@@ -250,7 +266,7 @@ def check_precomputed(K: Any) -> None:
         )
 
 
-def warn_if_indefinite(kernel: Kernel, X: Any, at_most: int = 500, frames: int = 6) -> None:
+def warn_if_indefinite(kernel: Kernel, X: Matrix, at_most: int = 500) -> None:
     """Warn of a kernel that is not positive semidefinite, seen on up to ``at_most`` rows."""
     if kernel.positive_semidefinite:
         return
@@ -261,17 +277,15 @@ def warn_if_indefinite(kernel: Kernel, X: Any, at_most: int = 500, frames: int =
     report = mercer(kernel, X[np.ix_(some, some)] if given else X[some], tol)
     if not report.positive_semidefinite:
         name = "precomputed kernel" if given else f"kernel {kernel!r}"
-        warnings.warn(
+        warn_caller(
             f"The {name} is not positive semidefinite: smallest eigenvalue "
             f"{report.smallest_eigenvalue:.3g} on {some.size} rows. There is no plane in a feature "
             "space to converge to, and an optimum found may be a local one. Add a multiple of the "
-            "identity, or use another kernel.",
-            UserWarning,
-            stacklevel=frames,
+            "identity, or use another kernel."
         )
 
 
-def scale_ratio(X: Any) -> float:
+def scale_ratio(X: Matrix) -> float:
     """Largest over smallest spread of a feature, seen on some 2,000 rows: bad scaling shows."""
     _, X = next(container(X).pieces())
     X = X[:: max(1, X.shape[0] // 2000)]
@@ -280,7 +294,7 @@ def scale_ratio(X: Any) -> float:
     return float(spread.max() / spread.min()) if spread.size else 1.0
 
 
-def constant_features(X: Any) -> tuple[NDArray[np.intp], Floats]:
+def constant_features(X: Matrix) -> tuple[Integers, Floats]:
     """Return the columns of X that hold one value throughout, and those values."""
     found = [_constant_in_piece(piece) for _, piece in container(X).pieces()]
     columns, values = found[0]
@@ -291,7 +305,7 @@ def constant_features(X: Any) -> tuple[NDArray[np.intp], Floats]:
     return columns, values
 
 
-def _constant_in_piece(X: Any) -> tuple[NDArray[np.intp], Floats]:
+def _constant_in_piece(X: Matrix) -> tuple[Integers, Floats]:
     if sparse.issparse(X):
         return _constant_columns(X)
     first, columns = X[0], np.arange(X.shape[1])
@@ -302,7 +316,7 @@ def _constant_in_piece(X: Any) -> tuple[NDArray[np.intp], Floats]:
     return columns, first[columns].astype(np.float64)
 
 
-def _constant_columns(X: Any) -> tuple[NDArray[np.intp], Floats]:
+def _constant_columns(X: Matrix) -> tuple[Integers, Floats]:
     """Columns of a CSR matrix that are empty, or full of one value."""
     stored = np.zeros(X.shape[1], dtype=np.intp)
     for start in range(0, X.nnz, 1 << 20):
@@ -316,7 +330,7 @@ def _constant_columns(X: Any) -> tuple[NDArray[np.intp], Floats]:
     return columns, first[columns].astype(np.float64)
 
 
-def _refuse_overflow(X: Any) -> None:
+def _refuse_overflow(X: Matrix) -> None:
     values = X.data if sparse.issparse(X) else X
     if values.size == 0:
         return
@@ -335,7 +349,7 @@ def _refuse_overflow(X: Any) -> None:
         )
 
 
-def _located(error: ValueError, X: Any) -> ValueError:
+def _located(error: ValueError, X: MatrixLike) -> ValueError:
     """Add the place of the first NaN or infinity to scikit-learn's message."""
     message = str(error)
     if ("NaN" not in message and "inf" not in message) or "Input X" not in message:

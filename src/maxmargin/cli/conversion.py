@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ..estimators.registry import MODELS
 from . import console, options
 from .data import check_out, facts_of, load_model, own_facts, training_of
 
@@ -92,8 +93,6 @@ def _compile(name: str) -> None:
     import numpy as np
     from scipy import sparse
     from sklearn.datasets import make_blobs
-
-    from ..estimators.registry import MODELS
 
     X, y = make_blobs(240, centers=3, n_features=4, cluster_std=3.0, random_state=0)
     with console.collected_warnings():

@@ -152,7 +152,7 @@ class Trained:
 
 
 def train(
-    reading: Reading, table: DataTable, model: CertifiedClassifier, bar: Progress | None = None
+    reading: Reading, table: DataTable, model: CertifiedClassifier[Any], bar: Progress | None = None
 ) -> Trained:
     """Prepare the columns, in place if possible, and fit; the table must not be used again."""
     encoder = reading.encoder(copy=False)
@@ -162,7 +162,7 @@ def train(
 
 
 def fit_features(
-    X: Matrix, y: Labels, model: CertifiedClassifier, bar: Progress | None = None
+    X: Matrix, y: Labels, model: CertifiedClassifier[Any], bar: Progress | None = None
 ) -> Trained:
     """Fit a classifier to prepared features, and collect its warnings."""
     import numpy as np
@@ -179,7 +179,9 @@ def fit_features(
     return Trained(model, seconds, error, warned)
 
 
-def joined(encoder: ColumnEncoder, model: CertifiedClassifier, names: list[str] | None) -> Pipeline:
+def joined(
+    encoder: ColumnEncoder, model: CertifiedClassifier[Any], names: list[str] | None
+) -> Pipeline:
     """Return a pipeline of fitted parts with the names of the columns."""
     import numpy as np
     from sklearn.pipeline import Pipeline

@@ -92,8 +92,8 @@ def _compared(X: Matrix, y: Labels) -> Iterator[dict[str, Any]]:
     """Yield the result of every algorithm; the table replaces warnings."""
     from ..estimators.registry import MACHINES, SEPARATING
 
-    for name, make in (SEPARATING | MACHINES).items():
-        model = make()
+    for name, variant in (SEPARATING | MACHINES).items():
+        model = variant()
         warm(model, X, y)
         trained = fit_features(X, y, model)
         yield record_of(name, trained, X, y) | {"updates": int(trained.model.n_updates_)}

@@ -118,7 +118,7 @@ class Subject:
     """What is drawn: a model and rows in its features, or rows alone."""
 
     X: Matrix
-    y: Labels | None
+    y: Labels
     names: Sequence[str]
     model: ModelLike = None
     labels: Sequence[str] | None = None

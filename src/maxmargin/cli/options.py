@@ -9,14 +9,13 @@ from typing import Any, TypeVar
 
 import click
 
+from ..estimators.registry import MODELS
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-# Also in files/reading.py and estimators/registry.py, whose imports would make --help slow.
+# files/reading.py holds these names too, but imports NumPy and more, which --help does not need.
 FORMATS = ("csv", "tsv", "parquet", "svmlight", "npz")
-MODEL_NAMES = (
-    "svc", "nusvc", "linear-svc", "perceptron", "batch-perceptron", "pocket", "kernel-perceptron",
-    "relaxation", "lms", "pseudoinverse", "fisher", "ho-kashyap",
-)  # fmt: skip
+MODEL_NAMES = tuple(MODELS)
 
 # Suffixes of figures and of animations.
 PICTURES = ("png", "svg", "pdf", "jpg", "jpeg", "webp", "tif", "tiff", "eps", "ps")
@@ -148,8 +147,6 @@ MODELLING = (
 
 def make_model(name: str, given: dict[str, Any], settings: Sequence[str], seed: int) -> Any:
     """Return the estimator with the given options; raise for one that it does not have."""
-    from ..estimators.registry import MODELS
-
     model = MODELS[name]()
     known = model.get_params()
     options = {key: value for key, value in given.items() if value is not None}

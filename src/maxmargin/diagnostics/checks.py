@@ -14,9 +14,9 @@ from scipy import sparse
 from ..arrays import MatrixLike
 from ..certificates import certify
 from ..certificates.dual import TUNING, primal_value
-from ..estimators.base import Training
 from ..estimators.linear_svc import LinearSVC
 from ..estimators.svc import NuSVC
+from ..estimators.training import Training
 from ..kernels import Precomputed
 from ..multiclass import OneVsOne, Task
 from .fitted_model import FittedModel, SupportVectorMachine
@@ -105,7 +105,7 @@ def check_data(model: FittedModel, X: MatrixLike, y: ArrayLike, sample_weight: A
     """Return the training data with the weights of the fit; raise where the fit had other data."""
     clf = model.classifier
     # A copy, so that validation does not change the model.
-    training = copy(clf)._check_training(X, y, sample_weight, reset=False)
+    training = copy(clf)._method().check(X, y, sample_weight, reset=False)
     plane = isinstance(clf, LinearSVC)
     shape = (training.X.shape[0], clf.n_features_in_) if plane else tuple(clf.shape_fit_)
     if training.X.shape != shape:
@@ -138,7 +138,7 @@ def trained(
 ) -> Iterator[MeasuredTask]:
     """Yield tasks of the fit on its training data; raise where the fit had other data."""
     clf = model.classifier
-    tasks = clf._tasks(training)
+    tasks = clf._method().tasks(training, clf._reduced_by)
     for number in numbers:
         rows, labels = tasks[number].rows, tasks[number].labels
         order = np.argsort(rows)
@@ -235,7 +235,8 @@ def _check_primal(model: FittedModel, machine: MeasuredTask) -> None:
 
 def _check_count(clf: LinearSVC, training: Training) -> None:
     """Raise where a task has more or fewer samples than in the fit."""
-    for task, certificate in zip(clf._tasks(training), clf.certificates_, strict=True):
+    tasks = clf._method().tasks(training, clf._reduced_by)
+    for task, certificate in zip(tasks, clf.certificates_, strict=True):
         # A problem on RowBlocks has all rows, with a cost of 0 for those outside the task.
         if certificate.n_checked not in (task.rows.size, training.X.shape[0]):
             raise ValueError(

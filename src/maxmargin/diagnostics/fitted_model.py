@@ -19,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats, Integers, Labels, Matrix, MatrixLike, dense
 from ..estimators.base import CertifiedClassifier
+from ..estimators.kernel_machine import KernelMachine
 from ..estimators.linear import LinearClassifier
 from ..estimators.linear_svc import LinearSVC
-from ..estimators.svc import SVC, KernelMachine, NuSVC
+from ..estimators.svc import SVC, NuSVC
 from ..kernels import Kernel, Linear, Precomputed
 from ..multiclass import Binary, Kesler, OneVsOne, Reduction
 from .scaling import Scaling

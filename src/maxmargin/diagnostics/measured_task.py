@@ -9,9 +9,9 @@ import numpy as np
 
 from ..arrays import Floats, container, dense, linear_scores
 from ..certificates.scores import kernel_scores
-from ..estimators.base import Training
 from ..estimators.linear_svc import LinearSVC
 from ..estimators.svc import NuSVC
+from ..estimators.training import Training
 from ..kernels import Kernel, Linear, Polynomial
 from ..multiclass import Task
 from ..problems import DualProblem, PrimalProblem
@@ -63,7 +63,7 @@ def measured(model: FittedModel, training: Training, number: int, task: Task) ->
     if isinstance(clf, LinearSVC):
         return _plane(model, training, number, task)
     coefficients = signed(model, number, training.X.shape[0])
-    problem = clf._pose(training, task)
+    problem = clf._pose(clf.kernel_, training, task)
     return _expansion(model, number, task.name, problem, coefficients[task.rows])
 
 

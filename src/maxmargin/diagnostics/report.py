@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays import Floats, MatrixLike
 from ..certificates import MarginCertificate
 from ..certificates.primal import PlaneCertificate
-from ..estimators.base import Training
 from ..estimators.linear_svc import LinearSVC
 from ..estimators.svc import NuSVC
+from ..estimators.training import Training
 from ..kernels import RBF, Precomputed
 from ..problems import DualProblem
 from ..solution import Status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -14,7 +15,7 @@ from ..kernels import Kernel, Linear, Precomputed
 from ..kernels.products import far_columns, shifted
 from ..multiclass import OneVsOne, Task
 from ..runtime.threads import in_parallel
-from .base import Training
+from .training import Training
 
 # Rows and support vectors whose kernel values are computed together in a prediction.
 ROWS, VECTORS = 256, 2048
@@ -133,7 +134,7 @@ def _combined(dual: Any, vectors: Any) -> Any:
 
 
 def expanded(
-    kernel: Kernel, training: Training, tasks: list[Task], alphas: list[Floats], of_pairs: bool
+    kernel: Kernel, training: Training, tasks: Sequence[Task], alphas: list[Floats], of_pairs: bool
 ) -> Expansion:
     """Return the planes of the tasks, whose α these are."""
     X, codes, n_classes = training.X, training.codes, len(training.classes)

@@ -1,61 +1,116 @@
-"""The kernel machine that SVC and NuSVC are: its fit, its claims and its predictions."""
+"""The kernel machine that SVC and NuSVC are: its fit, its certificates and its predictions."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import blake2b
 from numbers import Integral, Real
 from threading import Event
 from typing import Any, ClassVar, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
-from ..arrays import Floats
+from ..arrays import Floats, Integers, Labels, Matrix, MatrixLike
 from ..certificates import MarginCertificate, certify
 from ..kernels import KERNELS, Custom, Kernel, Linear, Precomputed, resolve
-from ..multiclass import OneVsOne, Task
+from ..multiclass import OneVsOne, Task, reduction_for
 from ..problems import DualProblem
-from ..progress import Progress
+from ..progress import Callback, Progress
 from ..runtime.threads import at_most, in_parallel, n_threads, single_threaded_blas
 from ..solution import Solution, Status
 from ..solvers.dual.choice import Dual, Solver, WarmStart
 from ..solvers.dual.sizes import SMALL_SAMPLES
-from .base import FOR_ALL, CertifiedClassifier, ClaimsOptimality, Training, with_kernel
+from .base import (
+    CertifiedClassifier,
+    Constraints,
+    Gamma,
+    KernelLike,
+    check_training,
+    with_kernel,
+)
+from .claims import FOR_ALL, Optimal, TimeLimit
 from .expansion import Expansion, expanded
-
-# Up to this many kernel values every score is recomputed: some hundredths of a second. Beyond, the
-# bounds of the solver's scores are checked on so many samples of all tasks.
-THOROUGH = 1 << 23
-SAMPLES = 128
-# Seconds of a core for a kernel value in float64, and for each of its products.
-VALUE_SECONDS, PRODUCT_SECONDS = 5e-9, 1e-10
+from .fitting import Attributes, Method, Outcome, Remark, Work, no_remarks
+from .saved import COUNTS, EXPANSION, Saved
+from .training import ClassWeight, RandomState, Training
 
 
-class KernelMachine(ClaimsOptimality, CertifiedClassifier):
-    """What SVC and NuSVC share: a DualProblem a task, a solver, support vectors."""
+@dataclass(frozen=True)
+class Tuning:
+    """When scores are recomputed for a certificate, all of them or some."""
 
-    kernel: Any
-    gamma: Any
+    # Kernel values up to which every score is recomputed: some hundredths of a second.
+    thorough_values: int = 1 << 23
+    # Samples of all tasks on which the bounds of a solver's scores are checked beyond.
+    checked_samples: int = 128
+    # Seconds of a core per kernel value in float64, and per product in it.
+    seconds_per_value: float = 5e-9
+    seconds_per_product: float = 1e-10
+
+
+TUNING = Tuning()
+
+
+@contextmanager
+def limited_threads(n_jobs: int | None) -> Iterator[None]:
+    """Use so many cores, and one thread of BLAS in each."""
+    with at_most(n_jobs), single_threaded_blas():
+        yield
+
+
+class KernelMachine(CertifiedClassifier[MarginCertificate]):
+    """What SVC and NuSVC share: parameters, support vectors and predictions."""
+
+    kernel: KernelLike
+    gamma: Gamma
     degree: int
     coef0: float
     solver: Solver
     tol: float
     cache_size: Any
+    class_weight: ClassWeight
+    max_iter: int
     time_limit: float | None
-    decision_function_shape: str
+    warm_start: bool
+    multi_class: Any
+    decision_function_shape: Any
     break_ties: bool
     shrinking: bool
     n_jobs: int | None
-    fit_intercept: bool
-    _frames = 6
+    callback: Callback | None
+    verbose: bool | int
+    random_state: RandomState
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    support_: Integers
+    support_vectors_: Matrix
+    n_support_: Integers
+    dual_coef_: Matrix
+    intercept_: Floats
+    kernel_: Kernel
+    fit_status_: int
+    n_iter_: NDArray[np.int32]
+    shape_fit_: tuple[int, int]
+    class_weight_: Floats
+    # α, scores and their bounds of each task, for a warm start on the same numbers.
+    _memory: list[tuple[Floats, Floats | None, Floats | None]] | None
+    _fitted_on: bytes | None
+    _objects: Sequence[object] | None
+
+    _saved: ClassVar[Saved] = Saved(
+        (*EXPANSION, "n_support_", "shape_fit_"),
+        (*COUNTS, "class_weight_", "fit_status_", "_fitted_with"),
+        ("_memory", "_fitted_on", "_objects"),
+    )
+    _parameter_constraints: ClassVar[Constraints] = {
         "kernel": [StrOptions(KERNELS.keys()), callable, Kernel],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
@@ -77,223 +132,21 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
         "random_state": ["random_state"],
     }
 
-    # Fitting -------------------------------------------------------------------------------
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        with at_most(self.n_jobs), single_threaded_blas(), self._timed():
-            super()._fit(X, y, sample_weight)
-
-    def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
-        if get_tags(self).input_tags.pairwise and sparse.issparse(X):
-            raise TypeError("Sparse precomputed kernels are not supported: pass X.toarray().")
-        self._objects = None
-        if self._is_function and validation.holds_objects(X):
-            self._objects, X = X, self.kernel(X, X)
-        sample_weight = validation.without_negative(sample_weight)
-        try:
-            return super()._check_training(X, y, sample_weight, reset=reset)
-        except validation.OutOfRangeError as error:
-            raise ValueError(
-                f"The dual coefficients or intercepts are not finite: {error}"
-            ) from None
-
-    def _n_tasks(self, n_classes: int) -> int:
-        if n_classes == 2:
-            return 1
-        return n_classes * (n_classes - 1) // 2 if self._of_pairs else n_classes
-
-    @property
-    def _may_centre(self) -> bool:
-        """Whether rows of a linear kernel may be moved: the bias takes it up.
-
-        Verdicts on hard margins are those on the rows as they are.
-        """
-        return bool(getattr(self, "fit_intercept", True) and np.isfinite(getattr(self, "C", 1.0)))
-
-    @property
-    def _is_function(self) -> bool:
-        """Whether the kernel is the caller's own function."""
-        return callable(self.kernel) and not isinstance(self.kernel, Kernel)
-
-    def _begin(self, training: Training) -> None:
-        self.kernel_ = self._resolve(training)
-        if isinstance(self.kernel_, Precomputed):
-            validation.check_precomputed(training.X)
-        validation.warn_if_indefinite(self.kernel_, training.X, frames=self._frames + 1)
-        budget = None if self.cache_size == "auto" else float(self.cache_size) * 2**20
-        self._dual = Dual.of(
-            self.kernel_,
-            training.X,
-            self.solver,
-            self.tol,
-            codes=training.codes if len(training.classes) > 2 else None,
-            shrinking=self.shrinking,
-            may_centre=self._may_centre,
-            n_tasks=self._n_tasks(len(training.classes)),
-            budget=budget,
-            largest=self._largest_cost(training),
-        )
-
-    def _largest_cost(self, training: Training) -> float:
-        """Return what α of a margin of 1 does not exceed, where that is known."""
-        return 1.0
-
-    def _resolve(self, training: Training) -> Kernel:
-        if self._objects is not None:
-            return Precomputed()
-        X, weights = training.counted, training.sample_weights[training.rows]
-        gamma = self.gamma
-        if gamma == "scale" and (weights != weights[0]).any():
-            # A sample of weight 2 counts as two samples.
-            variance = validation.weighted_variance(X, weights)
-            gamma = 1.0 / (X.shape[1] * variance) if variance else 1.0
-        return resolve(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0, X=X)
-
-    def _end(self) -> None:
-        # What engines keep may be as large as the memory allows.
-        del self._dual
-
-    def _tasks(self, training: Training) -> list[Task]:
-        if len(self.classes_) == 2:
-            return super()._tasks(training)
-        # The positive class first: blocks of K between classes are then whole.
-        orders = [
-            (task, np.argsort(-task.labels, kind="stable")) for task in super()._tasks(training)
-        ]
-        return [replace(task, rows=task.rows[k], labels=task.labels[k]) for task, k in orders]
-
-    def _side_by_side(self, training: Training, tasks: list[Task]) -> bool:
-        return self.kernel_.elementwise and max(task.rows.size for task in tasks) <= SMALL_SAMPLES
-
-    def _answer(
-        self,
-        problem: DualProblem,
-        start: WarmStart | None,
-        progress: Progress,
-        training: Training,
-        max_iter: int,
-    ) -> Solution:
-        return self._dual.solve(problem, start, progress, self._limits(max_iter))
-
-    def _restart(self, X: Any, tasks: list[Task]) -> list[Any]:
-        if self._memory is None:  # the last fit was told to forget
-            return [None] * len(tasks)
-        sizes = [alpha.size for alpha, *_ in self._memory]
-        if X.shape[0] != self.shape_fit_[0] or sizes != [task.rows.size for task in tasks]:
-            raise ValueError(
-                f"warm_start=True with {X.shape[0]} samples after {self.shape_fit_[0]}, or others "
-                "of a class or of positive weight: the dual variables belong to the samples. Use "
-                "warm_start=False or the same samples."
-            )
-        by, same = self._rescale(), _fingerprint(X) == self._fitted_on
-        return [
-            WarmStart(alpha * by, scores * by, bounds * by)
-            if same and scores is not None and bounds is not None
-            else WarmStart(alpha * by, None)
-            for alpha, scores, bounds in self._memory
-        ]
-
-    def _rescale(self) -> float:
-        """By how much a start grows: α scales with C."""
-        return 1.0
-
-    def _certify(self, problems: list[Any], solutions: list[Solution]) -> list[Any]:
-        """Recompute every proof: completely where that is quick, else as far as it takes.
-
-        Where a time limit leaves no time for that, proofs claim no more than what is known.
-        """
-        vectors = [int(np.count_nonzero(s.alpha)) for s in solutions]  # type: ignore[arg-type]
-        work = sum(p.n_variables * n for p, n in zip(problems, vectors, strict=True))
-        sample = None if work <= THOROUGH else max(32, SAMPLES // int(len(problems) ** 0.5))
-        seconds = self._seconds_left(FOR_ALL)
-        affordable = np.inf if seconds is None else seconds * self._values_per_second(problems[0])
-        hurried = sample is not None and work > affordable
-
-        def one(k: int, stop: Event) -> MarginCertificate:
-            most = int(affordable / len(problems) / max(vectors[k], 1)) if hurried else None
-            certificate: MarginCertificate = certify(
-                problems[k], solutions[k], sample=sample, at_most=most
-            )
-            unproved = solutions[k].status is Status.CONVERGED and not certificate.holds(self.tol)
-            if certificate.coverage != "complete" and unproved and not hurried:
-                return certify(problems[k], solutions[k])  # type: ignore[no-any-return]
-            return certificate
-
-        side_by_side = len(problems) > 1 and self.kernel_.elementwise
-        return in_parallel(one, range(len(problems)), alone=not side_by_side)
-
-    @staticmethod
-    def _values_per_second(problem: DualProblem) -> float:
-        """Return about how many float64 kernel values the cores compute in a second."""
-        return n_threads() / (VALUE_SECONDS + PRODUCT_SECONDS * problem.X.shape[1])
-
-    def _publish_claims(self) -> None:
-        super()._publish_claims()
-        self.fit_status_ = int(any(status is not Status.CONVERGED for status in self.statuses_))
-
-    def _attributes(
-        self, training: Training, tasks: list[Task], solutions: list[Solution]
-    ) -> dict[str, Any]:
-        scaled = [self._scaled(training, *pair) for pair in zip(tasks, solutions, strict=True)]
-        alphas = [alpha for alpha, _ in scaled]
-        planes = expanded(self.kernel_, training, tasks, alphas, self._of_pairs)
-        remember = [(each.alpha, each.scores, each.score_bounds) for each in solutions]
-        return {
-            "support_": planes.support,
-            "support_vectors_": planes.vectors,
-            "n_support_": planes.counts,
-            "dual_coef_": planes.dual,
-            "intercept_": np.array([b for _, b in scaled]),
-            "n_iter_": np.array([solution.n_iter for solution in solutions], dtype=np.int32),
-            "shape_fit_": training.X.shape,
-            "class_weight_": training.class_weights,
-            "_memory": remember if self.warm_start else None,
-            "_fitted_on": _fingerprint(training.X) if self.warm_start else None,
-        }
-
-    @property
-    def _of_pairs(self) -> bool:
-        """Whether there is a plane for every pair of many classes."""
-        return isinstance(self._reduction(), OneVsOne)
-
-    def _scaled(self, training: Training, task: Task, solution: Solution) -> tuple[Floats, float]:
-        """Return α and b of the machine whose margin is 1."""
-        assert solution.alpha is not None
-        return solution.alpha, float(solution.b[0])
-
-    @property
-    def _undecided(self) -> str:
-        return (
-            "The margin, if there is one, is below what float64 kernel values show, or the limits "
-            "came first: use a finite C, raise the limits, or, for a linear kernel, LinearSVC."
-        )
-
-    def _remedy(self, status: Status) -> str:
-        if status is Status.TIME_LIMIT:
-            return f"Raise time_limit={self.time_limit}, or go on with warm_start=True."
-        if status is Status.PATIENCE and self.solver != "auto":
-            return (
-                f"solver={self.solver!r} came no further: use solver='auto', scale the features "
-                "(StandardScaler), lower C, or raise tol."
-            )
-        if status is Status.PATIENCE:
-            return (
-                "Kernel values of this size leave float64 no digits, or an indefinite kernel no "
-                "descent: scale the features (StandardScaler), lower C or gamma, or raise tol."
-            )
-        return (
-            f"Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing your "
-            "data with StandardScaler or MinMaxScaler. Or raise max_iter; warm_start=True goes on "
-            "from here."
-        )
-
-    # Prediction ----------------------------------------------------------------------------
-
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> Labels:
         """Return the class of each row: by votes for "ovo", by the largest g for "ovr".
 
         Equal votes go to the first class, or with ``break_ties=True`` to the one of the largest
         confidence. On the plane itself the answer is the second class, of a pair too.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Predicted classes.
         """
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
@@ -307,11 +160,20 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
             return self.classes_[reduction.votes(won, len(self.classes_)).argmax(1)]
         return self.classes_[reduction.confidences(scores, len(self.classes_)).argmax(1)]
 
-    def decision_function(self, X: Any) -> Floats:
-        """Return g(x): shape (n,) for two classes, else by ``decision_function_shape``.
+    def decision_function(self, X: MatrixLike) -> Floats:
+        """Return g(x), the score of each row.
 
-        "ovr": one confidence a class, for "ovo" machines votes plus a fraction from the scores;
-        "ovo": g of every pair of classes, positive for the first of them.
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes) or (n_samples, n_pairs)
+            g(x) of two classes. Of more, by ``decision_function_shape``: "ovr" is one confidence
+            per class, for "ovo" machines votes plus a fraction from the scores; "ovo" is g of every
+            pair of classes, positive for the first of them.
         """
         scores = self._scores(X)
         if len(self.classes_) == 2:
@@ -320,15 +182,15 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
             return scores
         return self._reduction().confidences(scores, len(self.classes_))
 
-    def _scores(self, X: Any) -> Floats:
+    def _scores(self, X: MatrixLike) -> Floats:
         """Return g of every plane, (n, n_planes)."""
         with at_most(self.n_jobs):
             X = self._check_new_data(X)
             return self._expansion.scores(X) + self.intercept_
 
-    def _check_new_data(self, X: Any) -> Any:
+    def _check_new_data(self, X: MatrixLike) -> Matrix:
         check_is_fitted(self)
-        if self._objects is not None:
+        if self._objects is not None and callable(self.kernel):
             X = self.kernel(X, self._objects)
         X = validation.check_new_data(self, X)
         dense = not sparse.issparse(self.support_vectors_)
@@ -356,23 +218,300 @@ class KernelMachine(ClaimsOptimality, CertifiedClassifier):
         )
 
     @property
-    def coef_(self) -> Any:
-        """The planes of a linear kernel, one a row."""
+    def coef_(self) -> Matrix:
+        """The planes of a linear kernel, one per row."""
         check_is_fitted(self)
         if not isinstance(self.kernel_, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
         coef = self._expansion.planes()
-        # Changes, which would change nothing, are refused.
+        # Writing to it would have no effect on predictions: refuse it.
         (coef.data if sparse.issparse(coef) else coef).flags.writeable = False
         return coef
+
+    @property
+    def _of_pairs(self) -> bool:
+        """Whether there is a plane for every pair of more than two classes."""
+        return isinstance(self._reduction(), OneVsOne)
 
     def __sklearn_tags__(self) -> Any:
         return with_kernel(super().__sklearn_tags__(), self.kernel)
 
 
-def _fingerprint(X: Any) -> bytes:
+# Fitting -----------------------------------------------------------------------------------------
+
+
+def unscaled(
+    kernel: Kernel, training: Training, task: Task, solution: Solution
+) -> tuple[Floats, float]:
+    """Return α and b as they are."""
+    assert solution.alpha is not None
+    return solution.alpha, float(solution.b[0])
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """What distinguishes one kernel machine from another.
+
+    Parameters
+    ----------
+    pose : callable
+        (kernel, training, task) ↦ the problem of a task.
+    largest_cost : callable
+        training ↦ what α of a margin of 1 does not exceed, where that is known, else 1.
+    may_centre : bool
+        Whether rows of a linear kernel may be moved: the bias takes it up. Verdicts on hard margins
+        are those on the rows as they are.
+    scaled : callable, default=unscaled
+        (kernel, training, task, solution) ↦ α and b of the machine whose margin is 1.
+    growth : callable
+        By how much α of the last fit is multiplied in a warm start.
+    remarks : callable
+        outcome ↦ warnings.
+    attributes : dict
+        Fitted attributes of its own.
+    """
+
+    pose: Callable[[Kernel, Training, Task], DualProblem]
+    largest_cost: Callable[[Training], float]
+    may_centre: bool
+    scaled: Callable[[Kernel, Training, Task, Solution], tuple[Floats, float]] = unscaled
+    growth: Callable[[], float] = lambda: 1.0
+    remarks: Callable[[Outcome[DualProblem, MarginCertificate]], list[Remark]] = no_remarks
+    attributes: Attributes = field(default_factory=dict)
+
+
+def machine_method(
+    model: KernelMachine, formulation: Formulation
+) -> Method[DualProblem, WarmStart, MarginCertificate]:
+    """Return the method of a kernel machine."""
+    time_limit = TimeLimit(model.time_limit)
+    return Method(
+        name=type(model).__name__,
+        check=partial(_check_training, model),
+        multi_class=model.multi_class,
+        begin=partial(_begin, model, formulation, time_limit),
+        resume=partial(_last_alpha, model, formulation.growth),
+        claims=_claims(model),
+        max_iter=model.max_iter,
+        warm_start=model.warm_start,
+        callback=model.callback,
+        verbose=model.verbose,
+        arrange=_positive_first,
+        remarks=formulation.remarks,
+        threads=limited_threads(model.n_jobs),
+    )
+
+
+def _check_training(
+    model: KernelMachine,
+    X: MatrixLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    *,
+    reset: bool,
+) -> Training:
+    """Return checked data; of samples that are objects the matrix of their kernel values."""
+    if get_tags(model).input_tags.pairwise and sparse.issparse(X):
+        raise TypeError("Sparse precomputed kernels are not supported: pass X.toarray().")
+    objects, kernel = None, model.kernel
+    if callable(kernel) and not isinstance(kernel, Kernel) and validation.holds_objects(X):
+        objects, X = X, kernel(X, X)
+    try:
+        training = check_training(
+            model,
+            X,
+            y,
+            validation.without_negative(sample_weight),
+            reset=reset,
+            class_weight=model.class_weight,
+            random_state=model.random_state,
+        )
+    except validation.OutOfRangeError as error:
+        raise ValueError(f"The dual coefficients or intercepts are not finite: {error}") from None
+    return replace(training, objects=objects)
+
+
+def _positive_first(tasks: list[Task]) -> list[Task]:
+    """Put the positive class of several tasks first: blocks of K between classes are then whole."""
+    if len(tasks) == 1:
+        return tasks
+    orders = [(task, np.argsort(-task.labels, kind="stable")) for task in tasks]
+    return [replace(task, rows=task.rows[k], labels=task.labels[k]) for task, k in orders]
+
+
+def _begin(
+    model: KernelMachine,
+    formulation: Formulation,
+    time_limit: TimeLimit,
+    training: Training,
+    tasks: list[Task],
+) -> Work[DualProblem, WarmStart, MarginCertificate]:
+    kernel = _resolved(model, training)
+    if isinstance(kernel, Precomputed):
+        validation.check_precomputed(training.X)
+    validation.warn_if_indefinite(kernel, training.X)
+    dual = Dual.of(
+        kernel,
+        training.X,
+        model.solver,
+        model.tol,
+        codes=training.codes if len(training.classes) > 2 else None,
+        shrinking=model.shrinking,
+        may_centre=formulation.may_centre,
+        n_tasks=len(tasks),
+        budget=None if model.cache_size == "auto" else float(model.cache_size) * 2**20,
+        largest=formulation.largest_cost(training),
+    )
+
+    def solve(
+        problem: DualProblem, start: WarmStart | None, progress: Progress, max_iter: int
+    ) -> Solution:
+        return dual.solve(problem, start, progress, time_limit.limits(max_iter))
+
+    return Work(
+        partial(formulation.pose, kernel, training),
+        solve,
+        partial(_attributes, model, formulation, kernel, training),
+        certify=partial(_certify, model.tol, time_limit),
+        side_by_side=kernel.elementwise and max(task.rows.size for task in tasks) <= SMALL_SAMPLES,
+    )
+
+
+def _resolved(model: KernelMachine, training: Training) -> Kernel:
+    """Return the kernel with its parameters resolved."""
+    if training.objects is not None:
+        return Precomputed()
+    X, weights = training.counted, training.sample_weights[training.rows]
+    gamma = model.gamma
+    if gamma == "scale" and (weights != weights[0]).any():
+        # A sample of weight 2 counts as two samples.
+        variance = validation.weighted_variance(X, weights)
+        gamma = 1.0 / (X.shape[1] * variance) if variance else 1.0
+    return resolve(model.kernel, gamma=gamma, degree=model.degree, coef0=model.coef0, X=X)
+
+
+def _last_alpha(
+    model: KernelMachine, growth: Callable[[], float], training: Training, tasks: list[Task]
+) -> list[WarmStart | None]:
+    """Return where a warm start begins: at α of the last fit, with its scores if X is the same."""
+    if model._memory is None:  # the last fit did not keep α
+        return [None] * len(tasks)
+    X = training.X
+    sizes = [alpha.size for alpha, *_ in model._memory]
+    if X.shape[0] != model.shape_fit_[0] or sizes != [task.rows.size for task in tasks]:
+        raise ValueError(
+            f"warm_start=True with {X.shape[0]} samples after {model.shape_fit_[0]}, or others "
+            "of a class or of positive weight: the dual variables belong to the samples. Use "
+            "warm_start=False or the same samples."
+        )
+    by, same = growth(), _fingerprint(X) == model._fitted_on
+    return [
+        WarmStart(alpha * by, scores * by, bounds * by)
+        if same and scores is not None and bounds is not None
+        else WarmStart(alpha * by, None)
+        for alpha, scores, bounds in model._memory
+    ]
+
+
+def _certify(
+    tol: float,
+    time_limit: TimeLimit,
+    problems: Sequence[DualProblem],
+    solutions: Sequence[Solution],
+) -> list[MarginCertificate]:
+    """Recompute every proof: completely where that is quick, else as far as needed.
+
+    Where a time limit leaves no time for that, proofs claim no more than what is known.
+    """
+    vectors = [int(np.count_nonzero(s.alpha)) for s in solutions]  # type: ignore[arg-type]
+    work = sum(p.n_variables * n for p, n in zip(problems, vectors, strict=True))
+    share = max(32, TUNING.checked_samples // int(len(problems) ** 0.5))
+    sample = None if work <= TUNING.thorough_values else share
+    seconds = time_limit.left(FOR_ALL)
+    affordable = np.inf if seconds is None else seconds * _values_per_second(problems[0])
+    hurried = sample is not None and work > affordable
+
+    def one(k: int, stop: Event) -> MarginCertificate:
+        most = int(affordable / len(problems) / max(vectors[k], 1)) if hurried else None
+        certificate: MarginCertificate = certify(
+            problems[k], solutions[k], sample=sample, at_most=most
+        )
+        unproved = solutions[k].status is Status.CONVERGED and not certificate.holds(tol)
+        if certificate.coverage != "complete" and unproved and not hurried:
+            return certify(problems[k], solutions[k])  # type: ignore[no-any-return]
+        return certificate
+
+    side_by_side = len(problems) > 1 and problems[0].kernel.elementwise
+    return in_parallel(one, range(len(problems)), alone=not side_by_side)
+
+
+def _values_per_second(problem: DualProblem) -> float:
+    """Return about how many float64 kernel values the cores compute per second."""
+    per_value = TUNING.seconds_per_value + TUNING.seconds_per_product * problem.X.shape[1]
+    return n_threads() / per_value
+
+
+def _attributes(
+    model: KernelMachine,
+    formulation: Formulation,
+    kernel: Kernel,
+    training: Training,
+    tasks: Sequence[Task],
+    solutions: Sequence[Solution],
+) -> Attributes:
+    scaled = [
+        formulation.scaled(kernel, training, task, solution)
+        for task, solution in zip(tasks, solutions, strict=True)
+    ]
+    of_pairs = isinstance(reduction_for(model.multi_class, len(training.classes)), OneVsOne)
+    planes = expanded(kernel, training, tasks, [alpha for alpha, _ in scaled], of_pairs)
+    kept = [(each.alpha, each.scores, each.score_bounds) for each in solutions]
+    return {
+        "kernel_": kernel,
+        "support_": planes.support,
+        "support_vectors_": planes.vectors,
+        "n_support_": planes.counts,
+        "dual_coef_": planes.dual,
+        "intercept_": np.array([b for _, b in scaled]),
+        "fit_status_": int(any(each.status is not Status.CONVERGED for each in solutions)),
+        "n_iter_": np.array([solution.n_iter for solution in solutions], dtype=np.int32),
+        "shape_fit_": training.X.shape,
+        "class_weight_": training.class_weights,
+        "_memory": kept if model.warm_start else None,
+        "_fitted_on": _fingerprint(training.X) if model.warm_start else None,
+        "_objects": training.objects,
+        **formulation.attributes,
+    }
+
+
+def _fingerprint(X: Matrix) -> bytes:
     """Return a digest of the numbers in X: scores of a last fit belong to them."""
     digest = blake2b()
     for part in (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,):
         digest.update(np.ascontiguousarray(part).data)
     return digest.digest()
+
+
+def _claims(model: KernelMachine) -> Optimal:
+    """Return what a kernel machine claims, with what to do where it does not hold."""
+    named = (
+        f"solver={model.solver!r} came no further: use solver='auto', scale the features "
+        "(StandardScaler), lower C, or raise tol."
+    )
+    rounding = (
+        "Kernel values of this size leave float64 no digits, or an indefinite kernel no "
+        "descent: scale the features (StandardScaler), lower C or gamma, or raise tol."
+    )
+    return Optimal(
+        model.tol,
+        {
+            Status.TIME_LIMIT: f"Raise time_limit={model.time_limit}, or go on with "
+            "warm_start=True.",
+            Status.PATIENCE: rounding if model.solver == "auto" else named,
+        },
+        f"Solver terminated early (max_iter={model.max_iter}).  Consider pre-processing your "
+        "data with StandardScaler or MinMaxScaler. Or raise max_iter; warm_start=True goes on "
+        "from here.",
+        undecided="The margin, if there is one, is below what float64 kernel values show, or the "
+        "limits came first: use a finite C, raise the limits, or, for a linear kernel, LinearSVC.",
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -11,14 +12,27 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
-from ..arrays import Floats, blocks_of
+from ..arrays import Floats, Integers, Matrix, MatrixLike, blocks_of
+from ..certificates import SeparationCertificate
 from ..engines.base import Precision
 from ..kernels import KERNELS, Kernel, Linear, Precomputed, resolve
 from ..multiclass import Task
 from ..problems import KernelSeparationProblem
 from ..progress import Callback, Progress
 from ..solution import Solution
-from .base import CertifiedClassifier, Training, with_kernel
+from .base import (
+    CertifiedClassifier,
+    Constraints,
+    Gamma,
+    KernelLike,
+    check_training,
+    with_kernel,
+)
+from .claims import Separates
+from .documentation import documented
+from .fitting import Attributes, Method, Work
+from .saved import COUNTS, EXPANSION, Saved
+from .training import ClassWeight, RandomState, Training
 
 
 class DualStart(NamedTuple):
@@ -28,7 +42,8 @@ class DualStart(NamedTuple):
     b: float
 
 
-class KernelPerceptron(CertifiedClassifier):
+@documented
+class KernelPerceptron(CertifiedClassifier[SeparationCertificate]):
     """The perceptron in dual form, with any kernel.
 
     y_m (Σ_l α_l y_l K(x_l, x_m) + b) ≤ 0 ⇒ α_m += 1, b += η y_m R², R² = max K(x, x).
@@ -37,35 +52,59 @@ class KernelPerceptron(CertifiedClassifier):
 
     Parameters
     ----------
-    kernel : str, callable or Kernel, default="rbf"
-        "linear", "poly", "rbf", "sigmoid", "precomputed", a callable f(X, Z) that returns the
-        matrix of values, or a `maxmargin.kernels` object.
+    {{ kernel }}
     gamma : "scale", "auto" or float, default="scale"
         γ of rbf, poly and sigmoid: 1/(d·Var X), 1/d, or the number itself.
     sigma : float, optional
         Width of the Gaussian, γ = 1/2σ²: the other spelling of gamma.
-    degree, coef0 : int, float
-        p and r of (γ⟨x,z⟩ + r)^p, r also of the sigmoid.
+    {{ degree }}
+    {{ coef0 }}
     learning_rate : float, default=1.0
         η, what the bias moves by, in R².
-    fit_intercept : bool, default=True
+    {{ fit_intercept }}
     multi_class : {"ovr", "ovo"}, default="ovr"
-    shuffle, max_iter, class_weight, warm_start, random_state, callback, verbose
-        As of `Perceptron`. A weight v is v visits in a row.
+        One expansion per class against the rest, or one per pair of classes.
+    {{ shuffle }}
+    {{ passes }}
+    {{ class_weight }}
+    warm_start : bool, default=False
+        Start at the α of the last fit, on the same samples.
+    random_state : int, RandomState or None, default=0
+        For ``shuffle``: the same number makes the same fit; None takes another one every time.
+    {{ callback }}
+    {{ verbose }}
 
     Attributes
     ----------
-    support_ : ndarray of int
+    support_ : ndarray of shape (n_support,)
         Rows of X on which some task made a mistake.
-    support_vectors_ : array or CSR matrix
+    support_vectors_ : array or CSR matrix of shape (n_support, n_features)
         Those rows (empty for a precomputed kernel).
+    n_support_ : int
+        Number of support vectors.
     dual_coef_ : ndarray of shape (n_planes, n_support)
         α y of each task.
     intercept_ : ndarray of shape (n_planes,)
+        b of each task.
     kernel_ : Kernel
         The kernel with its parameters resolved.
     coef_ : ndarray of shape (n_planes, n_features)
-        For the linear kernel only.
+        w of each task, of the linear kernel only.
+    hyperplane_ : Hyperplane
+        The plane of two classes, of the linear kernel only.
+    n_iter_ : int
+        Passes of the longest task.
+    {{ separates }}
+    {{ classifier_attributes }}
+
+    See Also
+    --------
+    Perceptron : The same rule in the space of X.
+    SVC : The plane of the largest margin.
+
+    Notes
+    -----
+    A weight v is v visits in succession.
 
     References
     ----------
@@ -80,7 +119,18 @@ class KernelPerceptron(CertifiedClassifier):
     True [ 1 -1  1 -1]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    support_: Integers
+    support_vectors_: Matrix
+    dual_coef_: Floats
+    intercept_: Floats
+    kernel_: Kernel
+    n_iter_: int
+    separates_: bool
+    _linear_coef: Floats | None
+    _n_rows: int
+
+    _saved: ClassVar[Saved] = Saved((*EXPANSION, "_linear_coef", "_n_rows"), COUNTS)
+    _parameter_constraints: ClassVar[Constraints] = {
         "kernel": [StrOptions(KERNELS.keys()), callable, Kernel],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
         "sigma": [Interval(Real, 0, None, closed="neither"), None],
@@ -101,8 +151,8 @@ class KernelPerceptron(CertifiedClassifier):
     def __init__(
         self,
         *,
-        kernel: str | Callable[[Any, Any], Any] | Kernel = "rbf",
-        gamma: Literal["scale", "auto"] | float = "scale",
+        kernel: KernelLike = "rbf",
+        gamma: Gamma = "scale",
         sigma: float | None = None,
         degree: int = 3,
         coef0: float = 0.0,
@@ -111,11 +161,11 @@ class KernelPerceptron(CertifiedClassifier):
         multi_class: Literal["ovr", "ovo"] = "ovr",
         shuffle: bool = True,
         max_iter: int = 1000,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         warm_start: bool = False,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
         callback: Callback | None = None,
-        verbose: Any = False,
+        verbose: bool | int = False,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -146,82 +196,81 @@ class KernelPerceptron(CertifiedClassifier):
             raise AttributeError("coef_ is only available with kernel='linear'.")
         return self._linear_coef
 
-    def _begin(self, training: Training) -> None:
-        from ..engines.registry import engine_for
+    def _method(self) -> Method[KernelSeparationProblem, DualStart, SeparationCertificate]:
+        return Method(
+            name="KernelPerceptron",
+            check=partial(
+                check_training,
+                self,
+                class_weight=self.class_weight,
+                random_state=self.random_state,
+            ),
+            multi_class=self.multi_class,
+            begin=self._begin,
+            resume=self._last_alpha,
+            claims=Separates(),
+            max_iter=self.max_iter,
+            warm_start=self.warm_start,
+            callback=self.callback,
+            verbose=self.verbose,
+        )
 
-        self.kernel_ = resolve(
+    def _begin(
+        self, training: Training, tasks: list[Task]
+    ) -> Work[KernelSeparationProblem, DualStart, SeparationCertificate]:
+        from ..engines.registry import engine_for
+        from ..solvers.separating.kernel_perceptron import DualPerceptron
+
+        kernel = resolve(
             self.kernel, gamma=self.gamma, sigma=self.sigma, degree=self.degree,
             coef0=self.coef0, X=training.counted,
         )  # fmt: skip
-        if isinstance(self.kernel_, Precomputed):
+        if isinstance(kernel, Precomputed):
             validation.check_precomputed(training.X)
-            validation.warn_if_indefinite(self.kernel_, training.X)
+            validation.warn_if_indefinite(kernel, training.X)
         precision: Precision = "fast" if training.X.dtype == np.float32 else "exact"
-        self._gram = engine_for(training.X).gram(self.kernel_, precision=precision)
+        everything = engine_for(training.X).gram(kernel, precision=precision)
 
-    def _end(self) -> None:
-        del self._gram  # it may be as large as the memory allows
+        def pose(task: Task) -> KernelSeparationProblem:
+            diagonal = everything.diagonal()[task.rows]
+            step = float(self.learning_rate * diagonal.max()) if self.fit_intercept else 0.0
+            return KernelSeparationProblem(
+                kernel, training.X, task.labels, task.rows, training.weights[task.rows], step
+            )
 
-    def _pose(self, training: Training, task: Task) -> KernelSeparationProblem:
-        diagonal = self._gram.diagonal()[task.rows]
-        step = float(self.learning_rate * diagonal.max()) if self.fit_intercept else 0.0
-        return KernelSeparationProblem(
-            self.kernel_, training.X, task.labels, task.rows, training.weights[task.rows], step
-        )
+        def solve(
+            problem: KernelSeparationProblem,
+            start: DualStart | None,
+            progress: Progress,
+            max_iter: int,
+        ) -> Solution:
+            whole = problem.index.size == training.X.shape[0]
+            gram = everything if whole else everything.restrict(problem.index)
+            if gram.fits:
+                gram.whole()
+            solver = DualPerceptron(gram, max_iter, training.task_rng() if self.shuffle else None)
+            if start is None:
+                return solver.solve(problem, np.zeros(problem.index.size), 0.0, progress)
+            return solver.solve(problem, start.alpha[problem.index], start.b, progress)
 
-    def _answer(
-        self,
-        problem: KernelSeparationProblem,
-        start: DualStart | None,
-        progress: Progress,
-        training: Training,
-        max_iter: int,
-    ) -> Solution:
-        from ..solvers.separating.kernel_perceptron import DualPerceptron
+        return Work(pose, solve, partial(_attributes, kernel, training))
 
-        everything = problem.index.size == training.X.shape[0]
-        gram = self._gram if everything else self._gram.restrict(problem.index)
-        if gram.fits:
-            gram.whole()
-        solver = DualPerceptron(gram, max_iter, training.task_rng() if self.shuffle else None)
-        n = problem.index.size
-        alpha = np.zeros(n) if start is None else start.alpha[problem.index]
-        return solver.solve(problem, alpha, 0.0 if start is None else start.b, progress)
-
-    def _restart(self, X: Any, tasks: list[Task]) -> list[Any]:
-        if X.shape[0] != self._n_rows:
+    def _last_alpha(self, training: Training, tasks: list[Task]) -> list[DualStart]:
+        """Return where a warm start begins."""
+        n = training.X.shape[0]
+        if n != self._n_rows:
             raise ValueError(
-                f"warm_start=True with {X.shape[0]} samples after {self._n_rows}: the dual "
+                f"warm_start=True with {n} samples after {self._n_rows}: the dual "
                 "variables belong to the samples. Use warm_start=False or the same samples."
             )
         starts = []
         for coefficients, b in zip(self.dual_coef_, self.intercept_, strict=True):
-            alpha = np.zeros(X.shape[0])
+            alpha = np.zeros(n)
             alpha[self.support_] = np.abs(coefficients)
             starts.append(DualStart(alpha, float(b)))
         return starts
 
-    def _attributes(
-        self, training: Training, tasks: list[Task], solutions: list[Solution]
-    ) -> dict[str, Any]:
-        X = training.X
-        coefficients = np.zeros((len(tasks), X.shape[0]))
-        for k, (task, solution) in enumerate(zip(tasks, solutions, strict=True)):
-            coefficients[k, task.rows] = solution.alpha * task.labels
-        support = np.flatnonzero(coefficients.any(axis=0))
-        # By rows, as a file has them: sums of products are then the same to the last bit.
-        dual = np.ascontiguousarray(coefficients[:, support])
-        is_linear = isinstance(self.kernel_, Linear)
-        return {
-            "support_": support,
-            "support_vectors_": X[support] if not isinstance(self.kernel_, Precomputed) else X[:0],
-            "dual_coef_": dual,
-            "intercept_": np.concatenate([solution.b for solution in solutions]),
-            "_linear_coef": dual @ X[support] if is_linear else None,
-            "_n_rows": X.shape[0],
-        }
-
-    def _scores(self, X: Any) -> Floats:
+    def _scores(self, X: MatrixLike) -> Floats:
         check_is_fitted(self)
         X = validation.check_new_data(self, X)
         scores = np.empty((X.shape[0], len(self.intercept_)))
@@ -235,3 +284,24 @@ class KernelPerceptron(CertifiedClassifier):
 
     def __sklearn_tags__(self) -> Any:
         return with_kernel(super().__sklearn_tags__(), self.kernel)
+
+
+def _attributes(
+    kernel: Kernel, training: Training, tasks: Sequence[Task], solutions: Sequence[Solution]
+) -> Attributes:
+    X = training.X
+    coefficients = np.zeros((len(tasks), X.shape[0]))
+    for k, (task, solution) in enumerate(zip(tasks, solutions, strict=True)):
+        coefficients[k, task.rows] = solution.alpha * task.labels
+    support = np.flatnonzero(coefficients.any(axis=0))
+    # By rows, as a file has them: sums of products are then the same to the last bit.
+    dual = np.ascontiguousarray(coefficients[:, support])
+    return {
+        "kernel_": kernel,
+        "support_": support,
+        "support_vectors_": X[:0] if isinstance(kernel, Precomputed) else X[support],
+        "dual_coef_": dual,
+        "intercept_": np.concatenate([solution.b for solution in solutions]),
+        "_linear_coef": dual @ X[support] if isinstance(kernel, Linear) else None,
+        "_n_rows": X.shape[0],
+    }

@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import validation
 from ..arrays import Floats
+from ..certificates import LeastSquaresCertificate, SeparationCertificate
 from ..multiclass import Task
-from ..problems import LeastSquaresProblem
+from ..problems import LeastSquaresProblem, SeparationProblem
 from ..progress import Callback, Progress
 from ..solution import Solution, Status
-from .base import UNFINISHED, Training
-from .linear import LinearClassifier
+from .base import Constraints, check_training
+from .claims import Separates, unfinished
+from .documentation import documented
+from .fitting import Attributes, Method, Work, unchanged
+from .linear import (
+    LinearClassifier,
+    MultiClass,
+    PlaneStart,
+    bias_step,
+    least_squares,
+    plane_attributes,
+    separation,
+    without_constant_features,
+)
+from .saved import PLANES, Saved
+from .training import ClassWeight, Training
 
 
-class Pseudoinverse(LinearClassifier):
+@documented
+class Pseudoinverse(LinearClassifier[LeastSquaresCertificate]):
     """The least-squares plane a = Z⁺m, of least norm where there are several.
 
     Minimises Σ v_i (z_i·a − m_i)² + ε‖a‖² by a stable factorisation in blocks of rows; ZᵀZ is not
@@ -32,10 +51,24 @@ class Pseudoinverse(LinearClassifier):
     margins : None, "fisher" or array-like of shape (n_samples,), default=None
         m: all 1, n/n_class of each sample's class (which gives Fisher's direction), or any
         positive numbers.
-    fit_intercept, multi_class, class_weight, callback, verbose
-        As of `Perceptron`.
+    {{ fit_intercept }}
+    {{ multi_class }}
     max_iter : int, default=10000
         Iterations of LSMR, where it is used.
+    {{ class_weight }}
+    {{ callback }}
+    {{ verbose }}
+
+    Attributes
+    ----------
+    {{ plane_attributes }}
+    {{ separates }}
+    {{ classifier_attributes }}
+
+    See Also
+    --------
+    LMS : Descends the same criterion step by step.
+    HoKashyap : Least squares with margins that grow.
 
     References
     ----------
@@ -49,26 +82,25 @@ class Pseudoinverse(LinearClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    separates_: bool
+
+    _parameter_constraints: ClassVar[Constraints] = {
         **LinearClassifier._parameter_constraints,
         "ridge": [Interval(Real, 0, None, closed="left")],
         "margins": [StrOptions({"fisher"}), "array-like", None],
     }
 
-    warm_start = False
-    random_state = None
-
     def __init__(
         self,
         *,
         ridge: float = 0.0,
-        margins: Any = None,
+        margins: Literal["fisher"] | ArrayLike | None = None,
         fit_intercept: bool = True,
-        multi_class: Literal["ovr", "ovo", "kesler"] = "ovr",
+        multi_class: MultiClass = "ovr",
         max_iter: int = 10_000,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         callback: Callback | None = None,
-        verbose: Any = False,
+        verbose: bool | int = False,
     ) -> None:
         self.ridge = ridge
         self.margins = margins
@@ -79,27 +111,42 @@ class Pseudoinverse(LinearClassifier):
         self.callback = callback
         self.verbose = verbose
 
-    def _pose(self, training: Training, task: Task) -> LeastSquaresProblem:
-        problem = super()._pose(training, task)
-        excluded = self._constant if self.fit_intercept else self._constant[:0]
-        return LeastSquaresProblem(
-            problem.Z, problem.margins, problem.weights, float(self.ridge), excluded
+    def _method(self) -> Method[LeastSquaresProblem, PlaneStart, LeastSquaresCertificate]:
+        return Method(
+            name="Pseudoinverse",
+            check=partial(check_training, self, class_weight=self.class_weight),
+            multi_class=self.multi_class,
+            begin=self._begin,
+            resume=lambda training, tasks: [None] * len(tasks),
+            claims=Separates(
+                unfinished,
+                limited="LSMR has not converged: raise max_iter, or use ridge > 0.",
+                diverged="LSMR has not converged: raise max_iter, or use ridge > 0.",
+            ),
+            max_iter=self.max_iter,
+            callback=self.callback,
+            verbose=self.verbose,
         )
 
-    def _begin(self, training: Training) -> None:
-        self._constant, _ = validation.constant_features(training.counted)
+    def _begin(
+        self, training: Training, tasks: list[Task]
+    ) -> Work[LeastSquaresProblem, PlaneStart, LeastSquaresCertificate]:
+        constant, _ = validation.constant_features(training.counted)
+        excluded = constant if self.fit_intercept else constant[:0]
 
-    def _end(self) -> None:
-        del self._constant
+        def pose(task: Task) -> LeastSquaresProblem:
+            step = bias_step(training.X, task, self.fit_intercept)
+            problem = least_squares(training, task, step, self._targets(training, task))
+            return replace(problem, ridge=float(self.ridge), excluded=excluded)
 
-    def _finish(self, training: Training, solutions: list[Solution]) -> list[Solution]:
-        return solutions
+        return Work(pose, _solve_least_squares, plane_attributes)
 
-    def _margins(self, training: Training, task: Task) -> Floats | None:
+    def _targets(self, training: Training, task: Task) -> Floats | None:
+        """Return m of each row of Z, None for all 1."""
         if self.margins is None:
             return None
         if isinstance(self.margins, str):
-            # m_i = n/n_class, a sample of weight 2 counting twice; class_weight is no count.
+            # m_i = n/n_class, a sample of weight 2 counting twice; class_weight is not a count.
             weights = training.sample_weights[task.rows]
             _, member = np.unique(task.labels, return_inverse=True)
             m = weights.sum() / np.bincount(member, weights=weights)[member]
@@ -107,19 +154,17 @@ class Pseudoinverse(LinearClassifier):
             m = validation.check_margins(self.margins, training.X.shape[0])[task.rows]
         return np.repeat(m, max(task.n_vectors - 1, 1))
 
-    def _solver(self, max_iter: int, rng: Any, updates_before: int) -> Any:
-        from ..solvers.separating.pseudoinverse import LeastSquares
 
-        return LeastSquares(max_iter)
+def _solve_least_squares(
+    problem: LeastSquaresProblem, start: PlaneStart | None, progress: Progress, max_iter: int
+) -> Solution:
+    from ..solvers.separating.pseudoinverse import LeastSquares
 
-    def _disappointing(self, status: Status, certificate: Any) -> bool:
-        return status in UNFINISHED
-
-    def _remedy(self, status: Status) -> str:
-        return "LSMR has not converged: raise max_iter, or use ridge > 0."
+    return LeastSquares(max_iter).solve(problem, np.zeros(problem.Z.shape[1]), progress)
 
 
-class HoKashyap(LinearClassifier):
+@documented
+class HoKashyap(LinearClassifier[SeparationCertificate]):
     """Ho–Kashyap: least squares in which the margins grow too, with a proof either way.
 
     e = Za − m, m ← m + 2β max(e, 0), a ← Z⁺m. Separable data end with Za = m > 0; others with
@@ -131,21 +176,31 @@ class HoKashyap(LinearClassifier):
         β, 0 < β < 1.
     tol : float, default=1e-3
         Stop when |e| ≤ tol·m, so that Za ≥ (1 − tol) m > 0.
+    {{ fit_intercept }}
+    {{ multi_class }}
     max_iter : int, default=1000
         Steps.
-    fit_intercept, multi_class, class_weight, callback, verbose
-        As of `Perceptron`.
+    {{ class_weight }}
     warm_start : bool, default=False
         Go on with the margins m of the last fit, on the same samples.
+    {{ callback }}
+    {{ verbose }}
 
     Attributes
     ----------
+    {{ plane_attributes }}
+    {{ separates }}
     refuted_ : bool
-        Some task was proved inseparable.
+        Whether some task was proved inseparable.
     multipliers_ : list of ndarray or None
-        One a task: u ≥ 0 with Σu = 1 and Zᵀu = 0 where no plane exists.
+        One per task: u ≥ 0 with Σu = 1 and Zᵀu = 0 where no plane exists.
     margins_ : list of ndarray
-        m at the end, one a task.
+        m at the end, one array per task.
+    {{ classifier_attributes }}
+
+    See Also
+    --------
+    maxmargin.separability : Decides whether any plane separates two classes.
 
     References
     ----------
@@ -160,13 +215,20 @@ class HoKashyap(LinearClassifier):
     proved inseparable [0.25 0.25 0.25 0.25]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    separates_: bool
+    refuted_: bool
+    multipliers_: list[Floats | None]
+    margins_: list[Floats]
+
+    _saved: ClassVar[Saved] = PLANES._replace(
+        always=(*PLANES.always, "multipliers_", "margins_", "refuted_")
+    )
+    _parameter_constraints: ClassVar[Constraints] = {
         **LinearClassifier._parameter_constraints,
         "learning_rate": [Interval(Real, 0, 1, closed="neither")],
         "tol": [Interval(Real, 0, 1, closed="left")],
+        "warm_start": ["boolean"],
     }
-
-    random_state = None
 
     def __init__(
         self,
@@ -174,12 +236,12 @@ class HoKashyap(LinearClassifier):
         learning_rate: float = 0.5,
         tol: float = 1e-3,
         fit_intercept: bool = True,
-        multi_class: Literal["ovr", "ovo", "kesler"] = "ovr",
+        multi_class: MultiClass = "ovr",
         max_iter: int = 1000,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         warm_start: bool = False,
         callback: Callback | None = None,
-        verbose: Any = False,
+        verbose: bool | int = False,
     ) -> None:
         self.learning_rate = learning_rate
         self.tol = tol
@@ -191,17 +253,31 @@ class HoKashyap(LinearClassifier):
         self.callback = callback
         self.verbose = verbose
 
-    def _restart(self, X: Any, tasks: list[Task]) -> list[Any]:
-        for task, m in zip(tasks, self.margins_, strict=True):
-            if m.size != task.rows.size * max(task.n_vectors - 1, 1):
-                raise ValueError(
-                    f"warm_start=True with {task.rows.size} samples of '{task.name}', other than "
-                    "before: the margins belong to the samples. Use warm_start=False."
-                )
-        return list(self.margins_)
+    def _method(self) -> Method[SeparationProblem, Floats, SeparationCertificate]:
+        return Method(
+            name="HoKashyap",
+            check=partial(check_training, self, class_weight=self.class_weight),
+            multi_class=self.multi_class,
+            begin=self._begin,
+            resume=self._last_margins,
+            claims=Separates(),
+            max_iter=self.max_iter,
+            warm_start=self.warm_start,
+            callback=self.callback,
+            verbose=self.verbose,
+        )
 
-    def _answer(
-        self, problem: Any, start: Any, progress: Progress, training: Training, max_iter: int
+    def _begin(
+        self, training: Training, tasks: list[Task]
+    ) -> Work[SeparationProblem, Floats, SeparationCertificate]:
+        def pose(task: Task) -> SeparationProblem:
+            return separation(training, task, bias_step(training.X, task, self.fit_intercept))
+
+        fold = partial(without_constant_features, training) if self.fit_intercept else unchanged
+        return Work(pose, self._solve, _attributes, fold)
+
+    def _solve(
+        self, problem: SeparationProblem, start: Floats | None, progress: Progress, max_iter: int
     ) -> Solution:
         from ..solvers.separating.ho_kashyap import HoKashyap as Solver
 
@@ -210,12 +286,21 @@ class HoKashyap(LinearClassifier):
         solver = Solver(self.learning_rate, self.tol, max_iter)
         return solver.solve(problem, np.zeros(problem.Z.shape[1]), progress)
 
-    def _attributes(
-        self, training: Training, tasks: list[Task], solutions: list[Solution]
-    ) -> dict[str, Any]:
-        return {
-            **super()._attributes(training, tasks, solutions),
-            "multipliers_": [solution.multipliers for solution in solutions],
-            "margins_": [solution.margins for solution in solutions],
-            "refuted_": any(solution.status is Status.INSEPARABLE for solution in solutions),
-        }
+    def _last_margins(self, training: Training, tasks: list[Task]) -> list[Floats]:
+        """Return where a warm start begins."""
+        for task, m in zip(tasks, self.margins_, strict=True):
+            if m.size != task.rows.size * max(task.n_vectors - 1, 1):
+                raise ValueError(
+                    f"warm_start=True with {task.rows.size} samples of '{task.name}', other than "
+                    "before: the margins belong to the samples. Use warm_start=False."
+                )
+        return list(self.margins_)
+
+
+def _attributes(tasks: Sequence[Task], solutions: Sequence[Solution]) -> Attributes:
+    return {
+        **plane_attributes(tasks, solutions),
+        "multipliers_": [solution.multipliers for solution in solutions],
+        "margins_": [solution.margins for solution in solutions],
+        "refuted_": any(solution.status is Status.INSEPARABLE for solution in solutions),
+    }

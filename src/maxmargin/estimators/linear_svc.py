@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from .. import validation
-from ..arrays import Floats, container
-from ..certificates import certify
+from ..arrays import Floats, Integers, MatrixLike, container
+from ..certificates import MarginCertificate, certify
 from ..certificates.compensated import Doubled, product
 from ..kernels.products import far_columns
 from ..multiclass import Task
 from ..problems import JointProblem, PrimalProblem
 from ..problems.losses import LOSSES
 from ..progress import Callback, Limits, Progress
-from ..runtime.threads import at_most, single_threaded_blas
 from ..solution import Solution, Status
 from ..solvers.best_seen import BestSeen
 from ..solvers.dual.hard_margin import LinearHardMargin, refuse, refuse_contradiction, softened
-from .base import ClaimsOptimality, Training
-from .linear import LinearClassifier
+from .base import Constraints, check_training
+from .claims import Optimal, TimeLimit
+from .documentation import documented
+from .fitting import Attributes, Method, Work, unchanged
+from .kernel_machine import limited_threads
+from .linear import LinearClassifier, plane_attributes, planes_of, without_constant_features
+from .saved import PLANES, Saved
+from .training import ClassWeight, RandomState, Training, weighted
 
 if TYPE_CHECKING:
     from ..solvers.primal.choice import Choice
 
+LinearProblem = PrimalProblem | JointProblem
+# α of a joint machine, or the plane of another (`solvers.primal.ledger.Plane`).
+Start = Any
 Solver = Literal["auto", "interior-point", "newton", "coordinate-descent"]
 # What a solver aims at, relative to tol: the certificate adds up in another order.
 AIM = 0.99
@@ -39,74 +49,72 @@ SMALL = 1 << 22
 TIGHT = 1e-6
 
 
-class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
+@documented
+class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: ignore[misc]
     """The linear support vector machine, for millions of rows or many features.
 
     min ½‖w‖² + Σ C_i ξ_i² (``loss="squared_hinge"``) or Σ C_i ξ_i (``"hinge"``) subject to
     y_i (w·x_i + b) ≥ 1 − ξ_i, ξ_i ≥ 0. The fit stops when the duality gap between the plane and the
     dual variables, relative to the objective, is at most ``tol``; the certificate recomputes both.
 
-    The bias is not penalised, unless asked for: scikit-learn's LinearSVC (LIBLINEAR) always
-    penalises it, and moves the plane towards the origin.
-
     Parameters
     ----------
-    C : float, default=1.0
-        Cost of a unit of slack, times the weight of the sample and of its class. ``np.inf`` is the
-        hard margin, which raises `NotSeparableError` with a verified proof where no plane
-        separates. Where float64 shows neither a plane nor such a proof, a ConvergenceWarning says
-        that the question is undecided, and the certificate's primal value is ∞.
+    {{ cost }}
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-    solver : {"auto", "interior-point", "newton", "coordinate-descent"}
+        Norm of the slack: ξ² or ξ.
+    solver : {"auto", "interior-point", "newton", "coordinate-descent"}, default="auto"
         "newton" (semismooth, on the augmented Lagrangian) and "interior-point" suit n ≫ d,
         "coordinate-descent" on the dual sparse data and d > n, from where Newton steps on the free
         variables go on. Where rounding ends Newton steps early (huge costs or values), and
         features are at most 1000, "interior-point" is tried as well. "auto" chooses.
     tol : float, default=1e-4
         The relative duality gap.
-    fit_intercept : bool, default=True
-        Whether there is a bias.
+    {{ fit_intercept }}
     penalize_intercept : bool, default=False
         Add ½b² to the objective, as LIBLINEAR does.
     multi_class : {"ovr", "ovo", "crammer_singer"}, default="ovr"
-        One plane a class against the rest, one a pair of classes, or one a class found jointly
-        (`JointProblem`; its loss is the hinge, whatever ``loss`` says). Two classes are one
-        plane under every name.
-    class_weight : dict, "balanced" or None
+        One plane per class against the rest, one per pair of classes, or one per class found
+        jointly (Crammer and Singer; the loss is then the hinge, whatever ``loss`` says). Two
+        classes are one plane under every name.
+    {{ class_weight }}
     max_iter : int, default=1000
-        Newton or interior-point steps, or passes of coordinate descent, a task; −1 sets no limit.
+        Newton or interior-point steps, or passes of coordinate descent, per task; −1 sets no limit.
     time_limit : float, optional
         Seconds for all tasks together; the model is then the best one so far.
     warm_start : bool, default=False
         Begin with the planes of the last fit, and with its α where the samples are as many.
-    callback : callable, optional
-        Called with a `Step` after every step or pass; a true answer stops the fit.
-    verbose : bool, default=False
-    random_state : int, RandomState instance or None
+    {{ callback }}
+    {{ verbose }}
+    random_state : int, RandomState instance or None, default=None
         For the order in which coordinate descent visits samples.
-    n_jobs : int, optional
-        Cores to use, all by default.
+    {{ n_jobs }}
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_planes, n_features)
-    intercept_ : ndarray of shape (n_planes,)
+    {{ plane_attributes }}
     support_ : ndarray of shape (n_support,)
         Rows of X whose α is positive in some task.
     dual_coef_ : ndarray of shape (n_planes, n_support)
         α y: ``coef_`` is about ``dual_coef_ @ X[support_]``.
     shape_fit_ : tuple of int
         (n_samples, n_features) of the fit.
-    n_iter_ : int
-        Steps of the longest task.
-    hyperplane_ : Hyperplane
-        Of two classes.
-    certificates_, certificate_, statuses_, status_, traces_, trace_
-        As of every estimator; see `PlaneCertificate`.
+    {{ classifier_attributes }}
+
+    See Also
+    --------
+    SVC : The machine with any kernel.
+    maxmargin.RowBlocks : Data in blocks of rows, larger than the memory.
+    maxmargin.certificates.PlaneCertificate : What is proved of a fit.
+
+    Notes
+    -----
+    The bias is not penalised, unless asked for: scikit-learn's LinearSVC (LIBLINEAR) always
+    penalises it, and moves the plane towards the origin.
 
     References
     ----------
-    Fan, Chang, Hsieh, Wang, Lin, *JMLR* 9 (2008); Li, Sun, Toh, *SIAM J. Optim.* 28 (2018).
+    Fan, Chang, Hsieh, Wang, Lin, *JMLR* 9 (2008); Li, Sun, Toh, *SIAM J. Optim.* 28 (2018);
+    Crammer, Singer, *JMLR* 2 (2001).
 
     Examples
     --------
@@ -119,9 +127,19 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
     True
     """
 
-    _frames = 6
+    support_: Integers
+    dual_coef_: Floats
+    shape_fit_: tuple[int, int]
+    _memory: list[Floats | None] | None
+    _fitted_with: float
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _ranked_by: ClassVar[str] = "relative_gap"
+    _saved: ClassVar[Saved] = Saved(
+        (*PLANES.always, "support_", "dual_coef_", "shape_fit_", "_fitted_with"),
+        PLANES.sometimes,
+        ("_memory",),
+    )
+    _parameter_constraints: ClassVar[Constraints] = {
         **LinearClassifier._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
         "loss": [StrOptions(LOSSES.keys())],
@@ -131,6 +149,8 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         "multi_class": [StrOptions({"ovr", "ovo", "crammer_singer"})],
         "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1})],
         "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
 
@@ -144,13 +164,13 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         multi_class: Literal["ovr", "ovo", "crammer_singer"] = "ovr",
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         max_iter: int = 1000,
         time_limit: float | None = None,
         warm_start: bool = False,
         callback: Callback | None = None,
-        verbose: Any = False,
-        random_state: Any = None,
+        verbose: bool | int = False,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
     ) -> None:
         self.C = C
@@ -169,19 +189,62 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    # Fitting -------------------------------------------------------------------------------
+    def _method(self) -> Method[LinearProblem, Start, MarginCertificate]:
+        return Method(
+            name="LinearSVC",
+            check=self._check_training,
+            multi_class=self.multi_class,
+            begin=partial(self._begin, TimeLimit(self.time_limit)),
+            resume=self._last_planes,
+            claims=self._claims(),
+            max_iter=self.max_iter,
+            warm_start=self.warm_start,
+            callback=self.callback,
+            verbose=self.verbose,
+            threads=limited_threads(self.n_jobs),
+        )
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        with at_most(self.n_jobs), single_threaded_blas(), self._timed():
-            super()._fit(X, y, sample_weight)
+    def _check_training(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
+    ) -> Training:
+        if not container(X).random_access:
+            X, labels = validation.check_row_blocks(self, X, y)
+            return weighted(X, labels, sample_weight, self.class_weight, self.random_state)
+        return check_training(
+            self,
+            X,
+            y,
+            sample_weight,
+            reset=reset,
+            class_weight=self.class_weight,
+            random_state=self.random_state,
+        )
 
-    def _begin(self, training: Training) -> None:
-        joint = self.multi_class == "crammer_singer" and len(training.classes) > 2
-        if not container(training.X).random_access:
+    def _begin(
+        self, time_limit: TimeLimit, training: Training, tasks: list[Task]
+    ) -> Work[LinearProblem, Start, MarginCertificate]:
+        X, joint = training.X, tasks[0].n_vectors > 1
+        held = container(X)
+        if not held.random_access:
             self._check_blocks(joint)
         if joint:
             self._check_joint()
-        self._seed = int(training.rng.randint(2**31 - 1))
+        machine = Primal(self.solver, self.tol, int(training.rng.randint(2**31 - 1)))
+
+        def solve(
+            problem: LinearProblem, start: Start | None, progress: Progress, max_iter: int
+        ) -> Solution:
+            return machine.solve(problem, start, progress, time_limit.limits(max_iter))
+
+        # What a free bias can take over has no weight at the optimum.
+        free = self._bias == "free"
+        return Work(
+            partial(self._pose, training),
+            solve,
+            partial(self._attributes, training),
+            partial(without_constant_features, training) if free else unchanged,
+            side_by_side=held.random_access and held.stored() <= SMALL,
+        )
 
     def _check_blocks(self, joint: bool) -> None:
         if joint or self.solver == "coordinate-descent":
@@ -203,26 +266,13 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
                 "machine here. Use a large finite C, or multi_class='ovr'."
             )
 
-    def _end(self) -> None:
-        del self._seed
-
-    def _side_by_side(self, training: Training, tasks: list[Task]) -> bool:
-        held = container(training.X)
-        return held.random_access and held.stored() <= SMALL
-
     @property
     def _bias(self) -> Literal["free", "penalised", "none"]:
         if not self.fit_intercept:
             return "none"
         return "penalised" if self.penalize_intercept else "free"
 
-    def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
-        if not container(X).random_access:
-            X, y = validation.check_row_blocks(self, X, y)
-            return self._weighted(X, y, sample_weight)
-        return super()._check_training(X, y, sample_weight, reset=reset)
-
-    def _pose(self, training: Training, task: Task) -> Any:
+    def _pose(self, training: Training, task: Task) -> LinearProblem:
         X, labels, rows = training.X, task.labels, task.rows
         # Equal weights are one number.
         weights = training.weights[: 1 if np.ptp(training.weights) == 0.0 else None]
@@ -242,10 +292,68 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         loss = "hinge" if np.isinf(self.C) else self.loss
         return PrimalProblem.of(X, labels, costs, loss, self._bias)
 
-    def _answer(
-        self, problem: Any, start: Any, progress: Progress, training: Training, max_iter: int
+    def _last_planes(self, training: Training, tasks: list[Task]) -> list[Start | None]:
+        """Return where a warm start begins."""
+        from ..solvers.primal.ledger import Plane
+
+        ratio = self.C / self._fitted_with  # α scales with C
+        memory = self._memory if self._memory is not None else [None] * len(tasks)
+        alphas = [
+            ratio * alpha
+            if alpha is not None and len(alpha) == task.rows.size and np.isfinite(ratio)
+            else None
+            for alpha, task in zip(memory, tasks, strict=True)
+        ]
+        if tasks[0].n_vectors > 1:
+            return alphas
+        starts = planes_of(self, training, tasks)
+        return [
+            Plane(start.w[0], float(start.b[0]), alpha)
+            for start, alpha in zip(starts, alphas, strict=True)
+        ]
+
+    def _attributes(
+        self, training: Training, tasks: Sequence[Task], solutions: Sequence[Solution]
+    ) -> Attributes:
+        return {
+            **plane_attributes(tasks, solutions),
+            **_support(training, tasks, solutions),
+            "_memory": [s.alpha for s in solutions] if self.warm_start else None,
+            "_fitted_with": self.C,
+            "shape_fit_": tuple(training.X.shape),
+        }
+
+    def _claims(self) -> Optimal:
+        return Optimal(
+            self.tol,
+            {
+                Status.TIME_LIMIT: f"Raise time_limit={self.time_limit}, or go on with "
+                "warm_start=True.",
+                Status.PATIENCE: "Rounding allows no smaller gap: raise tol, or scale the "
+                "features.",
+            },
+            "Raise max_iter, or scale the features; warm_start=True goes on from here.",
+            undecided="Neither a margin nor a proof that there is none stands out of rounding, or "
+            "the limits came first: use a finite C, raise the limits, or ask "
+            "maxmargin.separability(X, y).",
+        )
+
+
+# Solving -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Primal:
+    """How the tasks of a fit are solved: by the solver asked for, or by the one that suits."""
+
+    solver: Solver
+    tol: float
+    seed: int
+
+    def solve(
+        self, problem: LinearProblem, start: Start | None, progress: Progress, limits: Limits
     ) -> Solution:
-        limits = self._limits(max_iter)
+        """Return the solution of a task, or raise the proof that a hard margin has none."""
         if isinstance(problem, PrimalProblem) and problem.hard:
             return self._hard(problem, start, progress, limits)
         centre = far_centre(problem)
@@ -258,14 +366,16 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
             start = replace(start, b=start.b + float(start.w @ centre))
         return back(self._soft(moved, start, BestSeen(progress, back), limits))
 
-    def _soft(self, problem: Any, start: Any, progress: Progress, limits: Limits) -> Solution:
+    def _soft(
+        self, problem: LinearProblem, start: Any, progress: Progress, limits: Limits
+    ) -> Solution:
         from ..engines.cpu.features import Features
         from ..solvers.joint import CrammerSinger
 
         tol = AIM * self.tol
         if isinstance(problem, PrimalProblem):
             return self._choice(problem, limits, tol).solve(problem, start, progress)
-        solver = CrammerSinger(Features(problem.X), tol, limits, self._seed)
+        solver = CrammerSinger(Features(problem.X), tol, limits, self.seed)
         return solver.solve(problem, start, progress)
 
     def _choice(self, problem: PrimalProblem, limits: Limits, tol: float) -> Choice:
@@ -273,7 +383,7 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         from ..engines.cpu.features import Features
         from ..solvers.primal.choice import Choice
 
-        return Choice(Features(problem.X), self.solver, tol, limits, self._seed)
+        return Choice(Features(problem.X), self.solver, tol, limits, self.seed)
 
     def _hard(
         self, problem: PrimalProblem, start: Any, progress: Progress, limits: Limits
@@ -311,53 +421,8 @@ class LinearSVC(SparseCoefMixin, ClaimsOptimality, LinearClassifier):
         solution: Solution = solver.solve(soft, None if centre.any() else start, progress)
         return replace(solution, b=solution.b - solution.w @ centre)
 
-    def _restart(self, X: Any, tasks: list[Task]) -> list[Any]:
-        from ..solvers.primal.ledger import Plane
 
-        ratio = self.C / self._fitted_with  # α scales with C
-        memory = self._memory if self._memory is not None else [None] * len(tasks)
-        alphas = [
-            ratio * alpha
-            if alpha is not None and len(alpha) == task.rows.size and np.isfinite(ratio)
-            else None
-            for alpha, task in zip(memory, tasks, strict=True)
-        ]
-        if tasks[0].n_vectors > 1:
-            return alphas
-        starts = super()._restart(X, tasks)
-        return [
-            Plane(start.w[0], float(start.b[0]), alpha)
-            for start, alpha in zip(starts, alphas, strict=True)
-        ]
-
-    def _finish(self, training: Training, solutions: list[Solution]) -> list[Solution]:
-        # What a free bias can take over has no weight at the optimum.
-        return super()._finish(training, solutions) if self._bias == "free" else solutions
-
-    @property
-    def _worst(self) -> int:
-        return int(np.argmax([certificate.relative_gap for certificate in self.certificates_]))
-
-    def _attributes(
-        self, training: Training, tasks: list[Task], solutions: list[Solution]
-    ) -> dict[str, Any]:
-        return {
-            **super()._attributes(training, tasks, solutions),
-            **_support(training, tasks, solutions),
-            "_memory": [s.alpha for s in solutions] if self.warm_start else None,
-            "_fitted_with": self.C,
-            "shape_fit_": tuple(training.X.shape),
-        }
-
-    def _remedy(self, status: Status) -> str:
-        if status is Status.TIME_LIMIT:
-            return f"Raise time_limit={self.time_limit}, or go on with warm_start=True."
-        if status is Status.PATIENCE:
-            return "Rounding allows no smaller gap: raise tol, or scale the features."
-        return "Raise max_iter, or scale the features; warm_start=True goes on from here."
-
-
-def far_centre(problem: PrimalProblem | JointProblem) -> Floats | None:
+def far_centre(problem: LinearProblem) -> Floats | None:
     """Return the mean of the columns that are a hundred times as far from 0 as they are wide.
 
     None where there are none, where the bias cannot take the shift up, and where a centred copy of
@@ -379,7 +444,9 @@ def _moved_back(centre: Floats, solution: Solution) -> Solution:
     return replace(solution, b=np.concatenate(shifts))
 
 
-def _support(training: Training, tasks: list[Task], solutions: list[Solution]) -> dict[str, Any]:
+def _support(
+    training: Training, tasks: Sequence[Task], solutions: Sequence[Solution]
+) -> Attributes:
     """Return the samples with α > 0, and their α y."""
     used = np.zeros(training.X.shape[0], dtype=bool)
     alphas = [_alpha(task, solution) for task, solution in zip(tasks, solutions, strict=True)]
@@ -397,7 +464,7 @@ def _support(training: Training, tasks: list[Task], solutions: list[Solution]) -
 
 
 def _alpha(task: Task, solution: Solution) -> Floats:
-    """Return α of the rows of a task, one column a weight vector of a joint one."""
+    """Return α of the rows of a task, one column per weight vector of a joint one."""
     if solution.alpha is None:  # of a step that is not final
         return np.zeros((task.rows.size, task.n_vectors))
     alpha = solution.alpha.reshape(len(solution.alpha), -1)

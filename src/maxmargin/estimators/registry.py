@@ -1,51 +1,180 @@
-"""Every algorithm by name: what the command line fits and compares, and the tests run over."""
+"""Every classifier of the library, and every variant of one that has a name of its own.
+
+One record per name: the command line, model files, the lab, ``import maxmargin`` and the tests
+read them. Classes are imported when they are used, so that reading the list costs nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from .base import CertifiedClassifier
-from .kernel_perceptron import KernelPerceptron
-from .least_squares import HoKashyap, Pseudoinverse
-from .linear_svc import LinearSVC
-from .perceptron import LMS, Perceptron, Pocket, Relaxation
-from .svc import SVC, NuSVC
+if TYPE_CHECKING:
+    from .base import CertifiedClassifier
 
-SEPARATING: dict[str, Callable[..., CertifiedClassifier]] = {
-    "perceptron": Perceptron,
-    "perceptron, R² bias": partial(Perceptron, bias="radius"),
-    "perceptron, batch": partial(Perceptron, update="batch"),
-    "pocket": Pocket,
-    "relaxation": Relaxation,
-    "relaxation, batch": partial(Relaxation, update="batch"),
-    "LMS": LMS,
-    "LMS, batch": partial(LMS, update="batch"),
-    "pseudoinverse": Pseudoinverse,
-    "Fisher": partial(Pseudoinverse, margins="fisher"),
-    "Ho–Kashyap": HoKashyap,
-    "kernel perceptron, RBF": KernelPerceptron,
-}
+Family = Literal["plane", "expansion", "machine"]
 
-MACHINES: dict[str, Callable[..., CertifiedClassifier]] = {
-    "SVC, RBF": SVC,
-    "SVC, linear, C=100": partial(SVC, kernel="linear", C=100.0),
-    "ν-SVC, RBF, ν=0.2": partial(NuSVC, nu=0.2),
-    "LinearSVC, hinge": partial(LinearSVC, loss="hinge"),
-}
 
-# As the command line spells them.
-MODELS: dict[str, Callable[..., CertifiedClassifier]] = {
-    "svc": SVC,
-    "nusvc": NuSVC,
-    "linear-svc": LinearSVC,
-    "perceptron": Perceptron,
-    "batch-perceptron": partial(Perceptron, update="batch"),
-    "pocket": Pocket,
-    "kernel-perceptron": KernelPerceptron,
-    "relaxation": Relaxation,
-    "lms": LMS,
-    "pseudoinverse": Pseudoinverse,
-    "fisher": partial(Pseudoinverse, margins="fisher"),
-    "ho-kashyap": HoKashyap,
-}
+class Lesson(NamedTuple):
+    """An estimator as the lab presents it: a heading, a sentence and its equation."""
+
+    heading: str
+    sentence: str
+    equation: str
+
+
+class Variant(NamedTuple):
+    """An estimator with some of its parameters preset.
+
+    Parameters
+    ----------
+    family : {"plane", "expansion", "machine"}
+        Planes in the space of X, sums over samples by a kernel, or support vector machines.
+    module : str
+        File of the class.
+    estimator : str
+        Name of the class.
+    title : str
+        Name for people; "" for those that comparisons leave out.
+    command : str
+        Name on the command line; "" for those that it does not offer.
+    parameters : dict
+        What is preset.
+    lesson : Lesson, optional
+        How the lab presents it; None for those that it does not offer.
+    """
+
+    family: Family
+    module: str
+    estimator: str
+    title: str = ""
+    command: str = ""
+    parameters: Mapping[str, Any] = {}
+    lesson: Lesson | None = None
+
+    @property
+    def type(self) -> type[CertifiedClassifier[Any]]:
+        """The class."""
+        return getattr(import_module(f".{self.module}", __package__), self.estimator)
+
+    def __call__(self, **parameters: Any) -> CertifiedClassifier[Any]:
+        """Return an estimator with these parameters on top of the preset ones."""
+        return self.type(**{**self.parameters, **parameters})
+
+
+VARIANTS = (
+    Variant(
+        "machine", "svc", "SVC", "SVC, RBF", "svc", {},
+        Lesson(
+            "Support vector machine",
+            "The widest band between the classes; C is what a sample pays for lying in it.",
+            "min ½‖w‖² + C Σ ξ  (or ξ²),   y g(x) ≥ 1 − ξ",
+        ),
+    ),
+    Variant("machine", "svc", "SVC", "SVC, linear, C=100", "", {"kernel": "linear", "C": 100.0}),
+    Variant(
+        "machine", "svc", "NuSVC", "", "nusvc", {},
+        Lesson(
+            "ν-machine",
+            "The same with ν: fewer samples than that share lie in the band, more support it.",
+            "min ½‖w‖² − νρ + (1/n) Σ ξ,   y g(x) ≥ ρ − ξ",
+        ),
+    ),
+    Variant("machine", "svc", "NuSVC", "ν-SVC, RBF, ν=0.2", "", {"nu": 0.2}),
+    Variant(
+        "machine", "linear_svc", "LinearSVC", "", "linear-svc", {},
+        Lesson(
+            "Linear machine at scale",
+            "The linear support vector machine by solvers that go through millions of rows.",
+            "min ½‖w‖² + C Σ ξ²  (or ξ)",
+        ),
+    ),
+    Variant("machine", "linear_svc", "LinearSVC", "LinearSVC, hinge", "", {"loss": "hinge"}),
+    Variant(
+        "plane", "perceptron", "Perceptron", "perceptron", "perceptron", {},
+        Lesson(
+            "Perceptron",
+            "Corrects the plane by each sample on its wrong side; it ends if a plane exists.",
+            "y(w·x + b) ≤ 0  ⇒  w ← w + ρ y x,  b ← b + ρ y",
+        ),
+    ),
+    Variant("plane", "perceptron", "Perceptron", "perceptron, R² bias", "", {"bias": "radius"}),
+    Variant(
+        "plane", "perceptron", "Perceptron", "perceptron, batch", "batch-perceptron",
+        {"update": "batch"},
+    ),
+    Variant(
+        "plane", "pocket", "Pocket", "pocket", "pocket", {},
+        Lesson(
+            "Pocket",
+            "A perceptron that keeps in its pocket the plane with the fewest mistakes so far.",
+            "perceptron;  pocket ← (w, b) whenever it makes fewer mistakes on all samples",
+        ),
+    ),
+    Variant(
+        "expansion", "kernel_perceptron", "KernelPerceptron", "kernel perceptron, RBF",
+        "kernel-perceptron", {},
+        Lesson(
+            "Kernel perceptron",
+            "The perceptron in dual form: it counts the mistakes α of each sample; any kernel.",
+            "y Σ α_l y_l K(x_l, x) + y b ≤ 0  ⇒  α ← α + 1",
+        ),
+    ),
+    Variant(
+        "plane", "relaxation", "Relaxation", "relaxation", "relaxation", {},
+        Lesson(
+            "Relaxation",
+            "Moves the plane for every sample nearer than the margin, by a share of the way.",
+            "y g(x) ≤ m  ⇒  a ← a + β (m − z·a)/‖z‖² z,   z = y(x, 1)",
+        ),
+    ),
+    Variant("plane", "relaxation", "Relaxation", "relaxation, batch", "", {"update": "batch"}),
+    Variant(
+        "plane", "lms", "LMS", "LMS", "lms", {},
+        Lesson(
+            "LMS (Widrow–Hoff)",
+            "Descends the squared difference between g(x) and the label, sample by sample.",
+            "a ← a + ρ(t) (y − a·x′) x′",
+        ),
+    ),
+    Variant("plane", "lms", "LMS", "LMS, batch", "", {"update": "batch"}),
+    Variant(
+        "plane", "least_squares", "Pseudoinverse", "pseudoinverse", "pseudoinverse", {},
+        Lesson(
+            "Least squares",
+            "The plane of least squared error, in one step; Fisher's discriminant by his margins.",
+            "a = Z⁺ m",
+        ),
+    ),
+    Variant(
+        "plane", "least_squares", "Pseudoinverse", "Fisher", "fisher", {"margins": "fisher"}
+    ),
+    Variant(
+        "plane", "least_squares", "HoKashyap", "Ho–Kashyap", "ho-kashyap", {},
+        Lesson(
+            "Ho–Kashyap",
+            "Least squares that raises its margins until it separates, or proves that none can.",
+            "m ← m + 2β max(Za − m, 0),   a ← Z⁺ m",
+        ),
+    ),
+)  # fmt: skip
+
+
+# Planes first, machines last.
+_BY_FAMILY = sorted(VARIANTS, key=lambda variant: get_args(Family).index(variant.family))
+
+# By the name on the command line.
+MODELS = {variant.command: variant for variant in VARIANTS if variant.command}
+# What comparisons show, by the name for people.
+SEPARATING = {v.title: v for v in _BY_FAMILY if v.title and v.family != "machine"}
+MACHINES = {v.title: v for v in _BY_FAMILY if v.title and v.family == "machine"}
+# What the lab offers, by the name on the command line.
+LESSONS = {variant.command: variant for variant in _BY_FAMILY if variant.lesson}
+# Class name → its module in this package.
+MODULES = {variant.estimator: variant.module for variant in _BY_FAMILY}
+
+
+def estimators() -> list[type[CertifiedClassifier[Any]]]:
+    """Return every classifier."""
+    return list({variant.estimator: variant.type for variant in _BY_FAMILY}.values())

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import validation
-from ..arrays import Floats
+from ..arrays import Floats, MatrixLike
+from ..certificates import MarginCertificate
 from ..certificates.dual import best_rho, kkt_rho, least_rho, primal_value
 from ..certificates.scores import kernel_scores
 from ..kernels import Kernel
@@ -19,15 +21,19 @@ from ..multiclass import Task
 from ..problems import DualProblem
 from ..progress import Callback
 from ..solution import Solution, Status
-from ..solvers.dual.choice import Solver
-from .base import Training
-from .kernel_machine import KernelMachine as KernelMachine
+from ..solvers.dual.choice import Solver, WarmStart
+from .base import Constraints, Gamma, KernelLike
+from .documentation import documented
+from .fitting import Check, Method, Outcome, Remark
+from .kernel_machine import Formulation, KernelMachine, machine_method
+from .training import ClassWeight, RandomState, Training
 
 EPS = float(np.finfo(float).eps)
 # The relative error of scores that solvers claim.
 CLAIMED = 1e-5
 
 
+@documented
 class SVC(KernelMachine):
     """The support vector machine with soft margin, C = ∞ for the hard one.
 
@@ -37,82 +43,51 @@ class SVC(KernelMachine):
     after a converged one the worst violation of the KKT conditions is at most ``tol`` and the
     relative duality gap at most 2·tol.
 
-    A drop-in for scikit-learn's SVC: samples of negative weight do not count, and a model of dense
-    data refuses sparse ones. ``probability`` is not offered: use
-    `sklearn.calibration.CalibratedClassifierCV`.
-
     Parameters
     ----------
-    C : float, default=1.0
-        Cost of a unit of slack, times the weight of the sample and of its class. ``np.inf`` is the
-        hard margin, which raises `NotSeparableError` with a verified proof where no plane
-        separates. Where float64 shows neither a plane nor such a proof, a ConvergenceWarning says
-        that the question is undecided, and the certificate's primal value is ∞.
-    kernel : str, callable or Kernel, default="rbf"
-        "linear", "poly", "rbf", "sigmoid", "precomputed", a callable f(X, Z) that returns the
-        matrix of values (X may then be a list of strings or other objects), or a
-        `maxmargin.kernels` object.
+    {{ cost }}
+    {{ kernel }}
+        X may be a list of strings or other objects with a callable.
+    {{ degree }}
     gamma : "scale", "auto" or float, default="scale"
         γ of rbf, poly and sigmoid: 1/(d·Var X), rows weighted, 1/d, or the number itself.
-    degree, coef0 : int, float
-        p and r of (γ⟨x,z⟩ + r)^p, r also of the sigmoid.
+    {{ coef0 }}
     loss : {"hinge", "squared_hinge"}, default="hinge"
-    solver : {"auto", "decomposition", "smo", "active-set", "coordinate-ascent", "qp"}
-        "auto" solves a linear kernel with more samples than features as the linear machine, takes
-        "active-set" for small hard margins, and else "decomposition"; where that creeps on up to
-        some thousand samples, an interior point goes on, and where samples are few "active-set"
-        takes the answer to the last digit. "smo", "active-set", "coordinate-ascent" (with
-        ``fit_intercept=False``) and "qp" (a QP library, ``pip install "maxmargin[qp]"``) are for
-        small problems and for learners; with up to 3000 samples they give up after some seconds.
-    tol : float, default=1e-3
-        The largest violation of the KKT conditions.
-    cache_size : "auto" or float, default="auto"
-        Megabytes for kernel values that are kept; a quarter of the free memory at most by default.
-    class_weight : dict, "balanced" or None
-    max_iter : int, default=-1
-        Steps (moves of a pair of α) a task; −1 sets no limit.
-    time_limit : float, optional
-        Seconds for all tasks together, the proof included; the model is then the best one seen,
-        and never worse than w = 0.
+        Norm of the slack: ξ or ξ².
+    {{ dual_solver }}
+    {{ kkt_tol }}
+    {{ cache_size }}
+    {{ class_weight }}
+    {{ steps }}
+    {{ time_limit }}
     warm_start : bool, default=False
         Begin with the α of the last fit, scaled by the change of C; on the same samples.
-    multi_class : {"ovo", "ovr"}, default="ovo"
-        One machine a pair of classes, or one a class against the rest.
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Of many classes: one confidence a class, or the score of every pair.
-    break_ties : bool, default=False
-        Whether equal votes are decided by the confidences.
-    shrinking : bool, default=True
-        Leave samples alone for a while that are far from the margin; the answer is the same.
-    n_jobs : int, optional
-        Cores to use, all by default.
-    fit_intercept : bool, default=True
-        Whether there is a bias.
-    callback : callable, optional
-        Called with a `Step` after every round; a true answer stops the fit.
-    verbose : bool, default=False
-    random_state : int, RandomState instance or None
-        Unused: the fit has no randomness. There for scikit-learn's sake.
+    {{ pairs }}
+    {{ decision_function_shape }}
+    {{ break_ties }}
+    {{ shrinking }}
+    {{ n_jobs }}
+    {{ fit_intercept }}
+    {{ callback }}
+    {{ verbose }}
+    {{ unused_random_state }}
 
     Attributes
     ----------
-    support_ : ndarray of shape (n_support,)
-        Rows of X that are support vectors, class by class.
-    support_vectors_ : array or CSR matrix (empty for a precomputed kernel)
-    n_support_ : ndarray of shape (n_classes,)
-    dual_coef_ : ndarray of shape (n_classes − 1, n_support), (n_classes, n_support) for "ovr"
-        α y, in LIBSVM's order; CSR where X is.
-    intercept_ : ndarray of shape (n_planes,)
-    coef_ : ndarray of shape (n_planes, n_features)
-        Of a linear kernel.
-    fit_status_ : int
-        0 where every task converged.
-    n_iter_ : ndarray of shape (n_planes,)
-        Steps made.
-    kernel_ : Kernel
-        The kernel with its parameters resolved.
-    certificates_, certificate_, statuses_, status_, traces_, trace_
-        As of every estimator; see `MarginCertificate`.
+    {{ machine_attributes }}
+    {{ classifier_attributes }}
+
+    See Also
+    --------
+    NuSVC : The same with ν in place of C.
+    LinearSVC : The linear machine for many samples or features.
+    maxmargin.certificates.MarginCertificate : What is proved of a fit.
+
+    Notes
+    -----
+    A drop-in for scikit-learn's SVC: samples of negative weight do not count, and a model of dense
+    data refuses sparse ones. ``probability`` is not offered: use
+    `sklearn.calibration.CalibratedClassifierCV`.
 
     References
     ----------
@@ -129,7 +104,9 @@ class SVC(KernelMachine):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _fitted_with: float
+
+    _parameter_constraints: ClassVar[Constraints] = {
         **KernelMachine._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
@@ -140,15 +117,15 @@ class SVC(KernelMachine):
         self,
         C: float = 1.0,
         *,
-        kernel: str | Callable[[Any, Any], Any] | Kernel = "rbf",
+        kernel: KernelLike = "rbf",
         degree: int = 3,
-        gamma: Literal["scale", "auto"] | float = "scale",
+        gamma: Gamma = "scale",
         coef0: float = 0.0,
         loss: Literal["hinge", "squared_hinge"] = "hinge",
         solver: Solver = "auto",
         tol: float = 1e-3,
         cache_size: Literal["auto"] | float = "auto",
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         max_iter: int = -1,
         time_limit: float | None = None,
         warm_start: bool = False,
@@ -159,8 +136,8 @@ class SVC(KernelMachine):
         n_jobs: int | None = None,
         fit_intercept: bool = True,
         callback: Callback | None = None,
-        verbose: Any = False,
-        random_state: Any = None,
+        verbose: bool | int = False,
+        random_state: RandomState = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -185,12 +162,24 @@ class SVC(KernelMachine):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _pose(self, training: Training, task: Task) -> DualProblem:
+    def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
+        return machine_method(
+            self,
+            Formulation(
+                self._pose,
+                self._largest_cost,
+                may_centre=self.fit_intercept and bool(np.isfinite(self.C)),
+                growth=self._growth,
+                attributes={"_fitted_with": self.C},
+            ),
+        )
+
+    def _pose(self, kernel: Kernel, training: Training, task: Task) -> DualProblem:
         n = task.rows.size
         hinge = self.loss == "hinge" or np.isinf(self.C)
         costs = np.full(n, np.inf) if np.isinf(self.C) else self.C * training.weights[task.rows]
         return DualProblem.classification(
-            self.kernel_,
+            kernel,
             training.X,
             task.labels,
             upper=costs if hinge else np.full(n, np.inf),
@@ -203,16 +192,12 @@ class SVC(KernelMachine):
         cost = float(self.C * training.weights.max())
         return cost if np.isfinite(cost) else 1.0  # hard margins have bounds of their own
 
-    def _rescale(self) -> float:
-        ratio = self.C / self._fitted_with
+    def _growth(self) -> float:
+        ratio = self.C / self._fitted_with  # α scales with C
         return float(ratio) if np.isfinite(ratio) and ratio > 0.0 else 1.0
 
-    def _attributes(
-        self, training: Training, tasks: list[Task], solutions: list[Solution]
-    ) -> dict[str, Any]:
-        return {**super()._attributes(training, tasks, solutions), "_fitted_with": self.C}
 
-
+@documented
 class NuSVC(KernelMachine):
     """The support vector machine with ν in place of C.
 
@@ -221,19 +206,49 @@ class NuSVC(KernelMachine):
     fraction of margin errors from above and that of support vectors from below. The fitted model is
     divided by ρ, so that its margin is 1: it is then the machine of C = 1/(nρ).
 
-    Where ν is too small for the overlap of the classes, the optimum is ρ = 0 with w = 0: there is
-    no margin (nor one that ``tol`` can tell from 0). A UserWarning says so; the task then has no
-    support vectors and a score of 0 everywhere: of two classes, or a pair of many, the second is
-    predicted, as everywhere on a plane.
-
     Parameters
     ----------
     nu : float, default=0.5
         At most 2·min(n₊, n₋)/n of every pair of classes.
-    class_weight : dict, "balanced" or None
+    {{ kernel }}
+        X may be a list of strings or other objects with a callable.
+    {{ degree }}
+    gamma : "scale", "auto" or float, default="scale"
+        γ of rbf, poly and sigmoid: 1/(d·Var X), rows weighted, 1/d, or the number itself.
+    {{ coef0 }}
+    {{ dual_solver }}
+    {{ kkt_tol }}
+    {{ cache_size }}
+    class_weight : dict, "balanced" or None, default=None
         Makes the u_i of a class larger, and others smaller as far as ν remains feasible.
-    kernel, degree, gamma, coef0, solver, tol, cache_size, max_iter, time_limit
-        As of `SVC`, and so are all others.
+    {{ steps }}
+    {{ time_limit }}
+    warm_start : bool, default=False
+        Begin with the α of the last fit; on the same samples.
+    {{ pairs }}
+    {{ decision_function_shape }}
+    {{ break_ties }}
+    {{ shrinking }}
+    {{ n_jobs }}
+    {{ callback }}
+    {{ verbose }}
+    {{ unused_random_state }}
+
+    Attributes
+    ----------
+    {{ machine_attributes }}
+    {{ classifier_attributes }}
+
+    See Also
+    --------
+    SVC : The same with a cost C.
+
+    Notes
+    -----
+    Where ν is too small for the overlap of the classes, the optimum is ρ = 0 with w = 0: there is
+    no margin (nor one that ``tol`` can tell from 0). A UserWarning says so; the task then has no
+    support vectors and a score of 0 everywhere: of two classes, or a pair of several, the second is
+    predicted, as everywhere on a plane.
 
     References
     ----------
@@ -247,7 +262,7 @@ class NuSVC(KernelMachine):
     array([ 1,  1,  1, -1, -1, -1])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         **KernelMachine._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     }
@@ -256,14 +271,14 @@ class NuSVC(KernelMachine):
         self,
         nu: float = 0.5,
         *,
-        kernel: str | Callable[[Any, Any], Any] | Kernel = "rbf",
+        kernel: KernelLike = "rbf",
         degree: int = 3,
-        gamma: Literal["scale", "auto"] | float = "scale",
+        gamma: Gamma = "scale",
         coef0: float = 0.0,
         solver: Solver = "auto",
         tol: float = 1e-3,
         cache_size: Literal["auto"] | float = "auto",
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         max_iter: int = -1,
         time_limit: float | None = None,
         warm_start: bool = False,
@@ -273,8 +288,8 @@ class NuSVC(KernelMachine):
         shrinking: bool = True,
         n_jobs: int | None = None,
         callback: Callback | None = None,
-        verbose: Any = False,
-        random_state: Any = None,
+        verbose: bool | int = False,
+        random_state: RandomState = None,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -297,13 +312,20 @@ class NuSVC(KernelMachine):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _check_training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
-        try:
-            return super()._check_training(X, y, sample_weight, reset=reset)
-        except validation.OneClassError as error:
-            raise ValueError(f"specified nu is infeasible: {error}") from None
+    def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
+        method = machine_method(
+            self,
+            Formulation(
+                self._pose,
+                lambda training: 1.0,
+                may_centre=True,
+                scaled=self._scaled,
+                remarks=self._remarks,
+            ),
+        )
+        return replace(method, check=partial(_check_nu, method.check))
 
-    def _pose(self, training: Training, task: Task) -> DualProblem:
+    def _pose(self, kernel: Kernel, training: Training, task: Task) -> DualProblem:
         weights = training.sample_weights[task.rows]
         signs = [task.labels == sign for sign in (1.0, -1.0)]
         totals = [float(weights[of_sign].sum() / weights.sum()) for of_sign in signs]
@@ -318,12 +340,15 @@ class NuSVC(KernelMachine):
             # Weights of classes count as far as ν leaves room: each class has Σα = ν/2.
             upper[of_sign] *= max(1.0, 0.5 * self.nu / upper[of_sign].sum())
         return DualProblem.nu(
-            self.kernel_, training.X, task.labels, float(self.nu), index=task.rows, upper=upper
+            kernel, training.X, task.labels, float(self.nu), index=task.rows, upper=upper
         )
 
-    def _scaled(self, training: Training, task: Task, solution: Solution) -> tuple[Floats, float]:
+    def _scaled(
+        self, kernel: Kernel, training: Training, task: Task, solution: Solution
+    ) -> tuple[Floats, float]:
+        """Return α and b divided by ρ: of the machine whose margin is 1."""
         assert solution.alpha is not None
-        problem, b = self._pose(training, task), float(solution.b[0])
+        problem, b = self._pose(kernel, training, task), float(solution.b[0])
         if solution.status is Status.CONVERGED and not _has_margin(problem, solution):
             return np.zeros_like(solution.alpha), 0.0
         margins = task.labels * (_scores_of(problem, solution) + b)
@@ -332,33 +357,38 @@ class NuSVC(KernelMachine):
         converged = solution.status is Status.CONVERGED
         kkt = kkt_rho(problem, solution.alpha, margins)
         rho = kkt if converged else best_rho(problem, margins)
-        # Of a machine in the making: without a margin there is nothing to divide by.
+        # Without a margin, as of an unfinished machine, there is nothing to divide by.
         return (solution.alpha / rho, b / rho) if rho > _rounding(problem) else (solution.alpha, b)
 
-    def _publish(
-        self,
-        training: Training,
-        tasks: list[Task],
-        problems: list[Any],
-        solutions: list[Solution],
-    ) -> None:
-        super()._publish(training, tasks, problems, solutions)
+    def _remarks(self, outcome: Outcome[DualProblem, MarginCertificate]) -> list[Remark]:
+        """Return a warning of the tasks without a margin."""
         without = [
             task.name
-            for task, problem, solution, status in zip(
-                tasks, problems, solutions, self.statuses_, strict=True
+            for task, problem, solution in zip(
+                outcome.tasks, outcome.problems, outcome.solutions, strict=True
             )
-            if status is Status.CONVERGED and not _has_margin(problem, solution)
+            if solution.status is Status.CONVERGED and not _has_margin(problem, solution)
         ]
-        if without:
-            warnings.warn(
-                f"NuSVC: nu={self.nu} leaves no margin in {len(without)} of {len(tasks)} tasks "
-                f"('{without[0]}'): no plane was found that is better than w = 0 with ρ = 0, which "
-                "is the answer; its scores are 0, so that the second of two classes is predicted "
-                "everywhere. Raise nu, use another kernel, or SVC.",
-                UserWarning,
-                stacklevel=self._frames,
+        if not without:
+            return []
+        return [
+            Remark(
+                f"NuSVC: nu={self.nu} leaves no margin in {len(without)} of {len(outcome.tasks)} "
+                f"tasks ('{without[0]}'): no plane was found that is better than w = 0 with ρ = 0, "
+                "which is the answer; its scores are 0, so that the second of two classes is "
+                "predicted everywhere. Raise nu, use another kernel, or SVC."
             )
+        ]
+
+
+def _check_nu(
+    check: Check, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
+) -> Training:
+    """Check data; of a single class no ν is feasible."""
+    try:
+        return check(X, y, sample_weight, reset=reset)
+    except validation.OneClassError as error:
+        raise ValueError(f"specified nu is infeasible: {error}") from None
 
 
 def _has_margin(problem: DualProblem, solution: Solution) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import maxmargin as mm
+
+from ..estimators.registry import LESSONS
 
 Value = float | int | str
 
@@ -68,10 +70,7 @@ class Algorithm:
 
     key: str
     title: str
-    estimator: Literal[
-        "Perceptron", "Pocket", "KernelPerceptron", "Relaxation", "LMS", "Pseudoinverse",
-        "HoKashyap", "SVC", "NuSVC", "LinearSVC",
-    ]  # fmt: skip
+    estimator: str
     sentence: str
     equation: str
     controls: tuple[Choice | Slide, ...]
@@ -140,80 +139,83 @@ KERNEL_SOLVER = Choice(
     "solver", "solver", "auto", options=("auto", "decomposition", "smo", "active-set")
 )
 
+CONTROLS: dict[str, tuple[Choice | Slide, ...]] = {
+    "perceptron": (
+        RATE,
+        SCHEDULE,
+        UPDATE,
+        Choice("bias", "bias", "plain", options=("plain", "radius")),
+        PASSES,
+        MULTI_CLASS,
+    ),
+    "pocket": (RATE, SCHEDULE, PASSES, MULTI_CLASS),
+    "relaxation": (
+        Slide("margin", "margin m", 1.0, low=0.1, high=10, step=0.1),
+        Slide("relaxation", "relaxation β", 1.0, low=0.1, high=1.9, step=0.05),
+        UPDATE,
+        PASSES,
+        MULTI_CLASS,
+    ),
+    "lms": (
+        Slide("learning_rate", "learning rate ρ", -2.0, low=-5, high=0, step=0.05, log=True),
+        SCHEDULE,
+        UPDATE,
+        PASSES,
+        MULTI_CLASS,
+    ),
+    "pseudoinverse": (
+        Slide("ridge", "ridge", 0.0, low=0, high=10, step=0.1),
+        Choice("margins", "margins m", "1", options=("1", "fisher")),
+        MULTI_CLASS,
+    ),
+    "ho-kashyap": (
+        Slide("learning_rate", "β", 0.5, low=0.05, high=0.95, step=0.05),
+        PASSES,
+        MULTI_CLASS,
+    ),
+    "kernel-perceptron": (
+        KERNEL,
+        *KERNEL_PARAMETERS,
+        PASSES,
+        Choice("multi_class", "many classes", "ovr", options=("ovr", "ovo")),
+    ),
+    "svc": (
+        C,
+        Choice("loss", "loss", "hinge", options=("hinge", "squared_hinge")),
+        KERNEL,
+        *KERNEL_PARAMETERS,
+        KERNEL_SOLVER,
+        BY_PAIRS,
+    ),
+    "nusvc": (
+        Slide("nu", "ν", 0.3, low=0.02, high=1.0, step=0.02),
+        KERNEL,
+        *KERNEL_PARAMETERS,
+        KERNEL_SOLVER,
+        BY_PAIRS,
+    ),
+    "linear-svc": (
+        C,
+        Choice("loss", "loss", "squared_hinge", options=("squared_hinge", "hinge")),
+        Choice(
+            "solver",
+            "solver",
+            "auto",
+            options=("auto", "newton", "interior-point", "coordinate-descent"),
+        ),
+        Choice("multi_class", "many classes", "ovr", options=("ovr", "ovo", "crammer_singer")),
+    ),
+}
+
 ALGORITHMS: dict[str, Algorithm] = {
-    algorithm.key: algorithm
-    for algorithm in (
-        Algorithm(
-            "perceptron", "Perceptron", "Perceptron",
-            "Corrects the plane by each sample on the wrong side; ends if a plane separates.",
-            "y(w·x + b) ≤ 0  ⇒  w ← w + ρ y x,  b ← b + ρ y",
-            (RATE, SCHEDULE, UPDATE, Choice("bias", "bias", "plain", options=("plain", "radius")),
-             PASSES, MULTI_CLASS),
-        ),
-        Algorithm(
-            "pocket", "Pocket", "Pocket",
-            "A perceptron that keeps the plane with the fewest errors so far.",
-            "perceptron;  pocket ← (w, b) whenever it has fewer errors on all samples",
-            (RATE, SCHEDULE, PASSES, MULTI_CLASS),
-        ),
-        Algorithm(
-            "relaxation", "Relaxation", "Relaxation",
-            "Moves the plane for every sample nearer than the margin, by a part of the way.",
-            "y g(x) ≤ m  ⇒  a ← a + β (m − z·a)/‖z‖² z,   z = y(x, 1)",
-            (Slide("margin", "margin m", 1.0, low=0.1, high=10, step=0.1),
-             Slide("relaxation", "relaxation β", 1.0, low=0.1, high=1.9, step=0.05),
-             UPDATE, PASSES, MULTI_CLASS),
-        ),
-        Algorithm(
-            "lms", "LMS (Widrow–Hoff)", "LMS",
-            "Descends the squared difference between g(x) and the label, sample by sample.",
-            "a ← a + ρ(t) (y − a·x′) x′",
-            (Slide("learning_rate", "learning rate ρ", -2.0, low=-5, high=0, step=0.05, log=True),
-             SCHEDULE, UPDATE, PASSES, MULTI_CLASS),
-        ),
-        Algorithm(
-            "pseudoinverse", "Least squares", "Pseudoinverse",
-            "The plane of least squared error, in one step; Fisher's discriminant for his margins.",
-            "a = Z⁺ m",
-            (Slide("ridge", "ridge", 0.0, low=0, high=10, step=0.1),
-             Choice("margins", "margins m", "1", options=("1", "fisher")), MULTI_CLASS),
-        ),
-        Algorithm(
-            "ho-kashyap", "Ho–Kashyap", "HoKashyap",
-            "Least squares with growing margins: it separates, or proves that no plane can.",
-            "m ← m + 2β max(Za − m, 0),   a ← Z⁺ m",
-            (Slide("learning_rate", "β", 0.5, low=0.05, high=0.95, step=0.05), PASSES, MULTI_CLASS),
-        ),
-        Algorithm(
-            "kernel-perceptron", "Kernel perceptron", "KernelPerceptron",
-            "The perceptron in dual form: it counts the mistakes α of each sample; any kernel.",
-            "y Σ α_l y_l K(x_l, x) + y b ≤ 0  ⇒  α ← α + 1",
-            (KERNEL, *KERNEL_PARAMETERS, PASSES,
-             Choice("multi_class", "many classes", "ovr", options=("ovr", "ovo"))),
-        ),
-        Algorithm(
-            "svc", "Support vector machine", "SVC",
-            "The widest band between the classes; C is the cost of a sample inside of it.",
-            "min ½‖w‖² + C Σ ξ  (or ξ²),   y g(x) ≥ 1 − ξ",
-            (C, Choice("loss", "loss", "hinge", options=("hinge", "squared_hinge")), KERNEL,
-             *KERNEL_PARAMETERS, KERNEL_SOLVER, BY_PAIRS),
-        ),
-        Algorithm(
-            "nusvc", "ν-machine", "NuSVC",
-            "The same with ν: a lower bound of support vectors, an upper one of margin errors.",
-            "min ½‖w‖² − νρ + (1/n) Σ ξ,   y g(x) ≥ ρ − ξ",
-            (Slide("nu", "ν", 0.3, low=0.02, high=1.0, step=0.02), KERNEL, *KERNEL_PARAMETERS,
-             KERNEL_SOLVER, BY_PAIRS),
-        ),
-        Algorithm(
-            "linear-svc", "Linear machine at scale", "LinearSVC",
-            "The linear support vector machine, with solvers for millions of rows.",
-            "min ½‖w‖² + C Σ ξ²  (or ξ)",
-            (C, Choice("loss", "loss", "squared_hinge", options=("squared_hinge", "hinge")),
-             Choice("solver", "solver", "auto",
-                    options=("auto", "newton", "interior-point", "coordinate-descent")),
-             Choice("multi_class", "many classes", "ovr",
-                    options=("ovr", "ovo", "crammer_singer"))),
-        ),
+    key: Algorithm(
+        key,
+        variant.lesson.heading,
+        variant.estimator,
+        variant.lesson.sentence,
+        variant.lesson.equation,
+        CONTROLS.get(key, ()),
     )
-}  # fmt: skip
+    for key, variant in LESSONS.items()
+    if variant.lesson
+}

@@ -16,11 +16,12 @@ from ..diagnostics.fitted_model import ModelLike
 from ..diagnostics.scaling import Scaling, scaling_of
 from ..estimators.base import CertifiedClassifier
 from ..estimators.column_encoder import ColumnEncoder
+from ..estimators.kernel_machine import KernelMachine
 from ..estimators.kernel_perceptron import KernelPerceptron
 from ..estimators.least_squares import HoKashyap
 from ..estimators.linear import LinearClassifier
 from ..estimators.linear_svc import LinearSVC
-from ..estimators.svc import SVC, KernelMachine
+from ..estimators.svc import SVC
 from ..kernels import Kernel, Linear, Precomputed
 from ..multiclass import REDUCTIONS, Binary, Kesler, OneVsOne
 from ..solution import Status, Trace

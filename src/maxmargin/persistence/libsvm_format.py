@@ -7,7 +7,8 @@ k − 1 coefficients and index:value pairs. For classes i < j in the order of ``
 
 from __future__ import annotations
 
-from ..estimators.svc import SVC, KernelMachine, NuSVC
+from ..estimators.kernel_machine import KernelMachine
+from ..estimators.svc import SVC, NuSVC
 from ..kernels import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 
 # LIBSVM's name of a kernel → its class, our name, and its parameters.

@@ -16,7 +16,8 @@ from ..arrays import Floats, dense
 from ..diagnostics.fitted_model import FittedModel, ModelLike, Planes
 from ..diagnostics.scaling import Scaling, scaling_of
 from ..estimators.column_encoder import ColumnEncoder
-from ..estimators.svc import KernelMachine, NuSVC
+from ..estimators.kernel_machine import KernelMachine
+from ..estimators.svc import NuSVC
 from ..kernels import Kernel, Linear, Precomputed
 from ..multiclass import OneVsOne
 from .errors import PathLike

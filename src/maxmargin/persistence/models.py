@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection._search import BaseSearchCV
@@ -17,63 +17,29 @@ from sklearn.preprocessing import (
 )
 
 from ..diagnostics.fitted_model import ModelLike
+from ..estimators import registry
 from ..estimators.column_encoder import ColumnEncoder
-from ..estimators.kernel_perceptron import KernelPerceptron
-from ..estimators.least_squares import HoKashyap, Pseudoinverse
-from ..estimators.linear_svc import LinearSVC
-from ..estimators.perceptron import LMS, Perceptron, Pocket, Relaxation
-from ..estimators.svc import SVC, NuSVC
+from ..estimators.saved import Saved
 from .errors import InconsistentModelError
 from .values import JSON, Decoder, Encoder
 
 __all__ = ["ESTIMATORS", "decode_model", "encode_model", "is_fitted"]
 
 
-class Attributes(NamedTuple):
-    """Fitted attributes in every file, in some files, and not saved but set to None on loading."""
+SCALER = Saved(("n_features_in_",), ("feature_names_in_", "scale_", "n_samples_seen_"))
 
-    always: tuple[str, ...]
-    sometimes: tuple[str, ...] = ()
-    forgotten: tuple[str, ...] = ()
-
-
-PROOFS = ("certificates_", "statuses_", "traces_")
-COUNTS = ("n_iter_", "n_updates_", "separates_", "feature_names_in_")
-ALL_CLASSIFIERS = ("n_features_in_", "classes_", "_reduced_by", "intercept_", *PROOFS)
-PLANES = Attributes((*ALL_CLASSIFIERS, "coef_", "_updates_of_tasks"), COUNTS)
-EXPANSION = ("kernel_", "support_", "support_vectors_", "dual_coef_")
-KERNEL_MACHINE = Attributes(
-    (*ALL_CLASSIFIERS, *EXPANSION, "n_support_", "shape_fit_"),
-    (*COUNTS, "class_weight_", "fit_status_", "_fitted_with"),
-    ("_memory", "_fitted_on", "_objects"),
-)
-SCALER = Attributes(("n_features_in_",), ("feature_names_in_", "scale_", "n_samples_seen_"))
-
-ESTIMATORS: dict[type, Attributes] = {
-    Perceptron: PLANES,
-    Pocket: PLANES,
-    Relaxation: PLANES,
-    LMS: PLANES,
-    Pseudoinverse: PLANES,
-    HoKashyap: Attributes((*PLANES.always, "multipliers_", "margins_", "refuted_"), COUNTS),
-    LinearSVC: Attributes(
-        (*PLANES.always, "support_", "dual_coef_", "shape_fit_", "_fitted_with"),
-        COUNTS,
-        ("_memory",),
-    ),
-    KernelPerceptron: Attributes((*ALL_CLASSIFIERS, *EXPANSION, "_linear_coef", "_n_rows"), COUNTS),
-    SVC: KERNEL_MACHINE,
-    NuSVC: KERNEL_MACHINE,
-    ColumnEncoder: Attributes(
+ESTIMATORS: dict[type, Saved] = {
+    **{estimator: estimator._saved for estimator in registry.estimators()},
+    ColumnEncoder: Saved(
         ("n_features_in_", "categories_", "fill_", "mean_", "scale_", "n_features_out_"),
         ("feature_names_in_",),
     ),
-    StandardScaler: Attributes(SCALER.always, (*SCALER.sometimes, "mean_", "var_")),
-    MinMaxScaler: Attributes(
+    StandardScaler: Saved(SCALER.always, (*SCALER.sometimes, "mean_", "var_")),
+    MinMaxScaler: Saved(
         SCALER.always, (*SCALER.sometimes, "min_", "data_min_", "data_max_", "data_range_")
     ),
-    MaxAbsScaler: Attributes(SCALER.always, (*SCALER.sometimes, "max_abs_")),
-    RobustScaler: Attributes(SCALER.always, (*SCALER.sometimes, "center_")),
+    MaxAbsScaler: Saved(SCALER.always, (*SCALER.sometimes, "max_abs_")),
+    RobustScaler: Saved(SCALER.always, (*SCALER.sometimes, "center_")),
     Normalizer: SCALER,
 }
 BY_NAME = {estimator.__name__: estimator for estimator in ESTIMATORS}

@@ -15,11 +15,7 @@ from sklearn.preprocessing import MaxAbsScaler, Normalizer
 
 from ..diagnostics.fitted_model import FittedModel, ModelLike
 from ..estimators.column_encoder import ColumnEncoder
-from ..estimators.kernel_perceptron import KernelPerceptron
-from ..estimators.least_squares import HoKashyap, Pseudoinverse
-from ..estimators.linear_svc import LinearSVC
-from ..estimators.perceptron import LMS, Perceptron, Pocket, Relaxation
-from ..estimators.svc import SVC, NuSVC
+from ..estimators.registry import estimators
 from .errors import PathLike
 from .onnx_graph import Graph, label_nodes, label_values, score_nodes
 from .writing import write_bytes
@@ -29,10 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register_onnx", "save_onnx", "to_onnx"]
 
-CLASSIFIERS = (
-    Perceptron, Pocket, Relaxation, LMS, Pseudoinverse, HoKashyap, LinearSVC, KernelPerceptron,
-    SVC, NuSVC,
-)  # fmt: skip
+CLASSIFIERS = tuple(estimators())
 # Operator sets that older programs read, too.
 OPSETS = {"": 18, "ai.onnx.ml": 3}
 

@@ -6,12 +6,12 @@ minimiser, which on separable data does not necessarily separate.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...arrays import Floats
+from ...caller import warn_caller
 from ...problems import SeparationProblem
 from ...progress import Progress
 from ...schedules import Constant, Harmonic, Schedule
@@ -92,12 +92,11 @@ class BatchLMS:
 
 def _warn_if_unstable(schedule: Schedule, bound: float, formula: str) -> None:
     if isinstance(schedule, Constant) and schedule.rates(1, 1)[0] >= bound:
-        warnings.warn(
+        warn_caller(
             f"learning_rate must be below {formula} = {bound:.4g} for LMS to converge on these "
             f"data, got {schedule.rate:g}. Use a smaller rate, mm.Harmonic(...), or scaled "
             "features.",
             RuntimeWarning,
-            stacklevel=2,
         )
 
 

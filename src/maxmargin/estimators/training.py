@@ -1,0 +1,96 @@
+"""Checked training data of one fit: class numbers, weights and random numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+
+from .. import validation
+from ..arrays import Floats, Integers, Labels, Matrix
+
+ClassWeight = Mapping[object, float] | str | None
+RandomState = int | np.random.RandomState | None
+
+
+@dataclass(frozen=True)
+class Training:
+    """Checked data of one fit.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or RowBlocks of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+        Labels.
+    classes : ndarray of shape (n_classes,)
+        Different labels, in order.
+    codes : ndarray of int of shape (n_samples,)
+        Class numbers.
+    sample_weights : ndarray of shape (n_samples,)
+    weights : ndarray of shape (n_samples,)
+        Weights of samples times those of their classes.
+    rng : RandomState
+    class_weights : ndarray of shape (n_classes,)
+    objects : sequence, optional
+        Samples that are not rows of numbers; X is then the matrix of their kernel values.
+    """
+
+    X: Matrix
+    y: Labels
+    classes: Labels
+    codes: Integers
+    sample_weights: Floats
+    weights: Floats
+    rng: np.random.RandomState
+    class_weights: Floats
+    objects: Sequence[object] | None = None
+
+    @cached_property
+    def rows(self) -> Integers:
+        """Rows of positive weight; the others do not count."""
+        return np.flatnonzero(self.weights > 0)
+
+    def task_rng(self) -> np.random.RandomState:
+        """Return random numbers for a task: the same for each, as if it were the only one."""
+        return deepcopy(self._first_rng)
+
+    @cached_property
+    def _first_rng(self) -> np.random.RandomState:
+        first = deepcopy(self.rng)
+        self.rng.random_sample()  # a generator that the caller holds advances from fit to fit
+        return first
+
+    @property
+    def counted(self) -> Matrix:
+        """X without the rows that do not count."""
+        return self.X if self.rows.size == self.X.shape[0] else self.X[self.rows]
+
+
+def weighted(
+    X: Matrix,
+    y: Labels,
+    sample_weight: ArrayLike | None,
+    class_weight: ClassWeight,
+    random_state: RandomState,
+    classes: Labels | None = None,
+) -> Training:
+    """Return checked X and y with class numbers and weights.
+
+    The classes are those of the rows of positive weight, unless they are given.
+    """
+    weights = validation.check_sample_weight(sample_weight, X)
+    counts = slice(None) if classes is not None or (weights > 0).all() else weights > 0
+    classes, codes = validation.encode_labels(y[counts], classes)
+    validation.check_two_classes(classes)
+    if not isinstance(counts, slice):
+        used, codes = codes, np.zeros(len(y), dtype=codes.dtype)
+        codes[counts] = used
+    of_class = validation.class_weights(weights, class_weight, classes, y[counts], codes)
+    total = weights if (of_class == 1.0).all() else weights * of_class[codes]
+    rng = check_random_state(random_state)
+    return Training(X, y, classes, codes, weights, total, rng, of_class)
