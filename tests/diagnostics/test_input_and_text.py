@@ -2,7 +2,7 @@
 
 import builtins
 import warnings
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 import maxmargin as mm
 from maxmargin.diagnostics import margin_report, support_table
+from maxmargin.estimators import kernel_machine
 from maxmargin.kernels import RBF
 from tests.helpers.machines import machines, overlapping, three_classes
 
@@ -72,7 +73,7 @@ def test_data_frames():
 
 
 def test_a_sampled_certificate_is_enough_to_know_the_data_by(monkeypatch):
-    monkeypatch.setattr("maxmargin.estimators.kernel_machine.THOROUGH", 1)
+    monkeypatch.setattr(kernel_machine, "TUNING", replace(kernel_machine.TUNING, thorough_values=1))
     X, y = overlapping(n=3500)
     model = mm.SVC().fit(X, y)
     assert model.certificate_.n_checked < 3500

@@ -1,102 +1,117 @@
-"""Columns of a table as features: what a data file needs before a plane can be drawn through it."""
+"""Columns of a table as features: numbers standardised, categories as 0/1 columns."""
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import (
     _check_feature_names_in,
     check_is_fitted,
     validate_data,
 )
 
-from ..arrays import Floats
+from ..arrays import Floats, Labels, Matrix, MatrixLike
+from ..caller import warn_caller
+from .base import Constraints, validated
 
 # Numbers worked on at a time: a block of rows in float64 stays in cache.
 BLOCK = 1 << 18
-# Different words above which a column is a name, not a category.
-MOST_WORDS = 1000
-# Different words that are a category however few the rows.
-FEW_WORDS = 20
+# Different values above which a text column holds names, not categories.
+MOST_CATEGORIES = 1000
+# Different values that are categories however few the rows.
+FEW_CATEGORIES = 20
 # Numbers above which 0/1 columns are not stored as such.
 WIDE = 1 << 25
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):
-    """Numbers centred and scaled, words as 0/1 columns: x ↦ (e(x) − μ)/σ.
+    """Standardised numbers, categories as 0/1 columns: x ↦ (e(x) − μ)/σ.
 
-    e(x) has a number for each column of numbers, and a 0/1 column for each word of a column of
-    words, all 0 where the word is a new one. μ and σ are mean and standard deviation of the columns
-    of numbers; words keep μ = 0, σ = 1, and so do the means of sparse data, which stay sparse.
+    e(x) has one number per numeric column, and one 0/1 column per category of a text column, all 0
+    for a category that the fit has not seen. μ and σ are mean and standard deviation of the numeric
+    columns; categories keep μ = 0, σ = 1. Sparse data keep μ = 0, and stay sparse.
 
     Parameters
     ----------
     scale : bool, default=True
         Whether μ and σ are those of the data, instead of 0 and 1.
     impute : bool, default=False
-        Replace missing values by the median, or the most frequent word, of their column. Without it
-        they are refused with their count.
+        Replace missing values by the median, or the most frequent category, of their column.
+        Without it they are refused with their count.
     copy : bool, default=True
         False scales an array of floats, or the numbers of a CSR matrix, in place.
 
     Attributes
     ----------
-    categories_ : list
-        For each column of the input its words, in order, or None if it holds numbers.
-    fill_ : list
+    categories_ : list of list of str or None
+        For each column of the input its categories, in order, or None if it holds numbers.
+    fill_ : list of float, str or None
         For each column of the input what a missing value becomes; None without ``impute``.
-    mean_, scale_ : ndarray of shape (n_features_out_,)
-        μ and σ.
+    mean_ : ndarray of shape (n_features_out_,)
+        μ.
+    scale_ : ndarray of shape (n_features_out_,)
+        σ.
+    n_features_in_ : int
+        Columns of the input.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X had names.
     n_features_out_ : int
+        Features of the output.
 
     Examples
     --------
     >>> import pandas as pd
+    >>> from maxmargin import ColumnEncoder
     >>> fruit = pd.DataFrame({"mass": [150.0, 170.0], "colour": ["green", "red"]})
     >>> print(ColumnEncoder().fit_transform(fruit))
     [[-1.  1.  0.]
      [ 1.  0.  1.]]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[Constraints] = {
         "scale": ["boolean"],
         "impute": ["boolean"],
         "copy": ["boolean"],
     }
 
+    categories_: list[list[str] | None]
+    fill_: list[float | str | None]
+    mean_: Floats
+    scale_: Floats
     n_features_in_: int
+    feature_names_in_: Labels
+    n_features_out_: int
 
     def __init__(self, *, scale: bool = True, impute: bool = False, copy: bool = True) -> None:
         self.scale = scale
         self.impute = impute
         self.copy = copy
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn words, fillings, means and spreads.
+    @validated
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
+        """Learn categories, replacements of missing values, means and standard deviations.
 
         Parameters
         ----------
         X : array-like, CSR matrix, or pandas or polars frame of shape (n_samples, n_columns)
-            Only frames and arrays of objects may hold words.
-        y : ignored
+            Only frames and arrays of objects may hold categories.
+        y : object, optional
+            Ignored, for compatibility with scikit-learn.
 
         Returns
         -------
-        self
+        self : object
+            The fitted encoder.
         """
         rows = self._rows(X, reset=True)
         if rows.shape[0] == 0:
             raise ValueError("X has 0 rows: a ColumnEncoder learns from at least one.")
-        self.categories_: list[list[str] | None]
-        self.fill_: list[Any]
         self.categories_ = [None] * rows.shape[1]
         self.fill_ = [None] * rows.shape[1]
         # What is not stored in a sparse column is 0, not missing.
@@ -109,11 +124,21 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             self._measure(rows)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Matrix:
         """Return the features of new rows.
 
-        They are dense; CSR for CSR where nothing is subtracted, and where many 0/1 columns would
-        fill the memory. Words that were not seen in the fit are 0 in every column, with a warning.
+        Categories that were not seen in the fit are 0 in every column, with a warning.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix, or pandas or polars frame of shape (n_samples, n_columns)
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        features : ndarray or CSR matrix of shape (n_samples, n_features_out_)
+            Dense; CSR for CSR where nothing is subtracted, and where many 0/1 columns would fill
+            the memory.
         """
         check_is_fitted(self)
         rows = self._rows(X, reset=False)
@@ -128,8 +153,19 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             out[block] = part
         return out
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the features: those of columns, and column=word."""
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Labels:
+        """Return the names of the features: those of columns, and column=category.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the columns, where X had none in the fit.
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_features_out_,)
+            Names of the features.
+        """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         out: list[str] = []
@@ -139,8 +175,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     # How it is done ------------------------------------------------------------------------
 
-    def _blocks(self, rows: _Rows) -> Iterator[tuple[slice, Floats]]:
-        """Yield the features of some rows at a time, and say at the end which words were new."""
+    def _blocks(self, rows: _Columns) -> Iterator[tuple[slice, Floats]]:
+        """Yield the features of some rows at a time; warn at the end of new categories."""
         unseen: Counter[int] = Counter()
         for block in rows.blocks(self.n_features_out_):
             features = self._expand(rows, block, unseen)
@@ -155,16 +191,14 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             yield block, features
         if unseen:
             places = ", ".join(f"{n} in {rows.name(k)}" for k, n in sorted(unseen.items()))
-            warnings.warn(
-                f"Words that the fit has not seen: {places}. They count as no word at all.",
-                UserWarning,
-                stacklevel=2,
+            warn_caller(
+                f"Categories that the fit has not seen: {places}. They are 0 in every column."
             )
 
-    def _size(self, rows: _Rows) -> int:
+    def _size(self, rows: _Columns) -> int:
         return rows.shape[0] * self.n_features_out_
 
-    def _rows(self, X: Any, *, reset: bool) -> _Rows:
+    def _rows(self, X: MatrixLike, *, reset: bool) -> _Columns:
         if sparse.issparse(X):
             X = sparse.csr_matrix(X) if not isinstance(X, sparse.csr_array) else X
             if not X.has_canonical_format:  # the same place given twice is a sum
@@ -183,32 +217,34 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         if X.shape[1] == 0:
             raise ValueError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
-        return _Rows(X, [str(n) for n in names] if names is not None else None)
+        return _Columns(X, [str(n) for n in names] if names is not None else None)
 
-    def _learn(self, values: NDArray[Any], name: str) -> tuple[list[str] | None, Any]:
-        """Return the words of a column, None for numbers, and what a missing value becomes."""
+    def _learn(self, values: Labels, name: str) -> tuple[list[str] | None, float | str | None]:
+        """Return the categories of a column, None for numbers, and what a missing value becomes."""
         if values.dtype.kind == "f":
             if not self.impute:
                 return None, None
             known = values[~np.isnan(values)]
             if not known.size:
-                raise ValueError(f"{name} holds no value at all: drop it.")
+                raise ValueError(f"{name} holds no value: drop it.")
             return None, float(np.median(known))
         counts = Counter(values.tolist())
         counts.pop(None, None)
-        if len(counts) > MOST_WORDS or (len(counts) > FEW_WORDS and 2 * len(counts) > len(values)):
+        if len(counts) > MOST_CATEGORIES or (
+            len(counts) > FEW_CATEGORIES and 2 * len(counts) > len(values)
+        ):
             raise ValueError(
-                f"{name} holds {len(counts)} different words in {len(values)} rows, "
+                f"{name} holds {len(counts)} different values in {len(values)} rows, "
                 f"{next(iter(counts))!r} among them: these are names, not categories. Drop it, or "
                 "encode it yourself."
             )
         if not counts:
-            raise ValueError(f"{name} holds no value at all: drop it.")
-        # Of equally frequent words the first in order, whatever the order of the rows.
-        often = min(counts, key=lambda word: (-counts[word], word))
-        return sorted(counts), often if self.impute else None
+            raise ValueError(f"{name} holds no value: drop it.")
+        # Of equally frequent categories the first in order, whatever the order of the rows.
+        frequent = min(counts, key=lambda word: (-counts[word], word))
+        return sorted(counts), frequent if self.impute else None
 
-    def _check_missing(self, rows: _Rows) -> None:
+    def _check_missing(self, rows: _Columns) -> None:
         if any(fill is not None for fill in self.fill_):
             return
         missing = rows.missing()
@@ -221,7 +257,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
                 "impute=True to fill them, or remove those rows."
             )
 
-    def _measure(self, rows: _Rows) -> None:
+    def _measure(self, rows: _Columns) -> None:
         """Set μ and σ of the columns of numbers, summed in float64 block by block."""
         self._check_missing(rows)
         numbers = np.repeat(
@@ -257,12 +293,12 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         constant = spread**2 <= n * eps * spread**2 + (n * mean * eps) ** 2
         self.scale_[numbers] = np.where(constant, 1.0, spread)[numbers]
 
-    def _origin(self, feature: int, rows: _Rows) -> str:
+    def _origin(self, feature: int, rows: _Columns) -> str:
         """Return the column that a feature comes from."""
         widths = [1 if c is None else len(c) for c in self.categories_]
         return rows.name(int(np.searchsorted(np.cumsum(widths), feature, side="right")))
 
-    def _in_place(self, rows: _Rows) -> bool:
+    def _in_place(self, rows: _Columns) -> bool:
         X = rows.X
         return (
             not self.copy
@@ -272,18 +308,18 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             and self.n_features_out_ == X.shape[1]
         )
 
-    def _room(self, rows: _Rows) -> NDArray[Any]:
+    def _room(self, rows: _Columns) -> Labels:
         kept = np.float32 if rows.is_single(self.categories_) else np.float64
         return np.empty((rows.shape[0], self.n_features_out_), dtype=kept)
 
-    def _expand(self, rows: _Rows, block: slice, unseen: Counter[int] | None = None) -> Floats:
-        """Return e(x) of a block of rows; count words that are new, column by column."""
+    def _expand(self, rows: _Columns, block: slice, unseen: Counter[int] | None = None) -> Floats:
+        """Return e(x) of a block of rows; count new categories, column by column."""
         if rows.is_numeric and all(c is None for c in self.categories_):
             features = rows.X[block].astype(np.float64)
             features = features.toarray() if sparse.issparse(features) else features
             if any(fill is not None for fill in self.fill_):
-                fill = np.array([np.nan if f is None else f for f in self.fill_], dtype=float)
-                np.copyto(features, fill, where=np.isnan(features))
+                fills = np.array([np.nan if f is None else f for f in self.fill_], dtype=float)
+                np.copyto(features, fills, where=np.isnan(features))
             return features
         features = np.zeros((block.stop - block.start, self.n_features_out_))
         first = 0
@@ -292,7 +328,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             if categories is None:
                 features[:, first] = _numbers(values, rows.name(k), fill)
             else:
-                place = {word: j for j, word in enumerate(categories)}
+                place: dict[object, int] = {word: j for j, word in enumerate(categories)}
                 words = [fill if v is None else v for v in _words(values)]
                 chosen = np.array([place.get(word, -1) for word in words], dtype=np.intp)
                 known = np.flatnonzero(chosen >= 0)
@@ -302,7 +338,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             first += 1 if categories is None else len(categories)
         return features
 
-    def _scaled_sparse(self, X: Any) -> Any:
+    def _scaled_sparse(self, X: Matrix) -> Matrix:
         X = X.astype(X.dtype if X.dtype.kind == "f" else np.float64, copy=self.copy)
         X.data /= self.scale_[X.indices].astype(X.dtype)
         if not np.isfinite(X.data).all():
@@ -319,10 +355,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-class _Rows:
+class _Columns:
     """One way to the columns of an array, a CSR matrix or a frame."""
 
-    def __init__(self, X: Any, names: list[str] | None) -> None:
+    def __init__(self, X: MatrixLike, names: list[str] | None) -> None:
         self.X = X
         self.shape: tuple[int, int] = X.shape
         self.is_numeric = not _is_frame(X) and X.dtype.kind in "biuf"
@@ -332,7 +368,7 @@ class _Rows:
         """Return what to call a column."""
         return f"column {k}" if self.names is None else f"column {self.names[k]!r}"
 
-    def is_single(self, categories: list[Any]) -> bool:
+    def is_single(self, categories: list[list[str] | None]) -> bool:
         """Whether all numbers are float32."""
         if not _is_frame(self.X):
             return bool(self.X.dtype == np.float32)
@@ -345,8 +381,8 @@ class _Rows:
         for start in range(0, self.shape[0], step):
             yield slice(start, min(start + step, self.shape[0]))
 
-    def column(self, k: int, block: slice | None = None) -> NDArray[Any]:
-        """Return a column: float64, NaN where missing, or an object array of words and None."""
+    def column(self, k: int, block: slice | None = None) -> Labels:
+        """Return a column: float64, NaN where missing, or an object array of text and None."""
         block = slice(0, self.shape[0]) if block is None else block
         if not _is_frame(self.X):
             return _typed(self.X[block, k], self.name(k))
@@ -354,7 +390,7 @@ class _Rows:
         return _typed(np.asarray(column[block]), self.name(k))
 
     def missing(self) -> NDArray[np.int64]:
-        """Return how many values each column lacks."""
+        """Return how many values are missing in each column."""
         counts = np.zeros(self.shape[1], dtype=np.int64)
         if sparse.issparse(self.X):
             bad = np.isnan(self.X.data) if self.X.dtype.kind == "f" else np.zeros(0, dtype=bool)
@@ -374,17 +410,17 @@ class _Rows:
         return counts
 
 
-def _is_frame(X: Any) -> bool:
+def _is_frame(X: MatrixLike) -> bool:
     return hasattr(X, "columns") and hasattr(X, "shape") and not sparse.issparse(X)
 
 
-def _typed(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """Return numbers as float64, all else as words; None is a missing word."""
+def _typed(values: Labels, name: str) -> Labels:
+    """Return numbers as float64, all else as text; None is a missing value."""
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)
     if values.dtype.kind not in "OUST":
         raise ValueError(
-            f"{name} holds values of type {values.dtype}: pass numbers or words, or drop it."
+            f"{name} holds values of type {values.dtype}: pass numbers or text, or drop it."
         )
     plain = [None if _is_missing(v) else v for v in values.tolist()]
     if all(v is None or isinstance(v, (bool, int, float, np.number, np.bool_)) for v in plain):
@@ -405,19 +441,19 @@ def _is_missing(value: Any) -> bool:
 
 
 def _word(value: Any) -> str:
-    """Return a number as the word that a text file has for it."""
+    """Return a number as text, as a file has it."""
     number = float(value)
     return str(int(number)) if number.is_integer() else str(number)
 
 
-def _words(values: NDArray[Any]) -> list[str | None]:
-    """Return words, also where a block of them looks like numbers."""
+def _words(values: Labels) -> list[str | None]:
+    """Return text, also where a block of it looks like numbers."""
     if values.dtype.kind == "f":
         return [None if np.isnan(v) else _word(v) for v in values.tolist()]
     return values.tolist()
 
 
-def _numbers(values: NDArray[Any], name: str, fill: float | None) -> Floats:
+def _numbers(values: Labels, name: str, fill: float | str | None) -> Floats:
     """Return numbers, also where a block of them came as text."""
     if values.dtype.kind != "f":
         try:
