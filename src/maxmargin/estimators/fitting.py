@@ -261,7 +261,9 @@ def _check_same(
 def _known_classes(model: Any, classes: ArrayLike | None) -> Labels:
     """Return the classes of the first call of partial_fit."""
     if not hasattr(model, "classes_"):
-        return np.unique(classes)  # type: ignore[arg-type]
+        first: Labels = np.unique(classes)  # type: ignore[arg-type]
+        validation.check_two_classes(first)
+        return first
     known: Labels = model.classes_
     if classes is not None and not np.array_equal(np.unique(classes), known):
         raise ValueError(f"classes={classes!r} is not {known!r} of the first call.")
