@@ -135,13 +135,15 @@ def is_model(path: str) -> bool:
 
 
 def _saved(source: str, data: str | None, reading: Reading, kind: str) -> Subject:
+    import numpy as np
+
     if kind in OF_DATA:
         raise click.UsageError(f"--kind {kind} is for data; {source} is a model.")
     model = load_model(source)
     if data is None:
         if kind != "convergence":
             raise click.UsageError(f"--kind {kind} needs data: maxmargin plot MODEL DATA.")
-        return Subject(None, None, [], model)
+        return Subject(np.empty((0, 0)), np.empty(0), [], model)
     return features_of(model, *rows_of(model, source, data, reading))
 
 
