@@ -6,12 +6,11 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.base import clone
 
 import maxmargin as mm
 from maxmargin.kernels import RBF
-from tests.helpers.storage import DATA, thin
+from tests.helpers.storage import DATA, thin, unchanged
 from tests.helpers.svc import KERNELS, LOSSES, N, cloud, rows_for
 
 
@@ -47,21 +46,9 @@ def test_one_job_is_one_thread_in_prediction(started_threads):
 def test_nothing_of_the_callers_is_changed(kind):
     X, y = thin()
     given, labels, weights = DATA[kind](X), y.copy(), np.ones(N)
-    parts = {"labels": labels, "weights": weights}
-    if sparse.issparse(given):
-        names = ["data", "row", "col"] if given.format == "coo" else ["data", "indices", "indptr"]
-        parts |= {name: getattr(given, name) for name in names}
-    elif isinstance(given, np.ndarray):
-        parts["X"] = given
-    copies = {name: part.copy() for name, part in parts.items()}
-    for part in parts.values():
-        part.flags.writeable = False
-    model = mm.SVC().fit(given, labels, weights)
-    model.predict(given)
-    mm.NuSVC(0.2, kernel="linear").fit(given, labels)
-    for name, part in parts.items():
-        np.testing.assert_array_equal(part, copies[name])
-        assert part.dtype == copies[name].dtype
+    with unchanged(given, labels, weights):
+        mm.SVC().fit(given, labels, weights).predict(given)
+        mm.NuSVC(0.2, kernel="linear").fit(given, labels)
 
 
 def test_a_precomputed_matrix_is_not_changed():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import maxmargin as mm
 from tests.helpers.algorithms import Algorithm, blobs
@@ -69,3 +70,17 @@ def fits_or_asks_to_rescale(model, X, y) -> bool:
         message = str(error)
     assert "rescale" in message or not message
     return not message
+
+
+def assert_a_failed_fit_changes_nothing(model, X, y) -> None:
+    """Fit a fitted model once more, with a callback that fails."""
+    before = model.decision_function(X)
+
+    def failing(step):
+        raise ZeroDivisionError
+
+    model.set_params(callback=failing)
+    with pytest.raises(ZeroDivisionError):
+        model.fit(X, np.where(y == 1, "b", "a"))
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    assert set(model.predict(X)) == set(y)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 from scipy import sparse
 
@@ -70,3 +72,23 @@ DATA = {
     "duplicates": doubled_entries,
     "explicit zeros": explicit_zeros,
 }
+
+
+@contextmanager
+def unchanged(*given):
+    """Make arrays and sparse matrices read-only, and check afterwards that they are the same."""
+    parts = []
+    for values in given:
+        if sparse.issparse(values):
+            coo = values.format == "coo"
+            names = ("data", "row", "col") if coo else ("data", "indices", "indptr")
+            parts += [getattr(values, name) for name in names]
+        elif isinstance(values, np.ndarray):
+            parts.append(values)
+    copies = [part.copy() for part in parts]
+    for part in parts:
+        part.flags.writeable = False
+    yield
+    for part, copy in zip(parts, copies, strict=True):
+        np.testing.assert_array_equal(part, copy)
+        assert part.dtype == copy.dtype

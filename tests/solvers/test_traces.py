@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-import tests.solvers.primal.test_linear_solvers as linear
 from maxmargin.engines.cpu.features import Features
 from maxmargin.engines.cpu.gram import Gram
 from maxmargin.kernels import RBF, Linear
@@ -27,6 +26,7 @@ from maxmargin.solvers.joint import CrammerSinger
 from maxmargin.solvers.primal import newton
 from tests.helpers import dual_solvers as dual
 from tests.helpers import joint_solvers as joint
+from tests.helpers import primal_solvers as linear
 from tests.helpers.algorithms import ALGORITHMS, blobs, cloud, over, quiet
 
 # What adding up in another order makes of P and D, relative to them; of a hard margin α is large,

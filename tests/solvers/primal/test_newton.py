@@ -1,0 +1,50 @@
+"""Newton's method on samples, near the kink and by conjugate gradients."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from maxmargin.engines.cpu import primal_state
+from maxmargin.solvers.primal import direction
+from maxmargin.solvers.primal.newton import SemismoothNewton
+from tests.helpers.primal_solvers import (
+    BIASES,
+    KINDS,
+    LOSSES,
+    MANY,
+    METHODS,
+    WAYS,
+    assert_solves,
+    cloud,
+    posed,
+    weights,
+)
+
+
+@pytest.mark.parametrize("kind", ["float64", "csr", "blocks"])
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+def test_every_way_of_newtons_method(way, kind, monkeypatch, watched):
+    monkeypatch.setattr(primal_state, "TUNING", replace(primal_state.TUNING, part_rows=500))
+    called = [watched(*who) for who in way.called]
+    X, y = cloud(MANY, 6)
+    X = KINDS[kind](X)
+    method = replace(METHODS[0], make=partial(SemismoothNewton, tuning=way.tuning))
+    for loss in LOSSES:
+        for bias in BIASES:
+            C = weights("some zero" if bias == "free" else "equal", MANY)
+            assert_solves(method, posed(X, y, C, loss, bias), 1e-7)
+    assert all(called)  # the test sees what it is about
+    if "samples" in way.name:
+        assert any(plane is not None for plane in called[0])
+
+
+def test_fewer_free_samples_than_features(watched):
+    """The system of a step is then as large as they are many."""
+    by_gram = watched(direction, "by_gram")
+    X, y = cloud(30, 60)
+    for bias in BIASES:
+        assert_solves(METHODS[0], posed(X, y, 1.0, "hinge", bias), 1e-8)
+    assert by_gram
