@@ -68,10 +68,16 @@ class Origin:
         if sparse.issparse(Z.X) or not Z.bias_step:
             return cls(np.zeros(Z.X.shape[1])), float(Z.squared_rows.max())
         rows = Z.X[Z.index].astype(np.float64)
-        low = rows.min(axis=0)
-        centre = low + 0.5 * (rows.max(axis=0) - low)
+        centre = middle_of(rows)
         rows -= centre
         return cls(centre), float(np.einsum("ij,ij->i", rows, rows).max())
+
+
+def middle_of(rows: Floats) -> Floats:
+    """Return the middle between the least and the largest number of each column."""
+    low = rows.min(axis=0)
+    middle: Floats = low + 0.5 * (rows.max(axis=0) - low)
+    return middle
 
 
 def combined(c: Floats, rows: Floats) -> Floats:

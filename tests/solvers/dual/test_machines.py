@@ -15,10 +15,11 @@ from maxmargin.certificates import dual as certificate_formulas
 from maxmargin.engines.cpu.gram import Gram, GramView
 from maxmargin.kernels import RBF, Linear, Polynomial
 from maxmargin.problems import DualProblem
-from maxmargin.progress import Progress
+from maxmargin.progress import Limits, Progress
 from maxmargin.solution import Solution, Status
 from maxmargin.solvers.dual import optimality
 from maxmargin.solvers.dual.active_set import ActiveSet
+from maxmargin.solvers.dual.choice import Dual, WarmStart
 from maxmargin.solvers.dual.decomposition import Decomposition
 from maxmargin.solvers.dual.interior_point import DualInteriorPoint
 from maxmargin.solvers.dual.qp import QuadraticProgram
@@ -146,6 +147,21 @@ def test_every_solver_certifies_every_machine(name, solver):
     assert solution.status is Status.CONVERGED
     assert certificate.holds(TOLERANCES.get(solver, 1e-6))
     assert certificate.coverage == "complete"
+
+
+@pytest.mark.parametrize("solver", ["auto", "decomposition", "pairs", "active-set", "qp"])
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_choice_of_solvers_answers_every_machine(name, solver):
+    problem = MACHINES[name]()
+    if solver == "pairs":
+        solver = "smo" if problem.groups else "coordinate-ascent"
+    dual = Dual.of(problem.kernel, problem.X, solver, 1e-6)
+    solution = dual.solve(problem, None, Progress(), Limits())
+    assert solution.status is Status.CONVERGED
+    assert mm.certify(problem, solution).holds(1e-6)
+    again = dual.solve(problem, WarmStart(solution.alpha, None), Progress(), Limits())
+    assert again.n_iter <= solution.n_iter
+    assert mm.certify(problem, again).holds(1e-6)
 
 
 def reference(name, problem):

@@ -29,16 +29,27 @@ from ...data.normalised_samples import Samples
 from ...problems import SeparationProblem
 from ...progress import Limits, Progress
 from ...solution import Solution, Status
+from ..centring import middle_of
 
 Vertex = tuple[int, ...]
-# Passes of iterative refinement, of which each gains as many digits as the first solution has.
-REFINEMENTS = 2
-# The nearest point, relative to a vertex, that needs no twice the precision.
-LARGE = 1e-3
-# Steps that may fail to bring the point nearer, which each of them does but for rounding.
-STALLED = 3
-# Weights that are rounding, in the working precision and in about twice of it.
-ROUGH, FINE = 1e-14, 1e-28
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What Wolfe's method is tuned by."""
+
+    # Passes of iterative refinement, each of which gains as many digits as the first solution has.
+    refinements: int = 2
+    # The length of the nearest point, relative to a vertex, from which float64 is precise enough.
+    long_share: float = 1e-3
+    # Steps that may fail to bring the point nearer: without rounding every step does.
+    stalled_steps: int = 3
+    # Weights that are rounding, in the working precision and in about twice of it.
+    least_weight: float = 1e-14
+    least_doubled_weight: float = 1e-28
+
+
+TUNING = Tuning()
 
 
 @dataclass
@@ -78,8 +89,7 @@ class _Polytope:
         else:
             rows = rows.astype(np.float64, copy=False)  # already one of our own
             if Z.bias_step:
-                low = rows.min(axis=0)
-                rows -= low + 0.5 * (rows.max(axis=0) - low)
+                rows -= middle_of(rows)
             largest = float(np.abs(rows).max(initial=0.0))
         unit = float(np.ldexp(1.0, int(np.frexp(largest)[1]))) if largest else 1.0
         return cls(Z, rows / unit, unit, tuple(sides))
@@ -138,7 +148,7 @@ class NearestPoints:
                 status = Status.STOPPED
             elif gap <= max(self.tol, 8.0 * EPSILON * np.sqrt(point.size) / (length or 1.0)):
                 status = Status.CONVERGED
-            elif not length or vertex in corral.vertices or stalled > STALLED:
+            elif not length or vertex in corral.vertices or stalled > TUNING.stalled_steps:
                 status = Status.PATIENCE  # rounding allows no further descent
             else:
                 status = limits.reached(n_iter, begun)
@@ -177,28 +187,28 @@ def _affine_minimiser(points: Floats) -> tuple[Floats, Floats, float]:
     The third number is what a weight must exceed to be more than rounding.
     """
     if len(points) == 1:
-        return np.ones(1), points[0], ROUGH
+        return np.ones(1), points[0], TUNING.least_weight
     # Least squares by QR: the Gram matrix of the edges would square their condition.
     edges = (points[1:] - points[0]).T
     Q, R = qr(edges, mode="economic", check_finite=False)
     sizes = np.abs(R.diagonal())
     if edges.shape[1] > edges.shape[0] or sizes.min() <= 1e-14 * sizes.max():
         inner = np.linalg.lstsq(edges, -points[0], rcond=None)[0]
-        return np.append(1.0 - inner.sum(), inner), points[0] + edges @ inner, ROUGH
+        return np.append(1.0 - inner.sum(), inner), points[0] + edges @ inner, TUNING.least_weight
     parts = [solve_triangular(R, -(Q.T @ points[0]), check_finite=False)]
     nearest = points[0] + edges @ parts[0]
-    if np.linalg.norm(nearest) > LARGE * np.linalg.norm(points[0]):
-        return np.append(1.0 - parts[0].sum(), parts[0]), nearest, ROUGH
-    for _ in range(REFINEMENTS + 1):
+    if np.linalg.norm(nearest) > TUNING.long_share * np.linalg.norm(points[0]):
+        return np.append(1.0 - parts[0].sum(), parts[0]), nearest, TUNING.least_weight
+    for _ in range(TUNING.refinements + 1):
         # The point is small where its terms are not: it is their sum in twice the precision.
         terms = np.column_stack([points[0], *[edges] * len(parts)])
         nearest = compensated_dot(terms, np.concatenate([[1.0], *parts]))[0]
-        if len(parts) > REFINEMENTS:
+        if len(parts) > TUNING.refinements:
             break
         parts.append(solve_triangular(R, -(Q.T @ nearest), check_finite=False))
     inner = np.sum(parts[::-1], axis=0)
     first = math.fsum([1.0, *(-np.concatenate(parts)).tolist()])
-    return np.append(first, inner), nearest, FINE
+    return np.append(first, inner), nearest, TUNING.least_doubled_weight
 
 
 def _solution(
