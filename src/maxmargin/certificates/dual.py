@@ -153,7 +153,7 @@ def _(
     assert solution.alpha is not None
     alpha, b = np.clip(solution.alpha, problem.lower, problem.upper), float(solution.b[0])
     box = float(np.abs(alpha - solution.alpha).max()) / max(1.0, float(alpha.max()))
-    balance = max((abs(rest) for rest in _rests(problem, alpha)), default=0.0)
+    balance = max(map(abs, _rests(problem, alpha)), default=0.0)
     balance /= max(1.0, float(alpha.sum()))
     margins = _margins(problem, solution, alpha, sample, at_most)
     rho = kkt_rho(problem, alpha, margins.values)
@@ -174,7 +174,7 @@ def _(
 def _rests(problem: DualProblem, alpha: Floats) -> list[float]:
     """Return Σ s_i α_i − t of every group."""
     groups = zip(problem.groups, problem.sums, strict=True)
-    return [float(np.sum((problem.signs * alpha)[group])) - total for group, total in groups]
+    return [float(problem.signs[group] @ alpha[group]) - total for group, total in groups]
 
 
 def _unit(problem: DualProblem, b: float, rho: float) -> float:
