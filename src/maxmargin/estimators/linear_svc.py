@@ -16,14 +16,13 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from .. import validation
 from ..arrays import Floats, Integers, MatrixLike, container
 from ..certificates import MarginCertificate, certify
-from ..certificates.compensated import Doubled, product
-from ..kernels.products import far_columns
 from ..multiclass import Task
 from ..problems import JointProblem, PrimalProblem
 from ..problems.losses import LOSSES
 from ..progress import Callback, Limits, Progress
 from ..solution import Solution, Status
 from ..solvers.best_seen import BestSeen
+from ..solvers.centring import Origin
 from ..solvers.dual.hard_margin import LinearHardMargin, refuse, refuse_contradiction, softened
 from .base import Constraints, check_training
 from .claims import Optimal, TimeLimit
@@ -356,14 +355,13 @@ class Primal:
         """Return the solution of a task, or raise the proof that a hard margin has none."""
         if isinstance(problem, PrimalProblem) and problem.hard:
             return self._hard(problem, start, progress, limits)
-        centre = far_centre(problem)
-        if centre is None:
+        origin = _far_origin(problem)
+        if origin is None:
             return self._soft(problem, start, progress, limits)
-        # About their mean rows far from the origin have digits left for their differences.
-        back = partial(_moved_back, centre)
-        moved = replace(problem, X=problem.X - centre.astype(problem.X.dtype))
+        back = partial(_moved_back, origin)
+        moved = replace(problem, X=origin.rows(problem.X).astype(problem.X.dtype, copy=False))
         if isinstance(problem, PrimalProblem) and start is not None:
-            start = replace(start, b=start.b + float(start.w @ centre))
+            start = replace(start, b=start.b + float(start.w @ origin.centre))
         return back(self._soft(moved, start, BestSeen(progress, back), limits))
 
     def _soft(
@@ -422,26 +420,21 @@ class Primal:
         return replace(solution, b=solution.b - solution.w @ centre)
 
 
-def far_centre(problem: LinearProblem) -> Floats | None:
-    """Return the mean of the columns that are a hundred times as far from 0 as they are wide.
+def _far_origin(problem: LinearProblem) -> Origin | None:
+    """Return the origin about which the rows are to be taken, if they lie far from 0.
 
-    None where there are none, where the bias cannot take the shift up, and where a centred copy of
-    X would be large.
+    None where the bias cannot take the shift up, and where a centred copy of X would be large.
     """
     X, held = problem.X, container(problem.X)
     if held.sparse or not held.random_access or problem.bias != "free" or held.stored() > SMALL:
         return None
-    centre = far_columns(X, 1.0 - 1e-4)
-    return centre if centre.any() else None
+    return Origin.far_columns(X)
 
 
-def _moved_back(centre: Floats, solution: Solution) -> Solution:
-    """Return the planes found about ``centre`` as those of the rows themselves."""
-    shifts = [
-        product(centre[np.newaxis], Doubled(-w, np.zeros(w.size)), float(b))
-        for w, b in zip(solution.w, solution.b, strict=True)
-    ]
-    return replace(solution, b=np.concatenate(shifts))
+def _moved_back(origin: Origin, solution: Solution) -> Solution:
+    """Return the planes found about the origin as those of the rows themselves."""
+    planes = zip(solution.w, solution.b, strict=True)
+    return replace(solution, b=np.array([origin.bias(w, float(b)) for w, b in planes]))
 
 
 def _support(

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from ..arrays import Floats
 from ..data.normalised_samples import SignedSamples
+from ..kernels.products import far_columns
 
 # Numbers up to which sums are correctly rounded: half a second.
 CAREFUL_NUMBERS = 2_000_000
@@ -43,8 +44,12 @@ class Origin:
         return (X.toarray() if sparse.issparse(X) else X) - self.centre
 
     def bias(self, w: Floats, b: float) -> float:
-        """Return b − w·c, the bias of the rows where they are, for the bias b about c."""
-        return b - math.fsum(w * self.centre)
+        """Return b − w·c, the bias of the rows where they are, for the bias b about c.
+
+        It is rounded once.
+        """
+        products, rests = _exact_products(w, -self.centre)
+        return math.fsum([b, *products, *rests])
 
     @classmethod
     def far_mean(cls, X: Any, ratio: float = 100.0, least_density: float = 0.5) -> Origin | None:
@@ -61,6 +66,15 @@ class Origin:
         square = float(mean @ mean)
         spread = float(features.squared_lengths().mean()) - square
         return cls(mean) if square > ratio**2 * spread else None
+
+    @classmethod
+    def far_columns(cls, X: Floats, ratio: float = 100.0) -> Origin | None:
+        """Return the means of the columns that are ``ratio`` times as far from 0 as they are wide.
+
+        The others are 0. Means are rounded to the type of X. None where there is no such column.
+        """
+        centre = far_columns(X, 1.0 - ratio**-2).astype(X.dtype).astype(np.float64)
+        return cls(centre) if centre.any() else None
 
     @classmethod
     def middle(cls, Z: SignedSamples) -> tuple[Origin, float]:
@@ -87,14 +101,15 @@ def combined(c: Floats, rows: Floats) -> Floats:
     """
     if rows.size > CAREFUL_NUMBERS:
         return c @ rows
-    sums = []
-    for column in rows.T:
-        product = c * column
-        # The rest of every product, from halves of its factors (Dekker, 1971).
-        (c1, c2), (x1, x2) = _halves(c), _halves(column)
-        rest = ((c1 * x1 - product) + c1 * x2 + c2 * x1) + c2 * x2
-        sums.append(math.fsum([*product, *rest]))
-    return np.array(sums)
+    pairs = (_exact_products(c, column) for column in rows.T)
+    return np.array([math.fsum([*products, *rests]) for products, rests in pairs])
+
+
+def _exact_products(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return a_i b_i rounded, and the errors of that, from halves of the factors (Dekker, 1971)."""
+    products = a * b
+    (a1, a2), (b1, b2) = _halves(a), _halves(b)
+    return products, ((a1 * b1 - products) + a1 * b2 + a2 * b1) + a2 * b2
 
 
 def _halves(values: Floats) -> tuple[Floats, Floats]:
