@@ -5,7 +5,8 @@ blocks of a few thousand rows. Whatever has length n belongs to the engine.** Th
 runs on the threads of one machine, on a GPU and on a cluster, and an engine is one package that
 implements the protocols below and one line of `engines.registry`.
 
-An `Engine` holds X. It hands out a `Gram`, K of some rows, for solvers of the dual. A `Gram` hands
+An `Engine` holds X. It hands out `Features` for solvers of the primal, whose contract is
+`engines.linear`, and a `Gram`, K of some rows, for solvers of the dual. A `Gram` hands
 out the `DualState` of one problem, which holds β, the gradient and the bounds. Its vectors come to
 the host (`DualState.result`) when a fit ends, or when a callback asks for a snapshot.
 
@@ -24,6 +25,7 @@ from ..arrays import Floats, Integers
 if TYPE_CHECKING:
     from ..kernels import Kernel
     from ..problems import DualProblem
+    from .linear import Features, HostFeatures
 
 # "fast" values may be float32; "exact" ones are float64.
 Precision = Literal["fast", "exact"]
@@ -50,6 +52,9 @@ class Engine(Protocol):
 
         ``keep`` says whether the same values are likely to be asked for again.
         """
+
+    def features(self, index: Integers | None = None) -> Features:
+        """Return the rows of X named by ``index``, all of them by default."""
 
 
 class Gram(Protocol):
@@ -269,5 +274,5 @@ class HostEngine(Engine, Protocol):
     ) -> HostGram:
         """Return K of the rows of X named by ``index``, all of them by default."""
 
-    def features(self, index: Integers | None = None) -> Any:
+    def features(self, index: Integers | None = None) -> HostFeatures:
         """Return the rows of X named by ``index``, all of them by default."""

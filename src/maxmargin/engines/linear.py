@@ -488,3 +488,22 @@ class AscentState(Protocol):
 
     def reopen(self) -> None:
         """Let all classes take part again."""
+
+
+class HostFeatures(InteriorFeatures, DescentFeatures, AscentFeatures, Protocol):
+    """`Features` whose vectors are NumPy arrays, for solvers that keep vectors of length n."""
+
+    def scores(self, w: Floats, b: Floats | float = 0.0) -> Floats:
+        """Return w·x_i + b of every row; (n, c) for w of shape (c, d)."""
+
+    def combine(self, c: Floats) -> Floats:
+        """Return Xᵀc; (c, d) for coefficients of shape (n, c)."""
+
+    def moments(self, c: Floats) -> Floats:
+        """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ for c ≥ 0."""
+
+    def squared_lengths(self) -> Floats:
+        """Return ‖x_i‖² of every row."""
+
+    def restrict(self, rows: Integers) -> HostFeatures:
+        """Return some of the rows, in increasing order."""

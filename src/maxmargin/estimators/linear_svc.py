@@ -367,21 +367,22 @@ class Primal:
     def _soft(
         self, problem: LinearProblem, start: Any, progress: Progress, limits: Limits
     ) -> Solution:
-        from ..engines.cpu.features import Features
+        from ..engines.registry import engine_for
         from ..solvers.joint import CrammerSinger
 
         tol = AIM * self.tol
         if isinstance(problem, PrimalProblem):
             return self._choice(problem, limits, tol).solve(problem, start, progress)
-        solver = CrammerSinger(Features(problem.X), tol, limits, self.seed)
+        features = engine_for(problem.X).features()
+        solver = CrammerSinger(features, tol, limits, self.seed)
         return solver.solve(problem, start, progress)
 
     def _choice(self, problem: PrimalProblem, limits: Limits, tol: float) -> Choice:
         """Return the solver that was asked for, or the one that suits."""
-        from ..engines.cpu.features import Features
+        from ..engines.registry import engine_for
         from ..solvers.primal.choice import Choice
 
-        return Choice(Features(problem.X), self.solver, tol, limits, self.seed)
+        return Choice(engine_for(problem.X).features(), self.solver, tol, limits, self.seed)
 
     def _hard(
         self, problem: PrimalProblem, start: Any, progress: Progress, limits: Limits

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Floats
+from ...engines.linear import HostFeatures
 from ...problems import DualProblem, PrimalProblem
 from ...problems.best_bias import balanced
 from ...progress import Limits, Progress, Report
@@ -68,7 +69,7 @@ class FeatureSpace:
     tuning : Tuning
     """
 
-    features: Any
+    features: HostFeatures
     tol: float = 1e-3
     limits: Limits = field(default_factory=Limits)
     tuning: Tuning = field(default_factory=Tuning)
@@ -175,7 +176,7 @@ class _Shown(BestSeen):
         self,
         problem: DualProblem,
         linear: PrimalProblem,
-        features: Any,
+        features: HostFeatures,
         progress: Progress,
     ) -> None:
         super().__init__(progress)
