@@ -163,7 +163,8 @@ def test_the_title_of_a_path_counts_all_planes(flat, monkeypatch):
     X, y = flat
     model = mm.SVC(kernel="linear", solver="smo").fit(X, y)
     everything = plots.path(model, X, y, axes=two())
-    monkeypatch.setattr(sys.modules["maxmargin.plots.path"], "MOST_MOMENTS", 28)
+    path_module = sys.modules["maxmargin.plots.path"]
+    monkeypatch.setattr(path_module, "TUNING", path_module.Tuning(most_moments=28))
     some = plots.path(model, X, y, axes=two())
     assert len(some.weights) == 28 < len(everything.weights)
     assert some.title == everything.title

@@ -103,6 +103,7 @@ class DataTable:
         Returns
         -------
         dict of str to int
+            Counts by the name of the column.
         """
         return self._counted(np.isnan)
 
@@ -112,6 +113,7 @@ class DataTable:
         Returns
         -------
         dict of str to int
+            Counts by the name of the column.
         """
         return self._counted(np.isinf)
 
@@ -139,10 +141,12 @@ class DataTable:
         Returns
         -------
         ndarray of shape (n_samples,)
+            The labels.
 
         Raises
         ------
         DataFileError
+            Where the labels are not classes.
         """
         y = self.labels
         where = "the label" if self.target is None else f"column {self.target!r}"

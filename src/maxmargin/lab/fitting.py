@@ -20,12 +20,21 @@ from ..diagnostics.fitted_model import ModelLike
 from .algorithms import ALGORITHMS
 from .points import Points
 
-# Steps that are kept of a fit, and numbers that they hold.
-MOST_STEPS = 2000
-MOST_NUMBERS = 1_000_000
-TIME_LIMIT_SECONDS = 20.0
-# Points up to which the widest band is found before every fit.
-MOST_BAND_POINTS = 300
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of the fits of the page."""
+
+    # Steps that are kept of a fit, and numbers that they hold.
+    most_steps: int = 2000
+    most_numbers: int = 1_000_000
+    # After which a fit is stopped.
+    seconds: float = 20.0
+    # Points up to which the widest band is found before every fit.
+    most_band_points: int = 300
+
+
+LIMITS = Limits()
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +85,7 @@ class Outcome:
     """The result of a fit: a model or a failure, and its steps.
 
     ``warnings`` are the distinct warnings of the fit; ``overdue`` says that it was stopped after
-    `TIME_LIMIT_SECONDS`.
+    `LIMITS.seconds`.
     """
 
     request: Request
@@ -116,7 +125,7 @@ class Worker:
         if self.judged is None or self.judged[0] is not points:
             two = np.unique(points.labels).size == 2
             # The widest band takes longer, and is computed for few points only.
-            few = len(points.X) <= MOST_BAND_POINTS
+            few = len(points.X) <= LIMITS.most_band_points
             report = mm.separability(points.X, points.labels, maximum_margin=few) if two else None
             self.judged = points, report
         return self.judged[1]
@@ -129,7 +138,7 @@ class Worker:
     def _work(self, request: Request, number: int) -> None:
         if number != self.wanted:
             return
-        end = time.perf_counter() + TIME_LIMIT_SECONDS
+        end = time.perf_counter() + LIMITS.seconds
 
         def is_over(step: Any = None) -> bool:
             return number != self.wanted or time.perf_counter() > end
@@ -214,7 +223,7 @@ def recorded(request: Request, is_over: Callable[[Any], bool]) -> tuple[list[Fra
     """
     n_tasks = 1 if request.points.n_classes == 2 else 6
     # Each step holds one number per point.
-    most = min(MOST_STEPS // n_tasks, max(50, MOST_NUMBERS // len(request.points.X)))
+    most = min(LIMITS.most_steps // n_tasks, max(50, LIMITS.most_numbers // len(request.points.X)))
     watcher = _Watcher(most, is_over)
     model = ALGORITHMS[request.algorithm].build(request.values, callback=watcher)
     with heard():  # the first fit has warned already

@@ -19,7 +19,7 @@ from ..kernels import Linear
 from .algorithms import ALGORITHMS, Choice, Slide
 from .drawing import Picture, is_constant, picture_of
 from .figures import SceneFigure
-from .fitting import TIME_LIMIT_SECONDS, Frame, Outcome, Request, Worker
+from .fitting import LIMITS, Frame, Outcome, Request, Worker
 from .points import Points
 from .style import dress
 
@@ -230,9 +230,7 @@ def _facts(outcome: Outcome, found: Summary, flat: bool) -> list[str]:
     """Return how the fit ended, and its margin, support vectors and errors."""
     ended = f"{found.ended}"
     if outcome.overdue:
-        ended = ended.replace(
-            str(mm.Status.STOPPED), f"stopped by the lab at {TIME_LIMIT_SECONDS:g} s"
-        )
+        ended = ended.replace(str(mm.Status.STOPPED), f"stopped by the lab at {LIMITS.seconds:g} s")
     facts = [ALGORITHMS[outcome.request.algorithm].title, ended, f"{1000 * outcome.seconds:.1f} ms"]
     if found.margin is not None and not flat:
         facts.append(f"margin {found.margin_in_words}")

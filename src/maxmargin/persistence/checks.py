@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,17 +43,29 @@ NEEDED: dict[type, dict[str, str | None]] = {
 }
 # Attributes of scalers that hold a centre of the data.
 CENTRES = ("mean_", "center_", "data_min_")
-# Products of larger weights and features could overflow.
-LARGEST_WEIGHT = 1e200
-# Columns of sparse matrices, and columns up to which a prediction is tried.
-WIDEST, WIDEST_TRIED = 1 << 27, 1 << 22
-# Support vectors that are predicted.
-TRIED_ROWS = 3
-# Factors of scalers, and images of 0, that no data have.
-LARGEST_FACTOR, LARGEST_SHIFT = LARGEST_VALUE, 1e60
 
 
-def check_model(model: ModelLike, widest: int = WIDEST) -> None:
+@dataclass(frozen=True)
+class Limits:
+    """Numbers beyond which a model is rejected."""
+
+    # Products of larger weights and features could overflow.
+    largest_weight: float = 1e200
+    # Columns up to which a prediction is tried.
+    most_tried_columns: int = 1 << 22
+    # Products of wider sparse matrices take gigabytes.
+    most_sparse_columns: int = 1 << 27
+    # Support vectors that are predicted.
+    tried_rows: int = 3
+    # Factors of scalers, and images of 0, that no data have.
+    largest_factor: float = LARGEST_VALUE
+    largest_shift: float = 1e60
+
+
+LIMITS = Limits()
+
+
+def check_model(model: ModelLike, widest: int = LIMITS.most_sparse_columns) -> None:
     """Raise InconsistentModelError where attributes contradict each other or cannot predict.
 
     Sparse matrices may have ``widest`` columns: products of them take memory in proportion.
@@ -124,7 +137,7 @@ def _try(model: ModelLike, example: Callable[[Any], Any]) -> None:
             labels, scores = model.predict(rows), model.decision_function(rows)
     except Exception as error:
         raise InconsistentModelError(f"it cannot predict: {error}") from error
-    good = np.isfinite(scores).all() and np.abs(scores).max() <= LARGEST_WEIGHT
+    good = np.isfinite(scores).all() and np.abs(scores).max() <= LIMITS.largest_weight
     _require(good, "it predicts scores that overflow")
     known = set(_last(model).classes_.tolist())
     _require(
@@ -136,11 +149,11 @@ def _try(model: ModelLike, example: Callable[[Any], Any]) -> None:
 def _vectors(model: ModelLike) -> Any:
     """Return the longest support vectors, None without any."""
     vectors = getattr(model, "support_vectors_", None)
-    if vectors is None or 0 in vectors.shape or vectors.shape[1] > WIDEST_TRIED:
+    if vectors is None or 0 in vectors.shape or vectors.shape[1] > LIMITS.most_tried_columns:
         return None
     lengths = abs(vectors).max(axis=1)
     lengths = np.ravel(lengths.toarray() if sparse.issparse(lengths) else lengths)
-    return vectors[np.sort(np.argsort(lengths)[-TRIED_ROWS:])]
+    return vectors[np.sort(np.argsort(lengths)[-LIMITS.tried_rows :])]
 
 
 def _row(model: ModelLike) -> Any:
@@ -151,7 +164,7 @@ def _row(model: ModelLike) -> Any:
         model = steps[0]
     _require(is_fitted(model), f"the step {type(model).__name__} is not fitted")
     n = model.n_features_in_
-    if n > WIDEST_TRIED:
+    if n > LIMITS.most_tried_columns:
         return None
     if sparse.issparse(getattr(model, "support_vectors_", None)):
         return sparse.csr_matrix((1, n))
@@ -192,7 +205,7 @@ def _check_classifier(model: ModelLike) -> None:
         type(reduction), n_classes
     )
     n_planes = n_classes if isinstance(reduction, Kesler) else n_tasks
-    _check_numbers("intercept_", model.intercept_, (n_planes,), largest=LARGEST_WEIGHT)
+    _check_numbers("intercept_", model.intercept_, (n_planes,), largest=LIMITS.largest_weight)
     _check_proofs(model, n_tasks)
     _check_counts(model)
     if isinstance(model, LinearClassifier):
@@ -258,7 +271,9 @@ def _check_counts(model: ModelLike) -> None:
 
 
 def _check_linear(model: ModelLike, n_planes: int, n_tasks: int) -> None:
-    _check_numbers("coef_", model.coef_, (n_planes, model.n_features_in_), largest=LARGEST_WEIGHT)
+    _check_numbers(
+        "coef_", model.coef_, (n_planes, model.n_features_in_), largest=LIMITS.largest_weight
+    )
     updates = model._updates_of_tasks
     good = isinstance(updates, list) and all(_is_count(u) for u in updates)
     _require(good and len(updates) == n_tasks, f"updates of {n_tasks} tasks are {updates!r:.50}")
@@ -299,7 +314,10 @@ def _check_kernel_perceptron(model: ModelLike, n_planes: int) -> None:
     _require((model._linear_coef is None) != is_linear, "planes need a linear kernel")
     if is_linear:
         _check_numbers(
-            "coef_", model._linear_coef, (n_planes, model.n_features_in_), largest=LARGEST_WEIGHT
+            "coef_",
+            model._linear_coef,
+            (n_planes, model.n_features_in_),
+            largest=LIMITS.largest_weight,
         )
 
 
@@ -322,7 +340,9 @@ def _check_expansion(model: ModelLike, rows: int, n_fit: int) -> None:
         )
     shape = (n_vectors, model.n_features_in_)
     _check_numbers("support_vectors_", model.support_vectors_, shape, largest=LARGEST_VALUE)
-    _check_numbers("dual_coef_", model.dual_coef_, (rows, support.size), largest=LARGEST_WEIGHT)
+    _check_numbers(
+        "dual_coef_", model.dual_coef_, (rows, support.size), largest=LIMITS.largest_weight
+    )
 
 
 def _check_shape_fit(model: ModelLike) -> None:
@@ -393,9 +413,11 @@ def _check_scaler(model: ModelLike) -> None:
 
 def _check_scaling(scaling: Scaling) -> None:
     """Refuse factors that overflow and shifts that leave no digits to the data; NaN is allowed."""
-    _require(not (np.abs(scaling.factor) > LARGEST_FACTOR).any(), "scale_ is next to 0")
+    _require(not (np.abs(scaling.factor) > LIMITS.largest_factor).any(), "scale_ is next to 0")
     shift = np.abs(scaling.shift * scaling.factor)
-    _require(not (shift > LARGEST_SHIFT).any(), f"0 would be scaled to {np.nanmax(shift):.3g}")
+    _require(
+        not (shift > LIMITS.largest_shift).any(), f"0 would be scaled to {np.nanmax(shift):.3g}"
+    )
 
 
 # Arrays ----------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from ..arrays import Floats
 from ..diagnostics.fitted_model import ModelLike
 from ..estimators.svc import SVC, NuSVC
 from ..kernels import Kernel
-from .checks import WIDEST, check_model
+from .checks import LIMITS, check_model
 from .errors import InconsistentModelError, ModelFileError, PathLike
 from .imported import Unproved
 from .libsvm_format import KERNELS, LARGEST_INT, SVM_TYPES
@@ -80,7 +80,9 @@ def load_libsvm(path: PathLike, *, n_features: int | None = None) -> SVC | NuSVC
     [ 1  1  1 -1 -1 -1]
     """
     with open(path, "rb") as file:
-        reader = _Reader(path, file, WIDEST if n_features is None else LARGEST_INT)
+        reader = _Reader(
+            path, file, LIMITS.most_sparse_columns if n_features is None else LARGEST_INT
+        )
         header = reader.header()
         vectors = reader.vectors(header)
     kernel = _kernel(reader, header)
@@ -88,7 +90,7 @@ def load_libsvm(path: PathLike, *, n_features: int | None = None) -> SVC | NuSVC
     width = _width(path, vectors.largest, n_features)
     model = _model(header, kernel, vectors, width)
     try:
-        check_model(model, widest=LARGEST_INT)  # n_features may ask for more than WIDEST
+        check_model(model, widest=LARGEST_INT)  # n_features may ask for more columns
     except InconsistentModelError as error:
         raise ModelFileError(f"{path}: {error}.") from error
     return model

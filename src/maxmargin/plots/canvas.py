@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,14 +32,28 @@ MARKERS = ("o", "s", "^", "D", "v", "p", "h", "<", ">", "8")
 INK = "#222222"
 FAINT = "#8A8A8A"
 WRONG = "#D55E00"
-
-SQUARE_RATIOS = (0.4, 1.6)  # height over width of data drawn in equal units
 MOST_POINTS = 2000  # samples drawn
-CHARACTERS_PER_INCH = 13.0  # in letters of 10 points
-LEAST_LINE_CHARACTERS = 24  # of a title; narrower axes get smaller letters
-MOST_NAMES = 30  # classes in a legend
-MOST_ENTRIES = 18  # of a legend, per column
-MOST_COVERED = 0.25  # share of the axes that a legend inside of them may cover
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Sizes of texts and legends."""
+
+    # Height over width of data that are drawn in equal units.
+    square_ratios: tuple[float, float] = (0.4, 1.6)
+    # In letters of 10 points.
+    characters_per_inch: float = 13.0
+    # Of a title; narrower axes get smaller letters.
+    least_line_characters: int = 24
+    # Classes in a legend.
+    most_names: int = 30
+    # Of a legend.
+    most_entries_per_column: int = 18
+    # Fraction of the axes that a legend inside of them may cover.
+    most_covered: float = 0.25
+
+
+LAYOUT = Layout()
 
 
 def colour(code: int) -> str:
@@ -91,11 +106,11 @@ def set_title(ax: Axes, title: str, note: str = "") -> None:
     wide, high = _room_above(ax)
     for share in (1.0, 0.9, 0.8, 0.7, 0.6):
         size = share * plt.rcParams["font.size"]
-        room = max(int(10.0 * CHARACTERS_PER_INCH * wide / size), 1)
+        room = max(int(10.0 * LAYOUT.characters_per_inch * wide / size), 1)
         large = [line for part in title.splitlines() for line in textwrap.wrap(part, room)]
         small = textwrap.wrap(note, int(1.2 * room))
         pad = 6.0 + 1.3 * size * len(small)
-        if room >= LEAST_LINE_CHARACTERS and pad + 1.2 * size * len(large) <= 72.0 * high:
+        if room >= LAYOUT.least_line_characters and pad + 1.2 * size * len(large) <= 72.0 * high:
             break
     ax.set_title("\n".join(large), fontsize=size, pad=pad)
     if small:
@@ -108,7 +123,9 @@ def set_title(ax: Axes, title: str, note: str = "") -> None:
 def size_for(ax: Axes, text: str) -> float:
     """Return the size of small letters, smaller where the axes are narrow."""
     small = 0.833 * plt.rcParams["font.size"]
-    return float(min(small, 10.0 * CHARACTERS_PER_INCH * _room_above(ax)[0] / max(len(text), 1)))
+    return float(
+        min(small, 10.0 * LAYOUT.characters_per_inch * _room_above(ax)[0] / max(len(text), 1))
+    )
 
 
 def _room_above(ax: Axes) -> tuple[float, float]:
@@ -132,7 +149,7 @@ def set_legend(ax: Axes, handles: Sequence[Artist]) -> Legend | None:
     """
     if not handles:
         return None
-    columns = -(-len(handles) // MOST_ENTRIES)
+    columns = -(-len(handles) // LAYOUT.most_entries_per_column)
     if figure_of(ax).get_layout_engine() is not None:
         return ax.legend(
             handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
@@ -144,7 +161,7 @@ def set_legend(ax: Axes, handles: Sequence[Artist]) -> Legend | None:
             handles=handles, loc="best", fontsize=size, framealpha=0.9, ncols=columns
         )
         box, axes = legend.get_window_extent(), ax.get_window_extent()
-        area = MOST_COVERED * axes.width * axes.height
+        area = LAYOUT.most_covered * axes.width * axes.height
         if box.width * box.height <= area and box.width <= axes.width:
             return legend
     legend.remove()
@@ -180,10 +197,10 @@ def class_handles(names: Sequence[str]) -> list[Line2D]:
             [], [], linestyle="", marker=marker(code), color=colour(code), markersize=7,
             markeredgecolor="white", label=name,
         )
-        for code, name in enumerate(names[:MOST_NAMES])
+        for code, name in enumerate(names[:LAYOUT.most_names])
     ]  # fmt: skip
-    if len(names) > MOST_NAMES:
-        handles.append(line_handle(f"… and {len(names) - MOST_NAMES:,} more", ""))
+    if len(names) > LAYOUT.most_names:
+        handles.append(line_handle(f"… and {len(names) - LAYOUT.most_names:,} more", ""))
     return handles
 
 
@@ -274,7 +291,7 @@ def strip_heights(codes: Integers) -> Floats:
 def is_square(limits: Limits) -> bool:
     """Say whether equal units on both axes give a picture of reasonable proportions."""
     (left, right), (bottom, top) = limits
-    return SQUARE_RATIOS[0] <= (top - bottom) / (right - left) <= SQUARE_RATIOS[1]
+    return LAYOUT.square_ratios[0] <= (top - bottom) / (right - left) <= LAYOUT.square_ratios[1]
 
 
 def set_frame(

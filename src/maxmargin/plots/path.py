@@ -41,13 +41,26 @@ from .model import FigureModel
 from .steps import Evaluate, Moment, Run, fitted, run_of, thinned
 from .view import FigureData
 
-MOST_MOMENTS = 5000
-MOST_PLANES = 25  # lines in the first panel
-MOST_ARROWS = 60
-MOST_WIDENED = 20.0  # factor by which the window of w grows at most, to show solutions
-SEARCH_WINDOW = 1e6  # factor of the window of w in which solutions are searched
-RESOLUTION = 100  # of the lattice for planes that a pipeline bends
 SOLUTIONS = PALETTE[2]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Limits of the figure."""
+
+    most_moments: int = 5000
+    # Lines in the first panel.
+    most_planes: int = 25
+    most_arrows: int = 60
+    # Factor by which the window of w may grow to show solutions.
+    most_widening: float = 20.0
+    # Factor of the window of w in which solutions are searched.
+    search_widening: float = 1e6
+    # Points of the lattice along each axis for planes that a pipeline bends.
+    bent_resolution: int = 100
+
+
+TUNING = Tuning()
 
 
 @dataclass(eq=False)
@@ -206,7 +219,7 @@ class PathDisplay:
                 f"the path of w is drawn in the plane, this model has {what}: fit it on two "
                 "features without a kernel, or use plots.animate or plots.convergence."
             )
-        run = run_of(model, X, y, MOST_MOMENTS)
+        run = run_of(model, X, y, TUNING.most_moments)
         return _compute(cls, model, data, run, model.codes(y)).plot(axes, legend=legend)
 
     def plot(self, axes: AxesLike = None, *, legend: bool = True) -> PathDisplay:
@@ -282,7 +295,7 @@ class PathDisplay:
 
     def _draw_arrows(self, ax: Axes) -> None:
         w = self.weights
-        if not 2 <= len(w) <= MOST_ARROWS:
+        if not 2 <= len(w) <= TUNING.most_arrows:
             return
         # Heads halfway, so that those of short steps do not overlap at the ends.
         for start, end, shade in zip(w[:-1], w[1:], _shades(len(w) - 1), strict=True):
@@ -348,7 +361,7 @@ def _compute(
     points = data.rows(np.arange(data.n_samples))
     limits = np.array(limits_of(points))
     lattice, evaluate = _lattice(model, data, run, limits)
-    chosen = thinned(run.moments, MOST_PLANES)
+    chosen = thinned(run.moments, TUNING.most_planes)
     planes = [lattice.contour(evaluate(moment), 0.0) for moment in chosen]
     weights, biases = _weights(run)
     window = np.array([span(np.append(weights[:, k], 0.0), 0.2) for k in (0, 1)])
@@ -379,7 +392,7 @@ def solutions(
         return window, corners, True
     length = np.linalg.norm(X, axis=1)
     far = np.abs(b) / length[(length > 0) & (signs * b <= 0)]
-    reach = SEARCH_WINDOW * max(float(np.abs(window).max()), float(far.max(initial=0.0)))
+    reach = TUNING.search_widening * max(float(np.abs(window).max()), float(far.max(initial=0.0)))
     corners = solution_region(X, signs, b, np.array([[-reach, reach], [-reach, reach]]))
     # An empty intersection that rounding left corners of has no interior.
     if len(corners) < 3 or not (signs * (X @ corners.mean(axis=0) + b) > 0).all():
@@ -393,7 +406,7 @@ def solutions(
 def _widened(window: Floats, point: Floats) -> Floats:
     """Return the window widened to hold a point; unchanged where the point is far away."""
     wide = np.array([span(np.append(window[k], point[k]), 0.2) for k in (0, 1)])
-    too_far = (np.ptp(wide, axis=1) > MOST_WIDENED * np.ptp(window, axis=1)).any()
+    too_far = (np.ptp(wide, axis=1) > TUNING.most_widening * np.ptp(window, axis=1)).any()
     return window if too_far else wide
 
 
@@ -404,7 +417,7 @@ def _lattice(
 
     The corners are enough for lines; a pipeline that bends the plane needs a finer lattice.
     """
-    resolution = RESOLUTION if model.affine(data.mean, data.fill) is None else 2
+    resolution = TUNING.bent_resolution if model.affine(data.mean, data.fill) is None else 2
     lattice = Lattice.over(limits, resolution)
     return lattice, run.evaluator(model.transform(data.fill(lattice.points)))
 

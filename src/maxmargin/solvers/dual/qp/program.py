@@ -37,7 +37,14 @@ TUNING = Tuning()
 
 
 class QPStatus(StrEnum):
-    """How a quadratic program ended."""
+    """How a quadratic program ended.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> mm.qp.QPStatus("solved").name
+    'SOLVED'
+    """
 
     SOLVED = "solved"
     UNBOUNDED = "unbounded"
@@ -49,18 +56,29 @@ class QPStatus(StrEnum):
 
 @dataclass(frozen=True)
 class QP:
-    """min ½xᵀPx + qᵀx subject to Gx ≤ h, Ax = b.
+    """A quadratic program, min ½xᵀPx + qᵀx subject to Gx ≤ h, Ax = b.
 
     Parameters
     ----------
     P : ndarray of shape (n, n)
         Symmetric, positive semidefinite.
     q : ndarray of shape (n,)
+        Linear term of the objective.
     G : array or sparse matrix of shape (m, n)
+        Left side of the inequalities.
     h : ndarray of shape (m,)
-        ∞ is no constraint.
+        Right side of the inequalities; ∞ is no constraint.
     A : array or sparse matrix of shape (k, n)
+        Left side of the equations.
     b : ndarray of shape (k,)
+        Right side of the equations.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> none = np.empty((0, 1)), np.empty(0)
+    >>> mm.qp.QP(np.eye(1), -np.ones(1), *none, *none).objective(np.ones(1))
+    -0.5
     """
 
     P: Floats
@@ -71,32 +89,53 @@ class QP:
     b: Floats
 
     def objective(self, x: Floats) -> float:
-        """Return ½xᵀPx + qᵀx."""
+        """Return ½xᵀPx + qᵀx.
+
+        Parameters
+        ----------
+        x : ndarray of shape (n,)
+            A point.
+
+        Returns
+        -------
+        float
+            The objective at x.
+        """
         return float(0.5 * (x @ self.P @ x) + self.q @ x)
 
 
 @dataclass(frozen=True)
 class QPSolution:
-    """x with the multipliers of its constraints, and how well they fit.
+    """A solution x with the multipliers of its constraints, and their residuals.
 
     Parameters
     ----------
     x : ndarray of shape (n,)
-        When the program is unbounded a direction instead, of Σ|x_i| = 1, along which it falls.
+        The solution; for an unbounded program a direction of descent with Σ|x_i| = 1 instead.
     equality : ndarray of shape (k,)
         Multipliers of Ax = b, with Px + q + Gᵀz + Aᵀy = 0.
     inequality : ndarray of shape (m,)
         Multipliers z ≥ 0 of Gx ≤ h.
     status : QPStatus
+        How the library ended.
     objective : float
         ½xᵀPx + qᵀx.
     primal_residual, dual_residual, gap : float
         max(Gx − h, |Ax − b|), ‖Px + q + Gᵀz + Aᵀy‖∞ and |xᵀPx + qᵀx + hᵀz + bᵀy|, recomputed from
         the program.
     n_iter : int
+        Iterations of the library.
     seconds : float
+        Time of the solution.
     solver : str
-        The library asked.
+        The library.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> none = np.empty((0, 1)), np.empty(0)
+    >>> mm.qp.solve(mm.qp.QP(np.eye(1), -np.ones(1), *none, *none)).status
+    <QPStatus.SOLVED: 'solved'>
     """
 
     x: Floats
@@ -124,17 +163,19 @@ def solve(
     Parameters
     ----------
     qp : QP
+        The program.
     solver : {"auto", "piqp", "clarabel"}, default="auto"
-        PIQP, which is the faster on dense P, where it is installed; Clarabel where it is not.
+        The library; by default PIQP, which is faster for dense P, or Clarabel without it.
     tol : float, default=1e-9
         Residuals and duality gap, absolute and relative.
     limits : Limits, optional
         Iterations (60 by default) and seconds. A program of more than 800 variables is solved in a
-        process of its own, which is left at the end of the time, without an x, and at Ctrl-C.
+        separate process, which is ended at the time limit, without an x, and at Ctrl-C.
 
     Returns
     -------
     QPSolution
+        The solution, with residuals recomputed from the program.
 
     Examples
     --------
