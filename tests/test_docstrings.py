@@ -16,12 +16,10 @@ UNFIT = {"GL01", "GL02", "GL03", "PR08", "RT02", "RT04"}
 RULES = {rule for rule in validate.ERROR_MSGS if rule[:2] in ("GL", "SS", "PR", "RT", "YD")} - UNFIT
 # Public names whose docstrings are not complete yet.
 EXEMPT = (
-    "maxmargin.Certificate", "maxmargin.Constant", "maxmargin.Harmonic", "maxmargin.Hyperplane",
-    "maxmargin.NotSeparableError", "maxmargin.Recorder", "maxmargin.RowBlocks", "maxmargin.Step",
-    "maxmargin.Separability", "maxmargin.Status", "maxmargin.certify", "maxmargin.load",
-    "maxmargin.save", "maxmargin.separability", "maxmargin.datasets", "maxmargin.diagnostics",
-    "maxmargin.files", "maxmargin.kernels", "maxmargin.persistence", "maxmargin.plots",
-    "maxmargin.qp", "maxmargin.report",
+    "maxmargin.Certificate", "maxmargin.NotSeparableError", "maxmargin.Recorder",
+    "maxmargin.RowBlocks", "maxmargin.Step", "maxmargin.Separability", "maxmargin.Status",
+    "maxmargin.certify", "maxmargin.separability", "maxmargin.kernels", "maxmargin.qp.QPStatus",
+    "maxmargin.files.Batches",
 )  # fmt: skip
 # Sections that every estimator has.
 SECTIONS = ("Parameters", "Attributes", "References", "Examples")

@@ -57,7 +57,20 @@ class Hyperplane:
     def decision(self, X: MatrixLike) -> Floats:
         """Return g(x) = w·x + b for every row, in float64.
 
-        >>> print(Hyperplane([1, -1], 2).decision([[0, 0], [0, 2]]))
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d), or one row of shape (d,)
+            Points.
+
+        Returns
+        -------
+        ndarray of shape (n,), or a number for one row
+            The scores.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> print(mm.Hyperplane([1, -1], 2).decision([[0, 0], [0, 2]]))
         [2. 0.]
         """
         return self._affine(X, self.w, self.b)
@@ -65,7 +78,20 @@ class Hyperplane:
     def signed_distance(self, X: MatrixLike) -> Floats:
         """Return g(x)/‖w‖ for every row: positive on the side w points to.
 
-        >>> float(Hyperplane([0, 1e200], 1e200).signed_distance([7, 1]))
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d), or one row of shape (d,)
+            Points.
+
+        Returns
+        -------
+        ndarray of shape (n,), or a number for one row
+            The distances.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> float(mm.Hyperplane([0, 1e200], 1e200).signed_distance([7, 1]))
         2.0
         """
         return self._affine(X, *self._unit())
@@ -73,9 +99,20 @@ class Hyperplane:
     def project(self, X: MatrixLike) -> Floats:
         """Return the foot of the perpendicular, x − g(x)·w/‖w‖², of every row.
 
-        The feet are dense, in the shape of X; float32 for a float32 X, else float64.
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d), or one row of shape (d,)
+            Points.
 
-        >>> print(Hyperplane([0, 2], -2).project([3, 5]))
+        Returns
+        -------
+        ndarray of the shape of X
+            The feet, dense; float32 for a float32 X, else float64.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> print(mm.Hyperplane([0, 2], -2).project([3, 5]))
         [3. 1.]
         """
         unit, offset = self._unit()
@@ -89,9 +126,17 @@ class Hyperplane:
         return feet[0] if single else feet
 
     def intercepts(self) -> Floats:
-        """Return where the plane cuts the axes, −b/w_j, and nan where w_j = 0.
+        """Return where the plane cuts the axes, −b/w_j.
 
-        >>> print(Hyperplane([2, 0, -1], 4).intercepts())
+        Returns
+        -------
+        ndarray of shape (d,)
+            The intercepts, nan where w_j = 0.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> print(mm.Hyperplane([2, 0, -1], 4).intercepts())
         [-2. nan  4.]
         """
         self._unit()
@@ -103,7 +148,15 @@ class Hyperplane:
     def distance_to_origin(self) -> float:
         """Return |b|/‖w‖.
 
-        >>> Hyperplane([3, 4], 10).distance_to_origin()
+        Returns
+        -------
+        float
+            The distance.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> mm.Hyperplane([3, 4], 10).distance_to_origin()
         2.0
         """
         return abs(self._unit()[1])
@@ -111,7 +164,15 @@ class Hyperplane:
     def normalized(self) -> Hyperplane:
         """Return the same plane with ‖w‖ = 1, namely (w/‖w‖, b/‖w‖).
 
-        >>> Hyperplane([0, 4], 2).normalized()
+        Returns
+        -------
+        Hyperplane
+            The plane.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> mm.Hyperplane([0, 4], 2).normalized()
         Hyperplane(w=array([0., 1.]), b=0.5)
         """
         return Hyperplane(*self._unit())
@@ -119,16 +180,47 @@ class Hyperplane:
     def margins(self, X: MatrixLike, y: ArrayLike) -> Floats:
         """Return the functional margins y·g(x).
 
-        >>> print(Hyperplane([-1/3, 1/5], 2/15).margins([[1, 10], [10, 4]], [1, -1]).round(12))
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d), or one row of shape (d,)
+            Points.
+        y : array-like of shape (n,)
+            Labels −1 and +1.
+
+        Returns
+        -------
+        ndarray of shape (n,), or a number for one row
+            The margins.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> plane = mm.Hyperplane([-1/3, 1/5], 2/15)
+        >>> print(plane.margins([[1, 10], [10, 4]], [1, -1]).round(12))
         [1.8 2.4]
         """
         g = self.decision(X)
         return _signs(y, np.shape(g)) * g
 
     def geometric_margin(self, X: MatrixLike, y: ArrayLike) -> float:
-        """Return the margin of a set, min_i y_i g(x_i)/‖w‖: positive iff the plane separates it.
+        """Return min_i y_i g(x_i)/‖w‖: positive if and only if the plane separates.
 
-        >>> Hyperplane([2, 0]).geometric_margin([[3, 1], [-1, 0]], [1, -1])
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d), or one row of shape (d,)
+            Points.
+        y : array-like of shape (n,)
+            Labels −1 and +1.
+
+        Returns
+        -------
+        float
+            The margin of the set.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> mm.Hyperplane([2, 0]).geometric_margin([[3, 1], [-1, 0]], [1, -1])
         1.0
         """
         distance = self.signed_distance(X)
@@ -137,7 +229,15 @@ class Hyperplane:
     def margin_width(self) -> float:
         """Return 2/‖w‖, the width of the band |g(x)| ≤ 1 of a support vector machine.
 
-        >>> round(Hyperplane([-1/3, 1/5], 2/15).margin_width(), 9)
+        Returns
+        -------
+        float
+            The width.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> round(mm.Hyperplane([-1/3, 1/5], 2/15).margin_width(), 9)
         5.144957554
         """
         unit, _ = self._unit()
@@ -147,12 +247,30 @@ class Hyperplane:
     def mistake_bound(self, X: MatrixLike, y: ArrayLike) -> float:
         """Return Novikoff's bound (2R/γ)² on the updates of a perceptron with bias step η y R².
 
-        R = max ‖x‖ and γ is the geometric margin of this plane on (X, y); the bound is inf where
-        the plane does not separate. It holds only for samples of both classes: the proof needs
-        |b|/‖w‖ ≤ R, which holds for every plane that separates two classes. (Novikoff 1962;
-        Cristianini, Shawe-Taylor, *Support Vector Machines*, theorem 2.3.)
+        R = max ‖x‖, and γ is the geometric margin of this plane on (X, y). The bound holds only for
+        samples of both classes: the proof needs |b|/‖w‖ ≤ R, which holds for every plane that
+        separates two classes.
 
-        >>> Hyperplane([1, 0]).mistake_bound([[1, 0], [-2, 0]], [1, -1])
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d), or one row of shape (d,)
+            Points.
+        y : array-like of shape (n,)
+            Labels −1 and +1.
+
+        Returns
+        -------
+        float
+            The bound, inf where the plane does not separate.
+
+        References
+        ----------
+        Novikoff (1962); Cristianini, Shawe-Taylor, *Support Vector Machines*, theorem 2.3.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> mm.Hyperplane([1, 0]).mistake_bound([[1, 0], [-2, 0]], [1, -1])
         16.0
         """
         gamma = self.geometric_margin(X, y)
@@ -164,9 +282,24 @@ class Hyperplane:
         return ratio * ratio
 
     def same_plane(self, other: Hyperplane, tol: float = 1e-12) -> bool:
-        """Say whether other is (c·w, c·b) with c > 0, within tol after normalisation.
+        """Say whether another plane is (c·w, c·b) with c > 0, within tol after normalisation.
 
-        >>> Hyperplane([1, 2], 3).same_plane(Hyperplane([2, 4], 6))
+        Parameters
+        ----------
+        other : Hyperplane
+            The other plane.
+        tol : float, default=1e-12
+            Tolerance of the normalised w and b.
+
+        Returns
+        -------
+        bool
+            Whether the planes are equal.
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> mm.Hyperplane([1, 2], 3).same_plane(mm.Hyperplane([2, 4], 6))
         True
         """
         if self.w.size != other.w.size:

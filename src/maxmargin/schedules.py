@@ -48,7 +48,20 @@ class Constant:
         return self.rate
 
     def rates(self, first: int, count: int) -> Floats:
-        """Return ρ(first), …, ρ(first + count − 1)."""
+        """Return ρ(first), …, ρ(first + count − 1).
+
+        Parameters
+        ----------
+        first : int
+            Number of the first update.
+        count : int
+            Number of rates.
+
+        Returns
+        -------
+        ndarray of shape (count,)
+            The rates.
+        """
         return _positive([self.rate] * min(count, 1), self).repeat(count)
 
 
@@ -84,7 +97,20 @@ class Harmonic:
         return self.c / (t + self.offset)
 
     def rates(self, first: int, count: int) -> Floats:
-        """Return ρ(first), …, ρ(first + count − 1)."""
+        """Return ρ(first), …, ρ(first + count − 1).
+
+        Parameters
+        ----------
+        first : int
+            Number of the first update.
+        count : int
+            Number of rates.
+
+        Returns
+        -------
+        ndarray of shape (count,)
+            The rates.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             return _positive(self.c / (np.arange(first, first + count) + self.offset), self)
 

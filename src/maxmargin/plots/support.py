@@ -1,4 +1,4 @@
-"""α of the samples against y·g, and the line on which the KKT conditions hold."""
+"""Dual variables of the samples against y·g, and the line on which the KKT conditions hold."""
 
 from __future__ import annotations
 
