@@ -121,23 +121,23 @@ def test_either_of_two_algorithms_can_be_looked_at(lab):
     for panel in lab.panels:
         panel._arrive(replace(fitted(panel.select.value, lab.points), request=panel.request))
     assert lab.subject.labels == ["Support vector machine", "Perceptron"]
-    assert "SVC(" in lab.taking.code.text
+    assert "SVC(" in lab.downloads.code.text
     assert np.isfinite(lab.table.rows.data["alpha"]).all()
     lab.subject.active = 1
-    assert "Perceptron(" in lab.taking.code.text
+    assert "Perceptron(" in lab.downloads.code.text
     assert np.isnan(lab.table.rows.data["alpha"]).all()
-    lab.taking.send_code()
-    assert lab.taking.parcel.value.startswith("model.py")
-    lab.taking.send_model()
-    content = base64.b64decode(lab.taking.parcel.value.split("|")[2])
+    lab.downloads.send_code()
+    assert lab.downloads.parcel.value.startswith("model.py")
+    lab.downloads.send_model()
+    content = base64.b64decode(lab.downloads.parcel.value.split("|")[2])
     assert b"Perceptron" in content
     lab.compare.active = False
     lab._draw()
-    assert "SVC(" in lab.taking.code.text
+    assert "SVC(" in lab.downloads.code.text
 
 
 def test_what_is_sent_to_a_person_reaches_the_page(lab):
-    assert lab.taking.parcel.document is lab.document
+    assert lab.downloads.parcel.document is lab.document
 
 
 def test_a_click_too_many_is_refused(lab):
@@ -297,7 +297,7 @@ def test_an_upload_is_forgotten_with_its_points(lab):
     content = b"a,b,c\n0,0,u\n1,0,u\n3,3,v\n"
     lab._on_upload("value", "", base64.b64encode(content).decode())
     assert lab.columns[0].visible
-    assert lab.sample.title == "samples"
+    assert lab.sample.title == "data set"
     lab._on_upload("value", "", base64.b64encode(b"nothing").decode())
     assert "no header" in lab.note.text
     lab.columns[0].value, lab.columns[1].value = "b", "a"  # of the file that was taken
@@ -308,15 +308,15 @@ def test_an_upload_is_forgotten_with_its_points(lab):
     lab.columns[0].value = "b"
     assert len(lab.points.X) == 4
     lab._clear()
-    assert lab.sample.title == "samples"
+    assert lab.sample.title == "data set"
 
 
 def test_a_link_to_what_was_before_goes(lab):
     lab._load(SAMPLES["AND"]())
-    lab.taking.make_link()
-    assert lab.taking.link.value
+    lab.downloads.make_link()
+    assert lab.downloads.link.value
     lab.changed()
-    assert lab.taking.link.value == ""
+    assert lab.downloads.link.value == ""
 
 
 def test_one_point_too_many_is_refused_not_swapped(lab):

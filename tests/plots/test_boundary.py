@@ -451,12 +451,12 @@ def test_the_axes_are_honoured_and_the_input_is_left_alone(flat):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"features": (0, 7)}, "which is not there"),
+        ({"features": (0, 7)}, "features must be numbers below 3"),
         ({"features": (0, 0)}, "different features"),
-        ({"features": (0, 1), "projection": "pca"}, "two ways"),
+        ({"features": (0, 1), "projection": "pca"}, "either features or projection"),
         ({"projection": "tsne"}, "'w', 'pca'"),
         ({"projection": np.ones((3, 2))}, "independent"),
-        ({"feature_names": ["a"]}, "one a feature"),
+        ({"feature_names": ["a"]}, "one per feature"),
         ({"resolution": 1}, "at least 2"),
     ],
 )

@@ -99,7 +99,7 @@ def test_the_nearest_point_of_a_polyline():
 def test_tables_refuse_what_is_no_matrix():
     with pytest.raises(ValueError, match="matrix of numbers"):
         FigureData(np.array([["a", "b"]]))
-    with pytest.raises(ValueError, match="no numeric column"):
+    with pytest.raises(ValueError, match="must have a numeric column"):
         FigureData(pd.DataFrame({"a": ["x"]}))
 
 

@@ -78,7 +78,7 @@ def test_margins_of_a_perceptron_are_distances(six):
     assert display.margins.min() == pytest.approx(model.certificate_.geometric_margin)
     assert display.band_ is None
     assert "‖w‖" in display.label
-    with pytest.raises(ValueError, match="bins=0"):
+    with pytest.raises(ValueError, match="bins must be at least 1, got 0"):
         plots.margins(model, X, y, bins=0)
 
 
