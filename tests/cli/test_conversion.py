@@ -119,9 +119,11 @@ def test_conversions_that_cannot_be(models):
     bad(run("convert", "k.mm", "--to", "libsvm", cwd=models), "LIBSVM", "KernelPerceptron")
     assert not (models / "k.model").exists()
     (models / "k.json").write_text("mine")
-    bad(call("convert", "k.mm", "--to", "json"), "k.json is there already", code=2)
+    bad(call("convert", "k.mm", "--to", "json"), "k.json exists already", code=2)
     assert (models / "k.json").read_text() == "mine"
-    bad(call("convert", "fruit.mm", "--to", "maxmargin"), "would replace fruit.mm", code=2)
+    bad(
+        call("convert", "fruit.mm", "--to", "maxmargin"), "would replace the input fruit.mm", code=2
+    )
     bad(call("convert", "fruit.mm", "--to", "maxmargin", "--out", "./fruit.mm"), code=2)
     bad(call("convert", "fruit.csv", "--to", "json"), "fruit.csv")
     bad(call("convert", "fruit.mm", "--to", "pickle"), "pickle", code=2)

@@ -124,7 +124,7 @@ def test_columns_to_drop_and_scales_to_keep(here):
     assert_allclose(mm.load("m.mm")[0].mean_, mm.datasets.load_fruit().data.mean(axis=0))
     good(call(*fit, "--float32"))
     assert mm.load("m.mm")[-1].coef_.shape == (5, 3)
-    bad(call(*fit, "--drop", "colour"), "fruit.csv: no dropped column 'colour'")
+    bad(call(*fit, "--drop", "colour"), "fruit.csv: there is no dropped column 'colour'")
 
 
 def test_columns_that_cannot_be_dropped_are_not_kept_silently(here):
@@ -199,10 +199,10 @@ BAD_CSV = {
     "text": ("a,b,y\n1,2,u\n3,oops,v\n5,6,u\n", "line 3: 'oops' is not a number", "column 'b'"),
     "late": (LATE + "1,oops,u\n", "line 22002: 'oops' is not a number", "column 'b'"),
     "missing": ("a,b,y\n1,,u\n3,4,v\n", "1 missing values (1 in b)"),
-    "class": ("a,b,y\n1,2,u\n3,4,u\n", "column 'y'", "got 1 class"),
-    "label": ("a,b,y\n1,2,u\n3,4,\n5,6,v\n", "column 'y' lacks 1 values"),
+    "class": ("a,b,y\n1,2,u\n3,4,u\n", "column 'y'", "at least two classes"),
+    "label": ("a,b,y\n1,2,u\n3,4,\n5,6,v\n", "column 'y' has 1 missing values"),
     "twice": ("a,a,y\n1,2,u\n3,4,v\n", "line 1 names the column 'a' twice"),
-    "measured": ("a,y\n1,1.5\n2,2.5\n", "column 'y' holds whole numbers or text, got 1.5"),
+    "measured": ("a,y\n1,1.5\n2,2.5\n", "column 'y' must hold whole numbers or text, got 1.5"),
     "separator": ("a;b;y\n1;2;u\n", "';'"),
 }
 
@@ -248,9 +248,15 @@ def test_other_bad_files(here):
     (here / "bad.svm").write_text("1 1:2\n-1 one:2\n")
     bad(run("fit", "bad.svm", cwd=here), "bad.svm: line 2: 'one:2'")
     (here / "bad.csv.gz").write_bytes(gzip.compress(FRUIT.read_bytes(), mtime=0)[:-300])
-    bad(call("fit", "bad.csv.gz", "--target", "fruit"), "bad.csv.gz: cannot be unpacked")
+    bad(
+        call("fit", "bad.csv.gz", "--target", "fruit"),
+        "bad.csv.gz: the file cannot be decompressed",
+    )
     (here / "bad.parquet").write_bytes(fruit_in("parquet")[0][:-30])
-    bad(call("fit", "bad.parquet", "--target", "fruit"), "bad.parquet: is no usable Parquet file")
+    bad(
+        call("fit", "bad.parquet", "--target", "fruit"),
+        "bad.parquet: the Parquet file cannot be read",
+    )
     (here / "bad.npz").write_bytes(fruit_in("npz")[0][:-30])
     bad(call("fit", "bad.npz", "--target", "fruit"), "bad.npz")
     bad(call("fit", "nowhere.csv", "--target", "y"), "nowhere.csv: no such file")
@@ -300,12 +306,12 @@ def test_float32_goes_with_words(here):
 
 def test_options_of_svmlight_and_of_others(here):
     (here / "d.svm").write_text("1 1:2 2:1\n-1 1:3\n1 2:4\n-1 1:1\n")
-    bad(call("fit", "d.svm", "--target", "y"), "--target: d.svm has its labels in front", code=2)
+    bad(call("fit", "d.svm", "--target", "y"), "--target has no effect on svmlight text", code=2)
     fruit = ("fit", "fruit.csv", "--target", "fruit")
-    bad(call(*fruit, "--first-index", 0), "--first-index is of svmlight text", code=2)
+    bad(call(*fruit, "--first-index", 0), "--first-index is for svmlight text", code=2)
     good(call("fit", "d.svm", "--model", "fisher", "--out", "d.mm"))
     given = ("evaluate", "d.mm", "d.svm")
-    bad(call(*given, "--target", "y"), "--target: d.svm has its labels in front", code=2)
+    bad(call(*given, "--target", "y"), "--target has no effect on svmlight text", code=2)
     good(call(*given, "--first-index", 1))
 
 

@@ -250,7 +250,7 @@ def test_compare(here):
 
 def test_compare_for_people(here):
     text = good(call("compare", "fruit.csv", "--target", "fruit", "--test", "0.5"))
-    assert "75 training rows, 75 to test" in text
+    assert "75 training rows, 75 test rows" in text
     for name in options.MODEL_NAMES:
         assert re.search(rf"│ {name} .* %", text)
     assert "picture: comparison.png" in text

@@ -276,7 +276,10 @@ class Subclass(mm.SVC):
         (mm.Perceptron(learning_rate=lambda t: 1.0 / t), r"Perceptron\(learning_rate\)=.*is code"),
         (mm.SVC(class_weight={0: object()}), r"SVC\(class_weight\)\[0\] is of type object"),
         (GridSearchCV(mm.SVC(), {"C": [1.0]}), "save its best_estimator_"),
-        (LogisticRegression(), "sklearn's LogisticRegression cannot be saved: the model must be one of"),
+        (
+            LogisticRegression(),
+            "sklearn's LogisticRegression cannot be saved: the model must be one of",
+        ),
         (make_pipeline(StandardScaler(), LogisticRegression()), "LogisticRegression cannot be"),
         (Subclass(), "Subclass cannot be saved"),
         (mm.SVC, r"SVC is a class: pass a model, SVC\(\)"),
