@@ -68,7 +68,7 @@ VARIANTS = (
         "machine", "svc", "SVC", "SVC, RBF", "svc", {},
         Lesson(
             "Support vector machine",
-            "The widest band between the classes; C is what a sample pays for lying in it.",
+            "The widest band between the classes; C is the cost of a sample inside of it.",
             "min ½‖w‖² + C Σ ξ  (or ξ²),   y g(x) ≥ 1 − ξ",
         ),
     ),
@@ -77,7 +77,7 @@ VARIANTS = (
         "machine", "svc", "NuSVC", "", "nusvc", {},
         Lesson(
             "ν-machine",
-            "The same with ν: fewer samples than that share lie in the band, more support it.",
+            "The same with ν: a lower bound of support vectors, an upper one of margin errors.",
             "min ½‖w‖² − νρ + (1/n) Σ ξ,   y g(x) ≥ ρ − ξ",
         ),
     ),
@@ -86,7 +86,7 @@ VARIANTS = (
         "machine", "linear_svc", "LinearSVC", "", "linear-svc", {},
         Lesson(
             "Linear machine at scale",
-            "The linear support vector machine by solvers that go through millions of rows.",
+            "The linear support vector machine, with solvers for millions of rows.",
             "min ½‖w‖² + C Σ ξ²  (or ξ)",
         ),
     ),
@@ -95,7 +95,7 @@ VARIANTS = (
         "plane", "perceptron", "Perceptron", "perceptron", "perceptron", {},
         Lesson(
             "Perceptron",
-            "Corrects the plane by each sample on its wrong side; it ends if a plane exists.",
+            "Corrects the plane by each sample on the wrong side; ends if a plane separates.",
             "y(w·x + b) ≤ 0  ⇒  w ← w + ρ y x,  b ← b + ρ y",
         ),
     ),
@@ -108,8 +108,8 @@ VARIANTS = (
         "plane", "pocket", "Pocket", "pocket", "pocket", {},
         Lesson(
             "Pocket",
-            "A perceptron that keeps in its pocket the plane with the fewest mistakes so far.",
-            "perceptron;  pocket ← (w, b) whenever it makes fewer mistakes on all samples",
+            "A perceptron that keeps the plane with the fewest errors so far.",
+            "perceptron;  pocket ← (w, b) whenever it has fewer errors on all samples",
         ),
     ),
     Variant(
@@ -125,7 +125,7 @@ VARIANTS = (
         "plane", "relaxation", "Relaxation", "relaxation", "relaxation", {},
         Lesson(
             "Relaxation",
-            "Moves the plane for every sample nearer than the margin, by a share of the way.",
+            "Moves the plane for every sample nearer than the margin, by a part of the way.",
             "y g(x) ≤ m  ⇒  a ← a + β (m − z·a)/‖z‖² z,   z = y(x, 1)",
         ),
     ),
@@ -143,7 +143,7 @@ VARIANTS = (
         "plane", "least_squares", "Pseudoinverse", "pseudoinverse", "pseudoinverse", {},
         Lesson(
             "Least squares",
-            "The plane of least squared error, in one step; Fisher's discriminant by his margins.",
+            "The plane of least squared error, in one step; Fisher's discriminant for his margins.",
             "a = Z⁺ m",
         ),
     ),
@@ -154,7 +154,7 @@ VARIANTS = (
         "plane", "least_squares", "HoKashyap", "Ho–Kashyap", "ho-kashyap", {},
         Lesson(
             "Ho–Kashyap",
-            "Least squares that raises its margins until it separates, or proves that none can.",
+            "Least squares with growing margins: it separates, or proves that no plane can.",
             "m ← m + 2β max(Za − m, 0),   a ← Z⁺ m",
         ),
     ),
