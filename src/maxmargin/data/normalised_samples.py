@@ -52,6 +52,13 @@ class Samples(ABC):
     bias_step : float, default=1.0
         The change of b that accompanies a change of w by x: 1 is the plain bias, R² = max‖x‖²
         Novikoff's (as if the constant feature were R), 0 is no bias.
+
+    Attributes
+    ----------
+    index : ndarray of int of shape (n,)
+        The rows of X that are used.
+    subset : ndarray of int of shape (n,) or None
+        The same, but None for all rows.
     """
 
     n_vectors: int
@@ -66,6 +73,7 @@ class Samples(ABC):
     ) -> None:
         self.X = X
         self.labels = labels
+        self.subset = index
         self.index = np.arange(X.shape[0]) if index is None else index
         self.bias_step = float(bias_step)
         self._plain_sums = BlockSums(X, index)
@@ -123,10 +131,10 @@ class Samples(ABC):
     def groups(self, margins: Floats) -> Iterator[SharedSigns]:
         """Yield the samples in groups whose rows of Z have the same signs, with their targets."""
 
-    @cached_property
+    @property
     def squared_rows(self) -> Floats:
-        """‖x_i‖² of each sample."""
-        return self._sums.squared_lengths()
+        """‖x_i‖² of each sample, computed once for the solver and the certificate."""
+        return self._plain_sums.squared_lengths
 
     @property
     def squared_lengths(self) -> Floats:

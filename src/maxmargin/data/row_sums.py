@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -12,16 +13,13 @@ from ..arrays import Floats, Integers, Matrix, blocks_of, linear_scores, row_blo
 
 
 class RowSums(Protocol):
-    """The sums that separating algorithms need: an engine's features, or `BlockSums`."""
+    """The sums in each step of a separating algorithm: an engine's features, or `BlockSums`."""
 
     def scores(self, w: Floats, b: Floats) -> Floats:
         """Return x_i·w_k + b_k of every row and weight vector: (n, n_vectors)."""
 
     def combine(self, c: Floats) -> Floats:
         """Return Σ_i c_ik x_i for coefficients of shape (n, n_vectors): (n_vectors, d)."""
-
-    def squared_lengths(self) -> Floats:
-        """Return ‖x_i‖² of every row."""
 
 
 class BlockSums:
@@ -55,8 +53,9 @@ class BlockSums:
             total += (rows.T @ c[block]).T
         return total
 
+    @cached_property
     def squared_lengths(self) -> Floats:
-        """Return ‖x_i‖² of every row."""
+        """‖x_i‖² of every row."""
         lengths = np.empty(self.n_rows)
         for block, rows in self._blocks():
             if sparse.issparse(rows):

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ..arrays import Floats, Integers
 
 if TYPE_CHECKING:
+    from ..data.row_sums import RowSums
     from ..kernels import Kernel
     from ..problems import DualProblem
     from .linear import Features, HostFeatures
@@ -276,3 +277,6 @@ class HostEngine(Engine, Protocol):
 
     def features(self, index: Integers | None = None) -> HostFeatures:
         """Return the rows of X named by ``index``, all of them by default."""
+
+    def sums(self, index: Integers | None = None) -> RowSums:
+        """Return sums over the rows of X named by ``index``, which are not copied."""

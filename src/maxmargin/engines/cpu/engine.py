@@ -120,6 +120,10 @@ class CpuEngine:
         every = index is None or np.array_equal(index, np.arange(self._X.shape[0]))
         return Features(self._X if every else self._X[index])
 
+    def sums(self, index: Integers | None = None) -> Features:
+        """Return sums over the rows of X named by ``index``, which are not copied."""
+        return Features(self._X, index)
+
     def _source(self, kernel: Kernel, precision: Precision) -> Gram:
         """Return K of all rows."""
         key = kernel, precision

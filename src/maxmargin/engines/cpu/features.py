@@ -248,8 +248,10 @@ class Features:
             for block, rows in self._blocks():
                 total += rows.T @ c[block]
             return np.asarray(total.T)
-        parts = self._over_blocks(lambda block, rows: c[block].T @ rows, c.shape[1])
-        return sum(parts, np.zeros((c.shape[1], self.n_columns)))
+        total = np.zeros((c.shape[1], self.n_columns))
+        for part in self._over_blocks(lambda block, rows: c[block].T @ rows, c.shape[1]):
+            total += part
+        return total
 
     def _class_squares(self, c: Floats) -> Floats:
         total = np.zeros((c.shape[1], self.n_columns))

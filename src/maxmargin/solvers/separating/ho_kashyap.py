@@ -17,6 +17,7 @@ from ...certificates import nearest_proof, refutes
 from ...problems import SeparationProblem
 from ...progress import Progress
 from ...solution import Solution, Status
+from .engine_sums import on_engine
 from .linear_program import refine_multipliers
 from .online import snapshot
 from .pseudoinverse import Compressed, fits, iterate
@@ -47,6 +48,7 @@ class HoKashyap:
 
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
         """Move ``a`` to the plane of the last step."""
+        problem = on_engine(problem)
         Z, weights = problem.Z, problem.row_weights
         project = _pseudoinverse_of(problem)
         m = problem.margins.astype(float).copy()

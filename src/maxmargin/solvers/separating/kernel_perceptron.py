@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
 from ...arrays import Floats, Integers
+from ...engines.base import HostGram
 from ...problems import KernelSeparationProblem
 from ...progress import Progress
 from ...runtime.row_access import compiled
@@ -32,16 +32,6 @@ class Tuning:
 TUNING = Tuning()
 
 
-class GramMatrix(Protocol):
-    """The part of an engine that this solver uses."""
-
-    def block(self, rows: Integers) -> Floats:
-        """K[rows, rows]."""
-
-    def dot(self, rows: Integers, v: Floats) -> Floats:
-        """K[:, rows] v."""
-
-
 @dataclass(frozen=True)
 class DualPerceptron:
     """y_m (Σ_l α_l y_l K(x_l, x_m) + b) ≤ 0 ⇒ α_m += 1, b += y_m bias_step.
@@ -51,7 +41,7 @@ class DualPerceptron:
     of all samples. A weight v represents v consecutive visits. Ends after a pass without a mistake.
     """
 
-    gram: GramMatrix
+    gram: HostGram
     max_iter: int
     rng: np.random.RandomState | None = None
 

@@ -17,6 +17,7 @@ from ...progress import Progress
 from ...schedules import Constant, Harmonic, Schedule
 from ...solution import Solution
 from .batch import Correction, run_batch
+from .engine_sums import on_engine
 from .online import WIDROW_HOFF, OnlineRule, run_passes
 
 
@@ -75,6 +76,7 @@ class BatchLMS:
 
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
         """Correct ``a`` in place and return the final plane."""
+        problem = on_engine(problem)
         weights = problem.row_weights
         largest = _largest_eigenvalue(problem, weights) or 1.0
         schedule = self.schedule or Constant(1.0 / largest)

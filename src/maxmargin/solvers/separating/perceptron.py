@@ -15,6 +15,7 @@ from ...progress import Progress
 from ...schedules import Schedule
 from ...solution import Solution
 from .batch import Correction, run_batch
+from .engine_sums import on_engine
 from .online import FIXED_INCREMENT, OnlineRule, Pass, rounding_of, run_passes
 
 
@@ -50,6 +51,7 @@ class BatchPerceptron:
 
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
         """Correct ``a`` in place and return the final plane."""
+        problem = on_engine(problem)
         weights = problem.row_weights
 
         def correct(margins: Floats, t: int) -> Correction:

@@ -23,6 +23,7 @@ from ...problems import LeastSquaresProblem, SeparationProblem
 from ...progress import Progress
 from ...runtime.threads import in_parallel, interruptible, n_threads
 from ...solution import Solution, Status
+from .engine_sums import on_engine
 from .online import snapshot
 
 
@@ -51,6 +52,7 @@ class LeastSquares:
 
     def solve(self, problem: LeastSquaresProblem, a: Floats, progress: Progress) -> Solution:
         """Write the minimiser of least norm to ``a``."""
+        problem = on_engine(problem)
         if fits(problem.Z):
             a[:] = problem.restrict(Compressed.of(problem).minimiser(problem.ridge))
             n_iter, status = 1, Status.CONVERGED

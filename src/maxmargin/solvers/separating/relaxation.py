@@ -15,6 +15,7 @@ from ...progress import Progress
 from ...schedules import Constant
 from ...solution import Solution
 from .batch import Correction, run_batch
+from .engine_sums import on_engine
 from .online import RELAXATION, OnlineRule, rounding_of, run_passes
 
 
@@ -68,6 +69,7 @@ class BatchRelaxation:
 
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
         """Correct ``a`` in place and return the final plane."""
+        problem = on_engine(problem)
         Z, m = problem.Z, problem.margins
         lengths = Z.squared_norms()
         gain = problem.row_weights / np.where(lengths > 0, lengths, 1.0)
