@@ -9,7 +9,8 @@ import textwrap
 import time
 
 PROGRAM = textwrap.dedent("""
-    import sys, warnings; warnings.simplefilter("ignore")
+    import signal, sys, warnings; warnings.simplefilter("ignore")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     import numpy as np, maxmargin as mm
     from scipy import sparse
     def many(n, d, n_classes=2):
