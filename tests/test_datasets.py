@@ -1,4 +1,4 @@
-"""The bundled samples: their manner of loading, their exact values, and the fruit's origin."""
+"""The bundled data sets: how they are loaded, their exact values, and the source of the fruit."""
 
 from __future__ import annotations
 

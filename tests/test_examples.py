@@ -1,4 +1,4 @@
-"""The examples run as they are, and say what they should."""
+"""The examples run unchanged and print what they should."""
 
 import os
 import subprocess

@@ -24,7 +24,7 @@ from tests.helpers.algorithms import (
 pytestmark = quiet
 
 
-# Kesler ------------------------------------------------------------------------------------------
+# Kesler -------------------------------------------------------------------------------------------
 
 
 @over([a for a in LINEAR if "shuffled" not in a.name and "radius" not in a.name
@@ -87,7 +87,7 @@ def test_many_classes_need_no_materialised_rows():
     assert peak < 20e6
 
 
-# One against one, one against the rest -----------------------------------------------------------
+# One against one, one against the rest ------------------------------------------------------------
 
 
 @over(ALGORITHMS)
@@ -137,7 +137,7 @@ def test_a_vote_outweighs_any_score():
     assert OneVsOne().confidences(scores, 3).argmax() == 0
 
 
-def test_a_circle_of_votes_goes_by_the_scores():
+def test_tied_votes_are_decided_by_scores():
     scores = np.array([[1.0, -2.0, 0.5]])  # 0 beats 1, 2 beats 0, 1 beats 2
     assert OneVsOne().confidences(scores, 3).argmax() == 2
 
@@ -171,7 +171,7 @@ def test_class_weights(multi_class):
     )
 
 
-def test_names_of_tasks_are_told(capsys):
+def test_names_of_tasks_are_reported(capsys):
     X, _ = blobs(60, 3, 3, seed=12)
     y = np.array(["apple", "lemon", "pear"])[blobs(60, 3, 3, seed=12)[1]]
     mm.Perceptron(multi_class="ovo", verbose=1).fit(X, y)

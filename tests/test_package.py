@@ -26,7 +26,7 @@ def test_every_public_name_is_there_and_listed():
         _ = mm.Perceptrom
 
 
-def test_modules_come_when_they_are_used():
+def test_modules_are_imported_when_they_are_used():
     code = "import maxmargin, sys; print('matplotlib' in sys.modules, maxmargin.report.render)"
     assert run(code).startswith("False <function render")
 

@@ -1,4 +1,4 @@
-"""What must not matter, and what must: symmetries of every algorithm, by hypothesis."""
+"""Symmetries of every algorithm: property tests with hypothesis."""
 
 from __future__ import annotations
 

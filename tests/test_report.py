@@ -325,7 +325,7 @@ def test_a_sampled_certificate_is_called_no_proof():
         assert replace(found, coverage=coverage).is_proved
 
 
-def test_one_sampled_task_of_many_is_told():
+def test_one_sampled_task_of_many_is_reported():
     X, y = mm.datasets.load_fruit(return_X_y=True)
     model = mm.SVC().fit(StandardScaler().fit_transform(X), y)
     assert summarize(model).coverage == "complete"

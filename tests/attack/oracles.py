@@ -36,7 +36,7 @@ def dense(X: Any) -> np.ndarray:
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
 
-# Kernels -----------------------------------------------------------------------------------
+# Kernels ------------------------------------------------------------------------------------------
 
 
 def kernel_value(kernel: tuple[Any, ...], x: list[Fraction], z: list[Fraction]) -> Fraction:
@@ -91,7 +91,7 @@ def plane_of(X: Rows, beta: list[Fraction]) -> list[Fraction]:
     return [sum((beta[i] * X[i][k] for i in used), Fraction(0)) for k in range(len(X[0]))]
 
 
-# The support vector machine ------------------------------------------------------------------
+# The support vector machine -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def number(value: Fraction) -> float:
         return inf if value > 0 else -inf
 
 
-# Larger problems -----------------------------------------------------------------------------
+# Larger problems ----------------------------------------------------------------------------------
 
 
 def gram_block(kernel: tuple[Any, ...], X: np.ndarray, Z: np.ndarray) -> np.ndarray:
@@ -388,7 +388,7 @@ def nu_truth(
     return gap / max(abs(primal), total * middle), max(0.0, 0.5 * (most - least)) / middle
 
 
-# Separability --------------------------------------------------------------------------------
+# Separability -------------------------------------------------------------------------------------
 
 
 def separable(X: Rows, y: Sequence[int]) -> bool:

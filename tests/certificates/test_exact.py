@@ -143,7 +143,7 @@ def test_kernels_in_rational_numbers(kernel):
     assert exact_gram(kernel + RBF(1.0), X) is None
 
 
-# Rows that contradict each other -------------------------------------------------------------
+# Rows that contradict each other ------------------------------------------------------------------
 
 
 @settings(max_examples=60, deadline=None)
@@ -176,7 +176,7 @@ def test_contradicting_rows_among_many():
     assert time.perf_counter() - begun < 10.0
 
 
-# Planes ----------------------------------------------------------------------------------------
+# Planes -------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=80, deadline=None)

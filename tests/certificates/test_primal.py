@@ -195,7 +195,7 @@ def test_the_certificate_of_the_kernel_machine_is_the_same():
         assert plane.violation == pytest.approx(kernel.violation, rel=1e-6, abs=1e-12)
 
 
-def test_certificates_say_what_they_hold():
+def test_text_of_certificates():
     problem = posed(*cloud(), 1.0)
     text = str(mm.certify(problem, answer(METHODS[0], problem)))
     for told in ("relative gap", "primal", "dual", "KKT"):

@@ -126,7 +126,7 @@ def test_scores_of_a_linear_kernel_are_those_of_exact_arithmetic(offset):
         assert errors[i] < 1e-6
 
 
-# The engine --------------------------------------------------------------------------------------
+# The engine ---------------------------------------------------------------------------------------
 
 
 def outlying(n, d, far, distance, seed=0):
@@ -169,7 +169,7 @@ def test_outliers_alone_are_computed_in_float64():
     assert not isinstance(Gram(RBF(1.0), outlying(2000, 5, 0, 0.0)).values, FarRows)
 
 
-# Certificates ------------------------------------------------------------------------------------
+# Certificates -------------------------------------------------------------------------------------
 
 
 def all_scores(model, X):

@@ -1,4 +1,4 @@
-"""certify against wrong claims: it must see through every one of them."""
+"""`certify` must reject every wrong claim."""
 
 from __future__ import annotations
 

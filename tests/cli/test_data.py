@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import maxmargin as mm
 from tests.helpers.command_line import FRUIT, bad, call, good, run, svmlight, table
 
-# Files to fit ------------------------------------------------------------------------------------
+# Files to fit -------------------------------------------------------------------------------------
 
 
 def fruit_in(kind):
@@ -185,7 +185,7 @@ def test_missing_values_in_predict_name_the_file(here):
     bad(call("predict", "w.mm", "new.csv"), "new.csv", "--impute")
 
 
-# Bad files --------------------------------------------------------------------------------------
+# Bad files ----------------------------------------------------------------------------------------
 
 
 LATE = "a,b,y\n" + "1,2,u\n3,4,v\n" * 11_000
@@ -284,7 +284,7 @@ def test_a_binary_file_is_not_printed(here):
     assert message.isprintable()
 
 
-# Options and columns that would change nothing ---------------------------------------------------
+# Options and columns that have no effect ----------------------------------------------------------
 
 
 def test_text_among_numbers_is_not_imputed(here):
@@ -315,7 +315,7 @@ def test_options_of_svmlight_and_of_others(here):
     good(call(*given, "--first-index", 1))
 
 
-# Labels ------------------------------------------------------------------------------------------
+# Labels -------------------------------------------------------------------------------------------
 
 
 def test_labels_are_the_same_by_value(here):
@@ -346,7 +346,7 @@ def test_labels_between_classes_are_no_classes(here):
     assert record["unknown_classes"] == ["0.7", "1.7"]
 
 
-# Features counted from 0 -------------------------------------------------------------------------
+# Features counted from 0 --------------------------------------------------------------------------
 
 
 def test_features_counted_from_zero(here):

@@ -1,11 +1,11 @@
-"""`plot`, and the options of figures that would change nothing."""
+"""`plot`, and options of figures that have no effect."""
 
 import pytest
 from PIL import Image
 
 from tests.helpers.command_line import bad, call, good, is_picture, run
 
-# plot --------------------------------------------------------------------------------------------
+# plot ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["boundary", "margins", "convergence", "support"])
@@ -85,7 +85,7 @@ def test_features_of_a_separability_figure(here):
     assert (here / "two.png").read_bytes() != (here / "all.png").read_bytes()
 
 
-# Options and columns that would change nothing ---------------------------------------------------
+# Options and columns that have no effect ----------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_negative_numbers_of_weights(models):
     bad(call("inspect", "fruit.mm", "--weights", -1), "--weights", code=2)
 
 
-# Models of LIBSVM --------------------------------------------------------------------------------
+# Models of LIBSVM ---------------------------------------------------------------------------------
 
 
 def test_figures_of_models_that_another_program_trained(here, signs):

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 import maxmargin as mm
 from tests.helpers.command_line import FRUIT, bad, call, good, records, run, two_fruits
 
-# inspect -----------------------------------------------------------------------------------------
+# inspect ------------------------------------------------------------------------------------------
 
 
 def test_inspect(models):
@@ -37,7 +37,7 @@ def test_inspect(models):
     assert good(call("inspect", "two.mm", "--weights", 1)).count("_cm ") <= 2
 
 
-# separable ---------------------------------------------------------------------------------------
+# separable ----------------------------------------------------------------------------------------
 
 
 def test_separable_pairs(here):
@@ -134,7 +134,7 @@ def test_separable_sums_up_many_pairs(here):
     )
 
 
-# report ------------------------------------------------------------------------------------------
+# report -------------------------------------------------------------------------------------------
 
 
 def test_report(models):

@@ -1,4 +1,4 @@
-"""The command line as a whole: its help, its usage, interruption, and what is not installed."""
+"""The command line as a whole: help, usage errors, interruption, and missing packages."""
 
 import ctypes
 import json
@@ -21,7 +21,7 @@ from maxmargin.estimators.registry import MODELS
 from maxmargin.files import reading
 from tests.helpers.command_line import bad, call, good, run, svmlight, two_fruits
 
-# The whole ---------------------------------------------------------------------------------------
+# The program as a whole ---------------------------------------------------------------------------
 
 
 def test_names_are_those_of_the_rooms_below():
@@ -98,7 +98,7 @@ def test_usage(here):
     bad(run("predict", "m.mm", cwd=here), "Missing argument 'DATA'", code=2)
 
 
-# What is not there -------------------------------------------------------------------------------
+# Missing files and packages -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_terminal_that_cannot_write_arrows(here):
     good(done)
 
 
-# Interruption ------------------------------------------------------------------------------------
+# Interruption -------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
@@ -232,7 +232,7 @@ def test_progress_on_a_terminal(models):
             assert words in text.decode()
 
 
-# warmup ------------------------------------------------------------------------------------------
+# warmup -------------------------------------------------------------------------------------------
 
 
 def test_warmup(tmp_path):

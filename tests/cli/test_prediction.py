@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 import maxmargin as mm
 from tests.helpers.command_line import FRUIT, bad, call, good, records, run, table
 
-# predict -----------------------------------------------------------------------------------------
+# predict ------------------------------------------------------------------------------------------
 
 
 def test_predict_to_a_file(models):
@@ -122,7 +122,7 @@ def test_wrong_order_or_names_in_the_library(models):
             model.predict(renamed)
 
 
-# evaluate ----------------------------------------------------------------------------------------
+# evaluate -----------------------------------------------------------------------------------------
 
 
 def test_evaluate(models):
@@ -162,7 +162,7 @@ def test_labels_of_numbers_and_words_mean_the_same_in_every_file(here):
     assert json.loads(good(call("evaluate", "m.mm", "b.csv", "--json")))["errors"] == 0
 
 
-# Bad models -------------------------------------------------------------------------------------
+# Bad models ---------------------------------------------------------------------------------------
 
 
 class Trap:
@@ -243,7 +243,7 @@ def test_saved_things_that_do_not_predict(here, six, name):
         bad(call(command, "thing.mm", *(["six.csv"] if command == "predict" else [])))
 
 
-# What a model file says of its training ----------------------------------------------------------
+# Facts about training in model files --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_saved_things_that_do_not_predict(here, six, name):
         {"data": "words", "date": None},
     ],
 )
-def test_facts_that_others_wrote(here, about):
+def test_facts_of_other_programs(here, about):
     X, y = mm.datasets.load_six_points(return_X_y=True)
     model = mm.SVC(kernel="linear", C=10).fit(X, y)
     mm.save(model, "m.mm", about=about)
@@ -273,7 +273,7 @@ def test_a_step_that_does_nothing(here):
     assert labels == [str(label) for label in y]
 
 
-# Where answers go --------------------------------------------------------------------------------
+# Output -------------------------------------------------------------------------------------------
 
 
 def test_answers_go_to_a_device(models):

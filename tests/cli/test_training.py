@@ -14,7 +14,7 @@ from maxmargin.cli import options
 from maxmargin.estimators.registry import MODELS
 from tests.helpers.command_line import bad, call, good, is_picture, records, run, table, two_fruits
 
-# demo --------------------------------------------------------------------------------------------
+# demo ---------------------------------------------------------------------------------------------
 
 
 def test_demo(tmp_path):
@@ -61,7 +61,7 @@ def test_demo_of_a_bad_pair(here):
     bad(call("demo", "--out", "fruit.csv"), "fruit.csv", code=2)
 
 
-# fit ---------------------------------------------------------------------------------------------
+# fit ----------------------------------------------------------------------------------------------
 
 
 def test_fit_says_what_came_out(made):
@@ -195,7 +195,7 @@ def test_strict(here):
     assert good(call("fit", "xor.csv", "--target", "y", "--strict"))
 
 
-def test_a_hard_margin_that_is_none(here):
+def test_a_hard_margin_of_inseparable_classes(here):
     fit = ["fit", "fruit.csv", "--target", "fruit", "--kernel", "linear", "--C", "inf"]
     done = run(*fit, "--out", "m.mm", cwd=here)
     bad(done, "no plane separates", "convex hulls", "finite C")
@@ -226,7 +226,7 @@ def test_a_model_is_not_overwritten_by_labels(models):
     assert (models / "fruit.mm").read_bytes() == before
 
 
-# compare -----------------------------------------------------------------------------------------
+# compare ------------------------------------------------------------------------------------------
 
 
 def test_compare(here):
@@ -248,7 +248,7 @@ def test_compare(here):
     is_picture(here / "c.png")
 
 
-def test_compare_for_people(here):
+def test_compare_as_text(here):
     text = good(call("compare", "fruit.csv", "--target", "fruit", "--test", "0.5"))
     assert "75 training rows, 75 test rows" in text
     for name in options.MODEL_NAMES:

@@ -106,7 +106,7 @@ def test_one_block_is_held_at_a_time():
     ],
     ids=["generator", "iterator", "widths", "kinds", "none", "none made", "flat"],
 )
-def test_blocks_that_are_none(make, error, told):
+def test_invalid_blocks_are_refused(make, error, told):
     with pytest.raises(error, match=told):
         mm.RowBlocks(make(cloud()[0]))
 

@@ -1,4 +1,4 @@
-"""Data of every kind, refusals, and the text of support tables and margin reports."""
+"""Support tables and margin reports: data of every kind, errors, and their text."""
 
 import builtins
 import warnings
@@ -16,7 +16,7 @@ from maxmargin.estimators import kernel_machine
 from maxmargin.kernels import RBF
 from tests.helpers.machines import machines, overlapping, three_classes
 
-# Data of every kind ------------------------------------------------------------------------------
+# Data of every kind -------------------------------------------------------------------------------
 
 
 @machines
@@ -85,7 +85,7 @@ def test_a_sampled_certificate_is_enough_to_know_the_data_by(monkeypatch):
         support_table(model, other, y)
 
 
-# Errors ------------------------------------------------------------------------------------------
+# Errors -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("diagnose", [support_table, margin_report])
@@ -135,7 +135,7 @@ def test_report_takes_data_whole_or_not_at_all():
         margin_report(model, sample_weight=np.ones(80))
 
 
-# Text and columns --------------------------------------------------------------------------------
+# Text and columns ---------------------------------------------------------------------------------
 
 
 def test_text_is_aligned_and_sorted():
@@ -188,7 +188,7 @@ def test_without_pandas(monkeypatch):
         table.to_pandas()
 
 
-def test_report_for_people():
+def test_report_as_text():
     X, y = overlapping()
     text = str(margin_report(mm.NuSVC(nu=0.4).fit(X, y), X, y))
     for part in (

@@ -8,7 +8,7 @@ from maxmargin.diagnostics import margin_report, support_table
 from maxmargin.kernels import RBF, Polynomial
 from tests.helpers.machines import HARD, TIGHT, leave_one_out, machines, overlapping, three_classes
 
-# Worked examples ---------------------------------------------------------------------------------
+# Worked examples ----------------------------------------------------------------------------------
 
 
 def test_six_points():
@@ -46,7 +46,7 @@ def test_xor_in_feature_space():
     assert report.tasks[0].support_fraction == 1.0
 
 
-# KKT ---------------------------------------------------------------------------------------------
+# KKT ----------------------------------------------------------------------------------------------
 
 
 @machines
@@ -97,7 +97,7 @@ def test_states_at_tolerances():
             support_table(model, X, y, tol=tol)
 
 
-# Weights -----------------------------------------------------------------------------------------
+# Weights ------------------------------------------------------------------------------------------
 
 
 def test_weights_are_bounds():
@@ -131,7 +131,7 @@ def test_weights_of_another_fit_are_noticed(make, class_weight):
         support_table(model, X, y, weights)
 
 
-# ν -----------------------------------------------------------------------------------------------
+# ν ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("nu", [0.3, 0.45, 0.7])
@@ -170,7 +170,7 @@ def test_nu_without_a_margin():
         support_table(model, X, y)
 
 
-# The margin --------------------------------------------------------------------------------------
+# The margin ---------------------------------------------------------------------------------------
 
 
 @machines
@@ -250,7 +250,7 @@ def test_radius_of_many_samples_is_bounded(kernel, monkeypatch):
         assert exact.loo_bound <= coarse.loo_bound
 
 
-# Many classes ------------------------------------------------------------------------------------
+# Many classes -------------------------------------------------------------------------------------
 
 
 def test_pairs_by_labels():

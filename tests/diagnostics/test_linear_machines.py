@@ -1,4 +1,4 @@
-"""Support tables and margin reports of a LinearSVC."""
+"""Support tables and margin reports of LinearSVC."""
 
 from functools import partial
 

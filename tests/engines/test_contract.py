@@ -143,7 +143,7 @@ def members_of(reference, size):
     return [group[:size].copy() for group in reference.groups]
 
 
-def test_a_state_begins_where_it_is_told(case):
+def test_a_state_begins_where_it_is_reported(case):
     state, reference, near = case
     result = state.result()
     np.testing.assert_allclose(result.alpha, reference.alpha, atol=1e-15)

@@ -385,7 +385,7 @@ def test_clone_pickle_and_files(frame, tmp_path):
     assert_array_equal(again.feature_names_in_, frame.columns)
 
 
-def test_new_words_are_told():
+def test_new_words_are_reported():
     encoder = ColumnEncoder().fit(pd.DataFrame({"a": [1.0, 2.0], "w": ["x", "y"]}))
     with pytest.warns(UserWarning, match=r"not seen: 2 in column 'w'"):
         encoder.transform(pd.DataFrame({"a": [1.0, 2.0, 3.0], "w": ["z", "x", "q"]}))

@@ -39,7 +39,7 @@ def quickly(algorithm, **options):
     return algorithm.make(**{"max_iter": 20, **options})
 
 
-# scikit-learn's tools ----------------------------------------------------------------------
+# scikit-learn's tools -----------------------------------------------------------------------------
 
 
 @over(ALGORITHMS)
@@ -93,7 +93,7 @@ def test_fit_does_not_touch_the_parameters(algorithm):
     assert model.get_params() == before
 
 
-# Frames ------------------------------------------------------------------------------------
+# Frames -------------------------------------------------------------------------------------------
 
 
 @over(ALGORITHMS)
@@ -118,7 +118,7 @@ def test_frames_to_separability():
     assert mm.separability(frame, pandas.Series(np.where(Y == 1, "yes", "no"))).separable
 
 
-# partial_fit -------------------------------------------------------------------------------
+# partial_fit --------------------------------------------------------------------------------------
 
 
 def test_partial_fit_is_there_for_single_samples_only():
@@ -164,7 +164,7 @@ def test_perceptron_converges_by_partial_fit(bias):
     np.testing.assert_array_equal(weights_of(model), weights_of(at_once))
 
 
-def test_partial_fit_after_fit_goes_on():
+def test_partial_fit_after_fit_continues():
     model = mm.Perceptron(shuffle=False, max_iter=2).fit(X, Y)
     updates = model.n_updates_
     model.partial_fit(X, Y)
@@ -198,7 +198,7 @@ def test_partial_fit_with_strings_and_weights():
     assert set(model.predict(X)) <= set(names)
 
 
-# warm_start --------------------------------------------------------------------------------
+# warm_start ---------------------------------------------------------------------------------------
 
 
 @over([a for a in ALGORITHMS if a.name in (
@@ -206,7 +206,7 @@ def test_partial_fit_with_strings_and_weights():
     "relaxation-under", "relaxation-over", "lms-rate", "lms-batch", "ho-kashyap", "kernel-linear",
     "kernel-rbf")])  # fmt: skip
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
-def test_warm_start_goes_on(algorithm, multi_class):
+def test_warm_start_continues(algorithm, multi_class):
     rows, y = cloud(60, 3, 3, seed=3)
     options = {"multi_class": multi_class}
     if "tol" in algorithm.make().get_params():
@@ -265,7 +265,7 @@ def test_changing_the_reduction_after_fit_does_not_change_the_model():
     np.testing.assert_array_equal(model.predict(rows), before)
 
 
-# Callbacks ---------------------------------------------------------------------------------
+# Callbacks ----------------------------------------------------------------------------------------
 
 
 class StopAt:
@@ -285,7 +285,7 @@ def test_callback_stops_the_fit(algorithm):
     rows, y = np.vstack([rows, rows[:1]]), np.append(y, 1 - y[0])
     extra = {"tol": 0.0} if "tol" in algorithm.make().get_params() else {}
     with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)  # who asked to stop needs no warning
+        warnings.simplefilter("error", ConvergenceWarning)  # a callback asked to stop: no warning
         model = algorithm.make(callback=StopAt(1), **extra).fit(rows, y)
     assert model.status_ is mm.Status.STOPPED or algorithm.name == "ho-kashyap"
     assert model.n_iter_ == 1
@@ -368,7 +368,7 @@ def test_verbose_prints_a_line_an_iteration(algorithm, capsys):
     assert capsys.readouterr().out == ""
 
 
-# Attributes --------------------------------------------------------------------------------
+# Attributes ---------------------------------------------------------------------------------------
 
 
 @over([a for a in ALGORITHMS if a.kesler])
@@ -412,7 +412,7 @@ def test_kernel_perceptron_coef_is_for_linear_kernels():
     np.testing.assert_allclose(X @ linear.coef_[0] + linear.intercept_, linear.decision_function(X))
 
 
-# scikit-learn's callbacks ------------------------------------------------------------------
+# scikit-learn's callbacks -------------------------------------------------------------------------
 
 callbacks = pytest.mark.skipif(
     tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9),
@@ -462,7 +462,7 @@ def test_a_fit_callback_sees_models_and_stops_the_fit(algorithm):
         assert scores[-1] == model.score(rows, y)
 
 
-# Threads and processes ---------------------------------------------------------------------
+# Threads and processes ----------------------------------------------------------------------------
 
 
 @over([a for a in ALGORITHMS if a.name in ("perceptron", "pocket", "pseudoinverse", "ho-kashyap",

@@ -116,7 +116,7 @@ def test_the_plane_of_two_classes():
         _ = many.hyperplane_
 
 
-def test_before_a_fit_there_is_nothing():
+def test_attributes_do_not_exist_before_a_fit():
     model = mm.LinearSVC()
     for name in ("coef_", "dual_coef_", "classes_"):
         assert not hasattr(model, name)

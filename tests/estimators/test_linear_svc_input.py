@@ -11,7 +11,7 @@ from tests.helpers.linear_svc import TIGHT, N, cloud, made
 
 
 @pytest.mark.parametrize("kind", LABEL_TYPES)
-def test_labels_of_any_type_come_back(kind):
+def test_predictions_have_the_type_of_the_labels(kind):
     names = LABEL_TYPES[kind]
     X, y = cloud()
     plain = made().fit(X, y)
@@ -22,7 +22,7 @@ def test_labels_of_any_type_come_back(kind):
     np.testing.assert_array_equal(predicted, names[plain.predict(X)])
 
 
-def test_frames_have_names():
+def test_column_names_of_data_frames():
     pandas = pytest.importorskip("pandas")
     X, y = cloud()
     columns = ["mass", "width", "height", "depth"]
@@ -45,7 +45,7 @@ def test_frames_have_names():
     model.predict(X)
 
 
-def test_a_failed_fit_leaves_the_last_model_whole():
+def test_a_failed_fit_leaves_the_last_model_unchanged():
     X, y = cloud()
     assert_a_failed_fit_changes_nothing(made().fit(X, y), X, y)
 

@@ -20,7 +20,7 @@ from tests.helpers.svc import signs
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_the_same_bits_twice_and_on_any_number_of_cores(solver, n_classes, monkeypatch):
+def test_the_same_bits_on_any_number_of_cores(solver, n_classes, monkeypatch):
     monkeypatch.setattr(threads, "_available", lambda: 2)
     monkeypatch.setattr(features_module, "TUNING", features_module.Tuning(part_numbers=1 << 9))
     monkeypatch.setattr(primal_state, "TUNING", primal_state.Tuning(part_rows=1 << 8))
@@ -48,17 +48,17 @@ def test_the_random_state_is_the_order_of_descent():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_one_job_is_one_thread(started_threads, n_classes, monkeypatch):
+def test_n_jobs_1_starts_no_thread(started_threads, n_classes, monkeypatch):
     monkeypatch.setattr(features_module, "TUNING", features_module.Tuning(part_numbers=1 << 9))
     X, y = cloud(900, n_classes=n_classes)
     made(n_jobs=1).fit(X, y).predict(X)
     assert not started_threads
     made(n_jobs=2).fit(X, y)
-    assert started_threads  # the test sees what it is about
+    assert started_threads  # the case under test occurred
 
 
 @pytest.mark.parametrize("kind", DATA)
-def test_nothing_of_the_callers_is_changed(kind):
+def test_input_is_not_changed(kind):
     X, y = thin(N)
     given, labels, weights = DATA[kind](X), y.copy(), np.ones(N)
     weights[3] = 0.0
@@ -101,7 +101,7 @@ seeds = st.integers(0, 2**20)
 @pytest.mark.parametrize("solver", SOLVERS)
 @few
 @given(seed=seeds)
-def test_what_the_answer_does_not_depend_on(solver, loss, seed):
+def test_symmetries(solver, loss, seed):
     X, y = cloud(60, 3, seed=seed)
     rng = np.random.default_rng(seed)
     order = rng.permutation(60)

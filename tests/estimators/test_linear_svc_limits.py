@@ -83,7 +83,7 @@ def test_a_callback_sees_every_step_and_stops(solver, loss):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_recorder_keeps_what_was(solver, n_classes):
+def test_a_recorder_keeps_every_step(solver, n_classes):
     X, y = cloud(n_classes=n_classes)
     recorder = mm.Recorder()
     model = made(callback=recorder, solver=solver).fit(X, y)
@@ -95,7 +95,7 @@ def test_a_recorder_keeps_what_was(solver, n_classes):
     assert_certified(model, X, y)
 
 
-def test_verbose_prints_a_line_a_step(capsys):
+def test_verbose_prints_one_line_per_step(capsys):
     X, y = cloud(n_classes=3)
     model = made(verbose=True).fit(X, y)
     lines = capsys.readouterr().out.splitlines()

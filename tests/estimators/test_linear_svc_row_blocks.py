@@ -79,7 +79,7 @@ def test_blocks_with_every_solver_that_takes_them(solver, bias):
     ],
     ids=["coordinate descent", "joint"],
 )
-def test_blocks_where_they_cannot_be(options, n_classes, told):
+def test_blocks_are_refused_where_not_supported(options, n_classes, told):
     X, y = cloud(n_classes=n_classes)
     with pytest.raises(ValueError, match=told) as caught:
         made(**options).fit(mm.RowBlocks([X]), y)

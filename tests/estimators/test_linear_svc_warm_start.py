@@ -93,7 +93,7 @@ def test_a_warm_start_to_and_from_the_hard_margin():
         assert model.certificate_.holds(TOL)
 
 
-def test_what_a_warm_start_cannot_be():
+def test_invalid_warm_starts_are_refused():
     X, y = cloud(n_classes=3)
     model = made(warm_start=True).fit(X, y)
     with pytest.raises(ValueError, match=r"warm_start.*classes"):
@@ -107,7 +107,7 @@ def test_what_a_warm_start_cannot_be():
 
 @pytest.mark.parametrize("limit", [{"max_iter": 2}, {"time_limit": 1e-9}])
 @pytest.mark.parametrize("solver", ["newton", "coordinate-descent"])
-def test_a_fit_that_was_cut_short_goes_on(solver, limit):
+def test_a_warm_start_continues_an_interrupted_fit(solver, limit):
     X, y = cloud()
     model = mm.LinearSVC(C=10.0, loss="hinge", warm_start=True, solver=solver, **limit)
     with pytest.warns(ConvergenceWarning):

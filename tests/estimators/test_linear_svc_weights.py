@@ -75,7 +75,7 @@ def test_a_bias_that_is_not_unique_is_the_middle_of_its_interval(solver, x, y, C
 @pytest.mark.parametrize("C", [1.0, np.inf])
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_weight_0_is_no_sample(solver, multi_class, C):
+def test_samples_of_weight_0_are_left_out(solver, multi_class, C):
     X, y = cloud(n_classes=3) if C == 1.0 else apart()
     absent = np.arange(len(y)) % 4 == 1
     labels = np.where(absent, 77, y)  # not even their class is seen

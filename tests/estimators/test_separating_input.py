@@ -107,7 +107,7 @@ def test_mixed_labels_in_either_order():
 
 @over(ALGORITHMS + MACHINES)
 @pytest.mark.parametrize("kind", LABEL_TYPES)
-def test_labels_of_any_type_come_back(algorithm, kind):
+def test_predictions_have_the_type_of_the_labels(algorithm, kind):
     names = LABEL_TYPES[kind]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -253,7 +253,7 @@ def test_a_failed_fit_is_no_fit():
         model.predict(X)
 
 
-def test_a_failed_fit_leaves_the_last_model_whole():
+def test_a_failed_fit_leaves_the_last_model_unchanged():
     model = mm.Perceptron().fit(X, Y)
     before = model.predict(X)
     model.set_params(callback=failing)

@@ -63,7 +63,7 @@ def test_columns_of_far_apart_scales_end_with_a_warning():
 
 
 @pytest.mark.parametrize("solver", ["smo", "decomposition", "coordinate-ascent"])
-def test_named_solvers_end_where_they_creep(solver):
+def test_named_solvers_stop_when_progress_stalls(solver):
     """In a process of its own: without an end this is a hang."""
     code = f"""
         import warnings, numpy as np, maxmargin as mm

@@ -98,6 +98,6 @@ def test_bad_parameters_are_named(make, options):
     assert repr(value) in str(caught.value)
 
 
-def test_a_failed_fit_leaves_the_last_model_whole():
+def test_a_failed_fit_leaves_the_last_model_unchanged():
     X, y = cloud()
     assert_a_failed_fit_changes_nothing(mm.SVC().fit(X, y), X, y)

@@ -17,7 +17,7 @@ from tests.helpers.svc import KERNELS, LOSSES, N, cloud, rows_for
 @pytest.mark.parametrize(
     ("n", "n_classes"), [(N, 2), (1500, 5), (6000, 2)], ids=["small", "classes", "large"]
 )
-def test_the_same_bits_twice_and_on_any_number_of_cores(n, n_classes):
+def test_the_same_bits_on_any_number_of_cores(n, n_classes):
     X, y = cloud(n, 6, n_classes)
     models = [mm.SVC(C=3.0, n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 1, 2, 2)]
     for model in models[1:]:
@@ -27,15 +27,15 @@ def test_the_same_bits_twice_and_on_any_number_of_cores(n, n_classes):
 
 
 @pytest.mark.parametrize(("n", "n_classes"), [(4500, 2), (900, 3)])
-def test_one_job_is_one_thread(started_threads, n, n_classes):
+def test_n_jobs_1_starts_no_thread(started_threads, n, n_classes):
     X, y = cloud(n, n_classes=n_classes)
     mm.SVC(n_jobs=1).fit(X, y)
     assert not started_threads
     mm.SVC(n_jobs=2).fit(X, y)
-    assert started_threads  # the test sees what it is about
+    assert started_threads  # the case under test occurred
 
 
-def test_one_job_is_one_thread_in_prediction(started_threads):
+def test_n_jobs_1_starts_no_thread_in_prediction(started_threads):
     X, y = cloud(2000)
     model = mm.SVC(n_jobs=1).fit(X, y)
     model.predict(X)
@@ -43,7 +43,7 @@ def test_one_job_is_one_thread_in_prediction(started_threads):
 
 
 @pytest.mark.parametrize("kind", DATA)
-def test_nothing_of_the_callers_is_changed(kind):
+def test_input_is_not_changed(kind):
     X, y = thin()
     given, labels, weights = DATA[kind](X), y.copy(), np.ones(N)
     with unchanged(given, labels, weights):
@@ -92,7 +92,7 @@ def test_parameters_are_left_alone():
     assert model.get_params() == before
 
 
-def test_frames_have_names():
+def test_column_names_of_data_frames():
     pandas = pytest.importorskip("pandas")
     X, y = cloud()
     frame = pandas.DataFrame(X, columns=["mass", "width", "height"])
@@ -112,7 +112,7 @@ def test_frames_have_names():
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "callable", "precomputed"])
 @pytest.mark.parametrize("kind", ["float64", "csr"])
-def test_rows_together_are_rows_one_by_one(kernel, kind):
+def test_scores_of_a_batch_are_those_of_single_rows(kernel, kind):
     X, y = thin(700, n_classes=3)
     if kernel == "precomputed" and kind == "csr":
         pytest.skip("a Gram matrix is dense")
@@ -135,7 +135,7 @@ def rotation(d):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_what_the_answer_does_not_depend_on(loss):
+def test_symmetries(loss):
     X, y = cloud(d=4)
     order, turn = np.random.default_rng(13).permutation(N), rotation(4)
     model = LOSSES[loss](gamma=0.3, tol=1e-8).fit(X, y)

@@ -48,7 +48,7 @@ def test_shrinking_does_not_change_the_answer(monkeypatch):
     monkeypatch.setattr(decomposition._Descent, "focus", focus)
     X, y = cloud(5000)
     shrunk = mm.SVC(C=10.0, gamma=0.5, tol=1e-5).fit(X, y)
-    assert focused  # the test sees what it is about
+    assert focused  # the case under test occurred
     assert max(focused) <= decomposition.Tuning().restricted_share * 5000
     focused.clear()
     whole = mm.SVC(C=10.0, gamma=0.5, tol=1e-5, shrinking=False).fit(X, y)

@@ -76,7 +76,7 @@ def test_no_time_is_left_for_the_last_classes():
     assert len(model.certificates_) == 3
 
 
-def test_no_step_at_all():
+def test_max_iter_0():
     X, y = cloud()
     with pytest.warns(ConvergenceWarning):
         model = mm.SVC(max_iter=0).fit(X, y)
@@ -107,7 +107,7 @@ def test_a_callback_sees_every_round_and_stops():
     assert not model.certificate_.holds(TOL)
 
 
-def test_a_recorder_keeps_what_was():
+def test_a_recorder_keeps_every_step():
     X, y = cloud()
     recorder = mm.Recorder()
     model = mm.SVC(callback=recorder, solver="smo", tol=1e-6).fit(X, y)
@@ -164,7 +164,7 @@ def test_steps_say_which_rows_their_task_is_about():
         np.testing.assert_allclose(g, pairs.decision_function(X), atol=0.05)
 
 
-def test_verbose_prints_a_line_a_round(capsys):
+def test_verbose_prints_one_line_per_round(capsys):
     X, y = cloud(n_classes=3)
     model = mm.SVC(verbose=True).fit(X, y)
     lines = capsys.readouterr().out.splitlines()

@@ -79,7 +79,7 @@ def test_large_float32():
 
 
 @pytest.mark.parametrize("make", MODELS)
-def test_a_constant_feature_has_no_say(make):
+def test_a_constant_feature_changes_nothing(make):
     X, y = cloud()
     widened = np.column_stack([X, np.full(N, 3.0)])
     model = make(0.3, kernel="linear", tol=1e-8).fit(widened, y)

@@ -92,7 +92,7 @@ def test_many_classes_agree_with_scikit_learn(n_classes, kind):
     np.testing.assert_array_equal(ours.support_, theirs.support_)
     np.testing.assert_array_equal(ours.n_support_, theirs.n_support_)
     assert ours.dual_coef_.shape == (n_classes - 1, ours.support_.size)
-    # LIBSVM's float32 kernel values allow no better.
+    # LIBSVM's kernel values are float32.
     np.testing.assert_allclose(dual_of(ours), dual_of(theirs), atol=5e-4)
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=5e-4)
     assert type(ours.dual_coef_) is type(theirs.dual_coef_)
@@ -193,7 +193,7 @@ def test_one_against_the_rest(loss):
 
 
 @pytest.mark.parametrize("kind", LABEL_TYPES)
-def test_labels_of_any_type_come_back(kind):
+def test_predictions_have_the_type_of_the_labels(kind):
     labels = LABEL_TYPES[kind]
     X, y = cloud()
     model = mm.SVC().fit(X, labels[y])

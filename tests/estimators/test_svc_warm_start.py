@@ -111,7 +111,7 @@ def test_a_start_from_another_problem_is_only_a_start(change):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("limit", [{"max_iter": 20}, {"time_limit": 1e-9}])
-def test_a_fit_that_was_cut_short_goes_on(limit, n_classes):
+def test_a_warm_start_continues_an_interrupted_fit(limit, n_classes):
     X, y = cloud(n_classes=n_classes)
     model = mm.SVC(warm_start=True, **limit)
     with pytest.warns(ConvergenceWarning):
@@ -122,7 +122,7 @@ def test_a_fit_that_was_cut_short_goes_on(limit, n_classes):
     assert model.certificate_.gap < before
 
 
-def test_a_fit_cut_short_again_and_again_ends():
+def test_repeated_interrupted_fits_converge():
     X, y = cloud()
     model = mm.SVC(C=100.0, warm_start=True, max_iter=100)
     gaps = []

@@ -69,7 +69,7 @@ def test_weight_2_is_the_same_sample_twice(loss, n_classes, gamma):
 
 
 @pytest.mark.parametrize("name", ["SVC", "NuSVC"])
-def test_negative_weights_are_no_samples(name):
+def test_samples_of_negative_weight_are_left_out(name):
     """As scikit-learn has it; all other estimators refuse them."""
     X, y = cloud()
     weights = np.where(np.arange(N) % 4 == 1, -1.0, 1.0)
@@ -82,7 +82,7 @@ def test_negative_weights_are_no_samples(name):
 @pytest.mark.parametrize("gamma", ["scale", 0.3])
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_weight_0_is_no_sample(loss, kernel, gamma):
+def test_samples_of_weight_0_are_left_out(loss, kernel, gamma):
     X, y = cloud(n_classes=3)
     absent = np.arange(N) % 4 == 1
     labels = np.where(absent, 77, y)  # not even their class is seen

@@ -1,4 +1,4 @@
-"""Files read in pieces, and what reading leaves behind: nothing."""
+"""Files read in batches; reading leaves no open files behind."""
 
 import bz2
 import gzip
@@ -16,7 +16,7 @@ import maxmargin as mm
 from maxmargin.files import DataFileError, Table, batches, read
 from tests.helpers.data_files import X, Y, packed_npz, parquet, refused, text
 
-# Some rows at a time -----------------------------------------------------------------------------
+# Batches ------------------------------------------------------------------------------------------
 
 
 def wide_table(n=5000):
@@ -84,7 +84,7 @@ def test_batches_say_what_they_lack(put):
         list(batches(put("n.csv", "a,b\n1,2\nx,2\n1,2\n"), ["a", "b"]))
 
 
-# The caller's things -----------------------------------------------------------------------------
+# Files and arrays of the caller -------------------------------------------------------------------
 
 
 def test_files_are_left_as_they_are_and_nothing_stays_behind(put, tmp_path, monkeypatch):

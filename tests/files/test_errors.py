@@ -1,4 +1,4 @@
-"""Bad data files: what is wrong is named by file, line and column."""
+"""Bad data files: errors name the file, the line and the column."""
 
 import bz2
 import gzip
@@ -17,7 +17,7 @@ from maxmargin.files import DataFileError, batches, read
 from maxmargin.files.reading import FORMATS
 from tests.helpers.data_files import X, Y, packed_npz, parquet, refused, text
 
-# What is wrong is said ---------------------------------------------------------------------------
+# Errors -------------------------------------------------------------------------------------------
 
 
 LATE = "a,b,y\n" + "1,2,u\n3,4,v\n" * 11_000
@@ -104,7 +104,7 @@ def test_what_a_dropped_column_holds_does_not_matter(put):
     assert read(put("t.csv", lines), "y", drop=["n"]).X.shape == (22_001, 1)
 
 
-def test_what_a_column_that_nobody_wants_holds_does_not_matter(put):
+def test_contents_of_dropped_columns_do_not_matter(put):
     lines = "a,n\n" + "1,2\n3,4\n" * 11_000 + "1,see below\n"
     assert sum(len(part.X) for part in batches(put("t.csv", lines), ["a"])) == 22_001
 
@@ -274,7 +274,7 @@ def test_options_are_followed_or_refused(put, name, content, options):
     assert table.X.shape[1] == 1 or table.X.dtype == np.float32
 
 
-# Lines without an end ----------------------------------------------------------------------------
+# Very long lines ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

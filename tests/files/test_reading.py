@@ -1,4 +1,4 @@
-"""Data files: what is read is what is written, whatever the format."""
+"""Data files: every format gives back the table that was written."""
 
 import bz2
 import datetime
@@ -16,7 +16,7 @@ from maxmargin.files import DataFileError, batches, read
 from maxmargin.files.reading import FORMATS, SUFFIXES
 from tests.helpers.data_files import ROWS, X, Y, packed_npz, parquet, refused, text
 
-# The same table in every format ------------------------------------------------------------------
+# The same table in every format -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_standard_input(put, monkeypatch):
         read("-", "y")
 
 
-# Labels ------------------------------------------------------------------------------------------
+# Labels -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_nan_in_labels_of_parquet_is_missing(put):
     assert "has 1 missing" in refused(path)
 
 
-# Columns -----------------------------------------------------------------------------------------
+# Columns ------------------------------------------------------------------------------------------
 
 
 def test_words_make_a_frame_of_categories(put):

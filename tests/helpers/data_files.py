@@ -1,4 +1,4 @@
-"""A small table, the files that hold it, and the way to expect a refusal."""
+"""A small table, files that hold it, and how to expect an error."""
 
 import io
 

@@ -166,7 +166,7 @@ class Page:
             for row in rows.all()
         ]
 
-    # What a person does
+    # Actions of the user
 
     def settle(self, timeout=30_000):
         """Wait until the server has heard of everything, and the page of all that came of it."""

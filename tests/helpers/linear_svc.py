@@ -33,12 +33,12 @@ TOL, TIGHT = 1e-4, 1e-9
 
 N = 200
 
-# Far above anything that these problems need: a solver that does not end fails instead.
+# Far more than these problems need: a solver that does not end fails instead.
 SECONDS = 30.0
 
 
 def cloud(n=N, d=4, n_classes=2, *, seed=0, gap=0.8):
-    """Return X, y of classes that overlap, in an order that means nothing."""
+    """Return X, y of overlapping classes, in random order."""
     return svc.cloud(n, d, n_classes, seed=seed, gap=gap)
 
 
@@ -77,7 +77,7 @@ def machines(model, y):
 
 
 def certificates(model, X, y, weights=None):
-    """Return a certificate a plane of a fitted model."""
+    """Return one certificate per plane of a fitted model."""
     costs = model.C * (np.ones(len(y)) if weights is None else weights)
     bias = "free" if model.fit_intercept else "none"
     bias = "penalised" if model.fit_intercept and model.penalize_intercept else bias
@@ -90,7 +90,7 @@ def certificates(model, X, y, weights=None):
 
 
 def assert_certified(model, X, y, weights=None):
-    """The published certificate holds, and so does one that we make ourselves."""
+    """The published certificate holds, and so does one made here."""
     assert set(model.statuses_) == {mm.Status.CONVERGED}
     assert model.certificate_.holds(model.tol), str(model.certificate_)
     by_hand = certificates(model, X, y, weights)

@@ -42,13 +42,13 @@ TOLERANCES = [1e-4, 1e-8]
 # A certificate adds up in another order than a solver does.
 AIM = 0.99
 
-# The value that the quadratic program's solver finds is good to so much.
+# The accuracy of the value that the quadratic program's solver finds.
 REFERENCE = 1e-7
 
 # The same numbers added up in another order.
 ROUNDING = 1e-12
 
-# Far above anything that these problems need: a solver that does not end fails instead.
+# Far more than these problems need: a solver that does not end fails instead.
 LIMITS = Limits(2000, 30.0)
 
 N, D = 90, 5

@@ -26,16 +26,16 @@ TOL, TIGHT = 1e-3, 1e-9
 # More samples than are solved in float64 and polished: what float32 does must show.
 N = 300
 
-# What dividing α by ρ and multiplying it again may take from one at its bound: an interior point
-# knows Σα = ν to 1e-8.
+# Dividing α by ρ and multiplying it again may move it away from its bound by so much: an interior
+# point method knows Σα = ν to 1e-8.
 SNAP = 1e-7
 
-# Far above anything that these problems need: a solver that does not end fails instead.
+# Far more than these problems need: a solver that does not end fails instead.
 SECONDS = 20.0
 
 
 def cloud(n=N, d=3, n_classes=2, *, seed=0, gap=0.8):
-    """Return X, y of classes that overlap, in an order that means nothing."""
+    """Return X, y of overlapping classes, in random order."""
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(n) % n_classes)
     centres = gap * rng.standard_normal((n_classes, d))
@@ -89,7 +89,7 @@ def posed(kernel, X, labels, rows, model):
 
 
 def certificates(model, X, y, kernel=None):
-    """Return a full certificate a machine of a fitted model, ours or scikit-learn's."""
+    """Return one full certificate per machine of a fitted model, ours or scikit-learn's."""
     found = []
     for rows, labels, beta, b in machines(model, y):
         problem = posed(kernel or model.kernel_, X, labels, rows, model)
@@ -107,7 +107,7 @@ def certificates(model, X, y, kernel=None):
 
 
 def assert_certified(model, X, y, tol=None, kernel=None):
-    """The published certificate holds, and so does one that we make ourselves."""
+    """The published certificate holds, and so does one made here."""
     tol = model.tol if tol is None else tol
     assert set(model.statuses_) == {mm.Status.CONVERGED}
     assert model.fit_status_ == 0
@@ -138,7 +138,7 @@ def assert_agrees(ours, theirs, X, y, X_ours=None):
     X_ours = X if X_ours is None else X_ours
     near = sum(distance_bound(model, X, y, ours.kernel_) for model in (ours, theirs))
     expected = theirs.decision_function(X)
-    assert near < 0.1 * np.abs(expected).max()  # else the comparison says nothing
+    assert near < 0.1 * np.abs(expected).max()  # otherwise the comparison is meaningless
     found = ours.decision_function(X_ours)
     if expected.ndim == 1 or ours.decision_function_shape == "ovo":
         np.testing.assert_allclose(found, expected, rtol=0, atol=near)

@@ -1,4 +1,4 @@
-"""The lab in a real browser: what a person draws, watches, reads, takes away, and may not do."""
+"""The lab in a real browser: drawing, watching, reading, downloads and limits."""
 
 import http.client
 import os
@@ -110,7 +110,7 @@ def _assert_content(page):
     assert page.foreign == []
 
 
-# Drawing -----------------------------------------------------------------------------------
+# Drawing ------------------------------------------------------------------------------------------
 
 
 def test_six_points_drawn_by_clicks_are_separated_and_proved(lab):
@@ -224,7 +224,7 @@ def test_no_points_are_no_error(lab):
     assert "two classes" in lab.proof()
 
 
-# Watching ----------------------------------------------------------------------------------
+# Watching -----------------------------------------------------------------------------------------
 
 
 def test_steps_are_run_paused_scrubbed_and_begun_anew(lab):
@@ -357,7 +357,7 @@ def test_two_thousand_points_stay_usable(lab):
     assert len(lab.points()[0]) == 4
 
 
-# Uploads -----------------------------------------------------------------------------------
+# Uploads ------------------------------------------------------------------------------------------
 
 
 def test_a_file_is_uploaded_and_its_columns_are_chosen(lab):
@@ -439,7 +439,7 @@ def test_names_and_files_do_not_become_formulas(lab):
     assert formula in lab.note() or not lab.note()
 
 
-# Taking away -------------------------------------------------------------------------------
+# Downloads ----------------------------------------------------------------------------------------
 
 
 def test_points_model_and_code_are_taken_away(lab, tmp_path):
@@ -523,7 +523,7 @@ def test_forged_links_are_refused(opened, query):
 
 
 @pytest.mark.slow
-def test_a_refused_link_is_told(opened):
+def test_a_refused_link_is_reported(opened):
     page = opened(query="?lab=garbage")
     assert "The link" in page.note()
 
@@ -550,7 +550,7 @@ def test_forged_links_are_harmless(opened, changes):
     assert "points misclassified" in page.proof()
 
 
-# Layout ------------------------------------------------------------------------------------
+# Layout -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -625,7 +625,7 @@ def test_the_keyboard_reaches_every_control(lab):
         assert name in text
 
 
-# The server --------------------------------------------------------------------------------
+# The server ---------------------------------------------------------------------------------------
 
 
 def test_two_pages_do_not_see_each_other(opened):

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 FOREIGN = [None, [], {}, True, "x", 1e99, float("nan"), -1e99, "__class__"]
 
 
-# Algorithms --------------------------------------------------------------------------------------
+# Algorithms ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_the_end_of_C_is_the_hard_margin():
     assert svc.build(svc.defaults()).C == 1.0
 
 
-# Fitting -----------------------------------------------------------------------------------------
+# Fitting ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", KEYS)

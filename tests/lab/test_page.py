@@ -23,7 +23,7 @@ from tests.helpers.lab import fitted
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-# The page, without a browser ---------------------------------------------------------------------
+# The page, without a browser ----------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -336,7 +336,7 @@ def test_sums_of_steps_are_rounded():
     assert nu.number(0.9400000000000001) == 0.94
 
 
-# The server --------------------------------------------------------------------------------------
+# The server ---------------------------------------------------------------------------------------
 
 
 def test_without_bokeh_the_extra_is_named(monkeypatch):

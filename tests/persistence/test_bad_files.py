@@ -307,7 +307,7 @@ def test_contradictions_are_refused_though_the_digest_is_right(name: str, tmp_pa
 
 @pytest.mark.parametrize("part", ["about", "model", "written"])
 @pytest.mark.parametrize("text", ["[" * 200_000, "[1, 2", "9" * 5000, '{"a": NaN', ""])
-def test_json_that_is_none_is_refused(part: str, text: str, tmp_path: Path) -> None:
+def test_invalid_json_is_refused(part: str, text: str, tmp_path: Path) -> None:
     path = tmp_path / "model"
     save(mm.SVC(), path)
 

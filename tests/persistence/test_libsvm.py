@@ -1,4 +1,4 @@
-"""LIBSVM's text models, both ways, held against libsvm-official itself."""
+"""LIBSVM's text models, read and written, compared with libsvm-official."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def as_libsvm(model: Any, X: Any) -> Any:
     return -g[:, np.newaxis] if len(model.classes_) == 2 else g
 
 
-# To LIBSVM -----------------------------------------------------------------------------------
+# To LIBSVM ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
@@ -301,7 +301,7 @@ def test_a_linear_kernel_perceptron_is_a_plane_with_and_without_scaling(tmp_path
 
 
 @pytest.mark.parametrize("machine", [mm.LinearSVC(), mm.SVC()])
-def test_lost_fillings_are_told(machine: Any, tmp_path: Path) -> None:
+def test_lost_imputation_is_reported(machine: Any, tmp_path: Path) -> None:
     X, y = samples(2)
     X[3, 1] = np.nan
     model = make_pipeline(ColumnEncoder(impute=True), machine).fit(X, y)
@@ -311,14 +311,14 @@ def test_lost_fillings_are_told(machine: Any, tmp_path: Path) -> None:
     assert any("impute=True is lost" in str(warning.message) for warning in told)
 
 
-def test_without_fillings_nothing_is_told(tmp_path: Path) -> None:
+def test_nothing_is_reported_without_imputation(tmp_path: Path) -> None:
     X, y = samples(2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         save_libsvm(make_pipeline(ColumnEncoder(), mm.LinearSVC()).fit(X, y), tmp_path / "model")
 
 
-def test_lost_confidences_are_told(tmp_path: Path) -> None:
+def test_lost_confidences_are_reported(tmp_path: Path) -> None:
     X, y = samples()
     with pytest.warns(UserWarning, match="break_ties=True is lost"):
         save_libsvm(mm.SVC(break_ties=True).fit(X, y), tmp_path / "model")
@@ -337,7 +337,7 @@ def test_numbers_are_written_to_the_last_bit(tmp_path: Path) -> None:
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
 
 
-# From LIBSVM ---------------------------------------------------------------------------------
+# From LIBSVM --------------------------------------------------------------------------------------
 
 
 def trained_by_libsvm(path: Path, X: Any, y: Any, options: str) -> None:

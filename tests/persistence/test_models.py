@@ -50,7 +50,7 @@ def through_file(model: Any, folder: Path) -> Any:
     return load(folder / "model.safetensors")
 
 
-# Models come back --------------------------------------------------------------------------------
+# Saved and loaded models --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("storage", ["dense", "CSR", "float32"])
@@ -112,7 +112,7 @@ def test_a_model_may_be_unfitted(name: str, tmp_path: Path) -> None:
     assert_same(clone(ESTIMATORS[name]).fit(X, y).predict(X), back.fit(X, y).predict(X))
 
 
-def test_parameters_come_back(tmp_path: Path) -> None:
+def test_parameters_survive_a_file(tmp_path: Path) -> None:
     y = samples()[1]
     margins = np.linspace(1.0, 2.0, len(y))
     cases: list[tuple[Any, str]] = [
@@ -132,7 +132,7 @@ def test_parameters_come_back(tmp_path: Path) -> None:
         assert_same(getattr(model, name), getattr(back, name))
 
 
-def test_what_is_code_or_state_is_left_behind(tmp_path: Path) -> None:
+def test_code_and_state_are_not_saved(tmp_path: Path) -> None:
     X, y = samples()
     steps: list[Any] = []
     rng = np.random.RandomState(0)
@@ -165,7 +165,7 @@ def test_a_batch_without_some_classes_can_be_saved(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["SVC", "NuSVC", "LinearSVC", "Ho-Kashyap", "kernel perceptron", "perceptron"]
 )
-def test_a_warm_start_goes_on(name: str, tmp_path: Path) -> None:
+def test_a_warm_start_continues(name: str, tmp_path: Path) -> None:
     X, y = samples()
     model = clone(ESTIMATORS[name]).set_params(warm_start=True).fit(X, y)
     back = through_file(model, tmp_path).fit(X, y)
@@ -180,7 +180,7 @@ def test_tables_are_those_of_the_model(tmp_path: Path) -> None:
     assert support_table(back, X, y).to_dict() == support_table(model, X, y).to_dict()
 
 
-def test_given_kernel_values_come_back(tmp_path: Path) -> None:
+def test_precomputed_kernels_survive_a_file(tmp_path: Path) -> None:
     X, y = samples()
     K = X @ X.T
     for model in (mm.SVC(kernel="precomputed"), mm.KernelPerceptron(kernel=Precomputed())):
@@ -188,7 +188,7 @@ def test_given_kernel_values_come_back(tmp_path: Path) -> None:
         assert_same(model.decision_function(K), back.decision_function(K))
 
 
-def test_sparse_planes_come_back(tmp_path: Path) -> None:
+def test_sparse_planes_survive_a_file(tmp_path: Path) -> None:
     X, y = samples()
     model = mm.LinearSVC().fit(X, y).sparsify()
     back = through_file(model, tmp_path)
@@ -202,7 +202,7 @@ def test_csr_arrays_stay_arrays(tmp_path: Path) -> None:
     assert isinstance(back.support_vectors_, sparse.csr_array)
 
 
-def test_names_of_features_come_back(tmp_path: Path) -> None:
+def test_feature_names_survive_a_file(tmp_path: Path) -> None:
     pd = pytest.importorskip("pandas")
     X, y = samples()
     frame = pd.DataFrame(X, columns=["mass", "width", "height"])
@@ -212,7 +212,7 @@ def test_names_of_features_come_back(tmp_path: Path) -> None:
         back.predict(frame.rename(columns={"mass": "weight"}))
 
 
-# Pipelines ---------------------------------------------------------------------------------------
+# Pipelines ----------------------------------------------------------------------------------------
 
 
 SCALERS: list[Any] = [
@@ -231,7 +231,7 @@ SCALERS: list[Any] = [
 
 
 @pytest.mark.parametrize("scaler", SCALERS, ids=str)
-def test_pipelines_come_back(scaler: Any, tmp_path: Path) -> None:
+def test_pipelines_survive_a_file(scaler: Any, tmp_path: Path) -> None:
     X, y = samples()
     model = make_pipeline(scaler, mm.SVC()).fit(X, y)
     back = through_file(model, tmp_path)
@@ -241,14 +241,14 @@ def test_pipelines_come_back(scaler: Any, tmp_path: Path) -> None:
     assert_same(clone(back).fit(X, y).decision_function(X), model.decision_function(X))
 
 
-def test_a_pipeline_within_a_pipeline_comes_back(tmp_path: Path) -> None:
+def test_nested_pipelines_survive_a_file(tmp_path: Path) -> None:
     X, y = samples()
     inner = make_pipeline(StandardScaler(), Normalizer())
     model = make_pipeline(inner, MinMaxScaler(), mm.LinearSVC()).fit(X, y)
     assert_same(model.decision_function(X), through_file(model, tmp_path).decision_function(X))
 
 
-def test_columns_of_words_come_back(tmp_path: Path) -> None:
+def test_text_columns_survive_a_file(tmp_path: Path) -> None:
     frame, y = frame_of_words()
     frame.loc[3, "width"] = np.nan
     frame.loc[5, "colour"] = None
@@ -260,7 +260,7 @@ def test_columns_of_words_come_back(tmp_path: Path) -> None:
     assert list(back[0].get_feature_names_out()) == list(model[0].get_feature_names_out())
 
 
-# What cannot be saved ----------------------------------------------------------------------------
+# What cannot be saved -----------------------------------------------------------------------------
 
 
 class Subclass(mm.SVC):
@@ -307,7 +307,7 @@ def test_a_model_that_contradicts_itself_is_not_saved(tmp_path: Path) -> None:
         save(model, tmp_path / "model")
 
 
-# Values ------------------------------------------------------------------------------------------
+# Values -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def test_a_model_that_contradicts_itself_is_not_saved(tmp_path: Path) -> None:
     ],
     ids=lambda value: repr(value)[:30],
 )  # fmt: skip
-def test_values_come_back(value: Any) -> None:
+def test_values_survive_a_file(value: Any) -> None:
     encoder = Encoder()
     text = json.dumps(encoder.encode(value, "value"), allow_nan=False)
     decoder = Decoder(encoder.tensors)
@@ -356,7 +356,7 @@ def test_endless_values_are_refused() -> None:
         Encoder().encode(endless, "value")
 
 
-# About -------------------------------------------------------------------------------------------
+# Facts about training -----------------------------------------------------------------------------
 
 
 def test_facts_are_kept_with_the_model(tmp_path: Path) -> None:
@@ -398,7 +398,7 @@ def test_facts_do_not_hide_ours(tmp_path: Path) -> None:
         save(mm.SVC(), tmp_path / "model", about={"format_version": 9})
 
 
-# Writing -----------------------------------------------------------------------------------------
+# Writing ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
@@ -469,7 +469,7 @@ def test_text_is_written_whole(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-# Imports -----------------------------------------------------------------------------------------
+# Imports ------------------------------------------------------------------------------------------
 
 
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:

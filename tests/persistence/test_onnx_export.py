@@ -1,4 +1,4 @@
-"""ONNX graphs say the same labels and scores as the models they were made of."""
+"""ONNX graphs give the same labels and scores as the models they were made from."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_equal_confidences_go_to_the_first_class() -> None:
     assert_array_equal(label, [1])
 
 
-# Pipelines -----------------------------------------------------------------------------------
+# Pipelines ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("d", [1, 3])
@@ -319,7 +319,7 @@ def test_skl2onnx_is_told_how_words_go_in() -> None:
         skl2onnx.to_onnx(model, np.zeros((2, 4)))
 
 
-# Refusals and files --------------------------------------------------------------------------
+# Refusals and files -------------------------------------------------------------------------------
 
 
 def test_what_has_no_formula_is_refused() -> None:

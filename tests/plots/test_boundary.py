@@ -1,4 +1,4 @@
-"""The boundary by content: what was drawn, where, in which words."""
+"""Decision boundaries: what is drawn, where, and with which labels."""
 
 import warnings
 
@@ -106,7 +106,7 @@ def test_slack_of_a_curved_margin_outside_is_the_shortest_way(overlap):
     assert (end[:, 0] > display.grid.x[-1]).any()
     sign = np.sign(model.decision_function(end))
     np.testing.assert_allclose(sign * model.decision_function(end), 1.0, atol=0.01)
-    # On a circle through the foot, or nearly, nobody has reached the margin yet.
+    # On a circle through the foot, or nearly, no sample has reached the margin yet.
     angle = np.linspace(0.0, 2.0 * np.pi, 200)
     circle = np.column_stack([np.cos(angle), np.sin(angle)])
     for point, foot, own in zip(start, end, sign, strict=True):

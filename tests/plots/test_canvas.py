@@ -20,7 +20,7 @@ from maxmargin.plots.grid import nearest_on
 from maxmargin.plots.view import FigureData, principal
 from tests.helpers.figures import blobs, one, texts
 
-# Comparison --------------------------------------------------------------------------------------
+# Comparison ---------------------------------------------------------------------------------------
 
 
 def test_a_comparison_tells_its_dots_and_its_numbers_apart():
@@ -60,7 +60,7 @@ def test_a_comparison_tells_its_dots_and_its_numbers_apart():
         assert all(float(label.get_text()) == label.get_position()[0] for label in shown)
 
 
-# What they share ---------------------------------------------------------------------------------
+# Shared by all figures ----------------------------------------------------------------------------
 
 
 def test_rows_are_left_out_evenly_and_always_the_same():

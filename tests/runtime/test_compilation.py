@@ -69,7 +69,7 @@ def test_a_read_only_install_without_a_home():
         shutil.rmtree(folder)
 
 
-def test_other_peoples_compiled_functions_are_left_alone():
+def test_compiled_functions_of_other_programs_still_work():
     import numba
 
     mm.Perceptron().fit(X, Y)

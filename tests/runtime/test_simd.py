@@ -1,4 +1,4 @@
-"""Vectors as wide as a register: every operation in a compiled function of its own."""
+"""Vectors as wide as a register: every operation in its own compiled function."""
 
 from __future__ import annotations
 

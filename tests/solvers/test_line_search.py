@@ -35,7 +35,7 @@ def test_line_search_takes_the_whole_step_of_a_parabola():
 
 
 @pytest.mark.parametrize("slope", [lambda t: -1.0, lambda t: -1e-300, lambda t: 1.0])
-def test_line_search_ends_whatever_it_is_told(slope):
+def test_line_search_ends_for_any_slope(slope):
     """A slope that never rises, and one that rounding has the sign of."""
     assert 0.0 <= line_search(slope, -1.0) < np.inf
 

@@ -295,7 +295,7 @@ def category_table(seed, n, *, separable, decimals, standardised):
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_tables_with_categories_are_decided(n, separable, decimals, standardised, form):
     how = {"separable": separable, "decimals": decimals, "standardised": standardised}
-    for seed in range(3):
+    for seed in range(3 if n == 500 else 1):
         X, y = category_table(seed, n, **how)
         report = mm.separability(form(X), y)
         check(report, X, y)
@@ -360,7 +360,7 @@ def test_the_tolerance_knows_neither_units_nor_origin(scale, offset):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_not_finite_to_separability(value):
+def test_not_finite(value):
     bad = X.copy()
     bad[7, 2] = value
     with pytest.raises(ValueError, match=r"row 7, column 2"):
@@ -368,14 +368,14 @@ def test_not_finite_to_separability(value):
 
 
 @pytest.mark.parametrize("kind", ["nan", "mixed", "two columns", "too few"])
-def test_bad_labels_to_separability(kind):
+def test_bad_labels(kind):
     with pytest.raises(ValueError, match=r"(?i)y |label|inconsistent|1d"):
         mm.separability(X, BAD_LABELS[kind])
 
 
 @pytest.mark.parametrize("scale", [1e120, 1e155, 1e200, 1e300])
 @pytest.mark.parametrize("data", [blobs, cloud])
-def test_separability_of_large_values(scale, data):
+def test_large_values(scale, data):
     rows, y = data(40, 3)
     truth = mm.separability(rows, y).separable
     with warnings.catch_warnings():
@@ -387,7 +387,7 @@ def test_separability_of_large_values(scale, data):
     assert found in (truth, None)
 
 
-def test_bad_scales_and_separability():
+def test_bad_scales():
     rows, y = blobs(40, 3, gap=8.0, seed=1)
     verdict = mm.separability(rows * SCALES[::-1], y)
     assert verdict.separable

@@ -1,4 +1,4 @@
-"""Both sides of the duality gap, step by step: what every margin solver says of them is so.
+"""The bounds P and D that solvers report at every step are those of their snapshots.
 
 Runs over the registries of the solvers' own tests: a new one is covered without a line here.
 """
@@ -92,7 +92,7 @@ def assert_hands_out(problem, step, accuracy):
         assert step.dual == pytest.approx(certificate.dual, abs=near)
 
 
-# The dual's solvers ------------------------------------------------------------------------------
+# Solvers of the dual ------------------------------------------------------------------------------
 
 
 @pytest.fixture(params=dual.METHODS, ids=lambda method: method.name)
@@ -188,7 +188,7 @@ def test_an_inseparable_hard_margin_has_no_primal():
     assert all(np.isnan(step.primal) for step in steps)
 
 
-# The linear machine's ----------------------------------------------------------------------------
+# Solvers of the linear machine --------------------------------------------------------------------
 
 
 @pytest.fixture(params=linear.METHODS, ids=lambda method: method.name)
@@ -262,7 +262,7 @@ def test_a_stopped_descent_knows_what_it_publishes():
         assert stopped.trace.dual[-1] == pytest.approx(certificate.dual, rel=1e-9)
 
 
-# Many classes at once ----------------------------------------------------------------------------
+# The joint machine --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bias", joint.BIASES)
@@ -300,7 +300,7 @@ def test_samples_of_many_rows_say_nothing(bias):
     assert known(solution.trace.primal, solution.trace.dual)[-1]
 
 
-# Estimators, and those that have no gap ----------------------------------------------------------
+# Estimators, with and without a gap ---------------------------------------------------------------
 
 
 MACHINES = {
@@ -340,7 +340,7 @@ def test_a_hard_linear_machine_ends_at_its_optimum():
 
 @quiet
 @over(ALGORITHMS)
-def test_separating_rules_know_neither(algorithm):
+def test_traces_of_separating_rules_have_no_bounds(algorithm):
     X, y = cloud(40, 2)
     recorder = Recorder(every_update=True)
     model = algorithm.make(max_iter=3, callback=recorder).fit(X, y)
@@ -394,7 +394,7 @@ def test_exact_errors_are_those_of_the_step(name):
             assert step.errors == (y * g <= 0).sum()
 
 
-# The records -------------------------------------------------------------------------------------
+# The records --------------------------------------------------------------------------------------
 
 
 def nothing():

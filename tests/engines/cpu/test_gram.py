@@ -1,4 +1,4 @@
-"""Gram matrices of every way to kernel values, held to the kernel itself in float64."""
+"""Gram matrices, computed in every way, compared with the kernel itself in float64."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def assert_near(answer, expected, near):
     np.testing.assert_allclose(answer, expected, rtol=0.0, atol=near)
 
 
-# One answer, whichever way ----------------------------------------------------------------------
+# The same answer in every way ---------------------------------------------------------------------
 
 
 def test_way_suits_the_data(case):
@@ -319,7 +319,7 @@ def test_any_number_of_samples(n, kind):
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
-def test_nothing_of_the_callers_is_changed(way):
+def test_input_is_not_changed(way):
     X = way.data()
     parts = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
     copies = [part.copy() for part in parts]
@@ -334,7 +334,7 @@ def test_nothing_of_the_callers_is_changed(way):
         np.testing.assert_array_equal(part, copy)
 
 
-# Which way --------------------------------------------------------------------------------------
+# The choice of the way ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -395,7 +395,7 @@ def test_free_memory(monkeypatch):
     assert memory.free_memory() == 4 << 30
 
 
-# Rows that are kept -----------------------------------------------------------------------------
+# Kept rows ----------------------------------------------------------------------------------------
 
 
 class Counting:
@@ -453,7 +453,7 @@ def test_many_requests_of_a_small_store(capacity, way):
     owners = gram._kept.owner[gram._kept.owner >= 0]
     assert owners.size == np.unique(owners).size
     assert owners.size >= min(capacity, 20)
-    # Every place is known to its owner, and to nobody else.
+    # Every place belongs to exactly one row.
     np.testing.assert_array_equal(gram._kept.slot[owners], np.flatnonzero(gram._kept.owner >= 0))
     assert (gram._kept.slot >= 0).sum() == owners.size
     for slot, owner in zip(gram._kept.slot[owners], owners, strict=True):
@@ -516,7 +516,7 @@ def test_a_class_is_computed_once():
     np.testing.assert_array_equal(first[n:, n:], second[: rows[1].size, : rows[1].size])
 
 
-# Compiled code ----------------------------------------------------------------------------------
+# Compiled code ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(params=[np.float32, np.float64], ids=["float32", "float64"])

@@ -13,7 +13,7 @@ from maxmargin.solvers.dual.feature_space import FeatureSpace
 from tests.helpers.fits import noisy
 
 
-def test_steps_show_p_and_d_of_what_they_hand_out():
+def test_steps_show_p_and_d_of_their_snapshots():
     X, y = noisy(200, 3)
     problem = DualProblem.hinge(Linear(), X, y, 1.0)
     seen = []

@@ -250,7 +250,7 @@ def test_wrong_answers_are_not_certified(name):
         assert not holds(0.9 * solution.alpha, solution.b[0])
 
 
-# Limits ------------------------------------------------------------------------------------------
+# Limits -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("squared", [False, True])
@@ -334,7 +334,7 @@ def test_certificates_do_not_depend_on_the_unit_of_the_targets(factor):
     np.testing.assert_allclose(solution.alpha, factor * plain.alpha, atol=1e-3 * factor)
 
 
-# Rational arithmetic -----------------------------------------------------------------------------
+# Rational arithmetic ------------------------------------------------------------------------------
 
 
 def exact_values(problem, alpha, b):

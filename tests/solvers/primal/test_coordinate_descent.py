@@ -19,7 +19,7 @@ from tests.helpers.primal_solvers import (
 )
 
 
-def test_descent_that_creeps_is_ended_by_newtons_method(watched):
+def test_slow_descent_is_finished_by_newtons_method(watched):
     polished = watched(CoordinateDescent, "_polished")
     X, y = cloud(200, 4)
     for loss in LOSSES:
@@ -36,7 +36,7 @@ def test_descent_in_slices(monkeypatch):
         assert_solves(METHODS[2], posed(*cloud(300), 1.0, "hinge", bias), 1e-4)
 
 
-def test_samples_far_from_the_margin_are_rightly_left_out():
+def test_samples_left_out_do_not_change_the_plane():
     """The plane is that of a solver which leaves none out."""
     for seed in range(3):
         X, y = cloud(400, 3, noise=0.2, seed=seed)

@@ -28,7 +28,7 @@ from tests.helpers.primal_solvers import (
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
 def test_every_way_of_newtons_method(way, kind, monkeypatch, watched):
     monkeypatch.setattr(primal_state, "TUNING", replace(primal_state.TUNING, part_rows=500))
-    called = [watched(*who) for who in way.called]
+    called = [watched(*place) for place in way.called]
     X, y = cloud(MANY, 6)
     X = KINDS[kind](X)
     method = replace(METHODS[0], make=partial(SemismoothNewton, tuning=way.tuning))
@@ -36,7 +36,7 @@ def test_every_way_of_newtons_method(way, kind, monkeypatch, watched):
         for bias in BIASES:
             C = weights("some zero" if bias == "free" else "equal", MANY)
             assert_solves(method, posed(X, y, C, loss, bias), 1e-7)
-    assert all(called)  # the test sees what it is about
+    assert all(called)  # the case under test occurred
     if "samples" in way.name:
         assert any(plane is not None for plane in called[0])
 

@@ -239,7 +239,7 @@ def test_snapshots_are_copies(method):
 
 @pytest.mark.parametrize("kind", ["float64", "csr", "by columns", "blocks"])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_nothing_of_the_callers_is_changed(method, loss, kind):
+def test_input_is_not_changed(method, loss, kind):
     if not method.blocks and "blocks" in kind:
         pytest.skip(f"{method.name} visits rows one by one")
     X, y = cloud()

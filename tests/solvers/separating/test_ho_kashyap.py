@@ -101,7 +101,7 @@ def test_status_and_certificate_of_a_linear_machine_agree(seed):
         gordan(materialised(X, y, 4), model.multipliers_[0])
 
 
-def test_ho_kashyap_warm_start_goes_on():
+def test_ho_kashyap_warm_start_continues():
     X, y = blobs(40, 3, gap=3.0, seed=31)
     at_once = mm.HoKashyap(max_iter=20, tol=1e-12).fit(X, y)
     resumed = mm.HoKashyap(max_iter=10, tol=1e-12, warm_start=True).fit(X, y)

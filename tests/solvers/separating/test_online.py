@@ -48,7 +48,7 @@ def visit(Z, rule, passes, *, bias_step=1.0, n_biases=1):
     return a, updates
 
 
-# Online rules ------------------------------------------------------------------------------------
+# Online rules -------------------------------------------------------------------------------------
 
 
 @quiet
@@ -159,7 +159,7 @@ def test_shuffled_passes_visit_every_row_once_in_a_new_order():
     assert visited == [*expected.permutation(50), *expected.permutation(50)]
 
 
-# Compiled code -----------------------------------------------------------------------------------
+# Compiled code ------------------------------------------------------------------------------------
 
 
 def passes(n_classes):

@@ -107,7 +107,7 @@ def test_sorted_files_do_not_matter(make, load):
 
 
 @quiet
-def test_a_generator_goes_on_from_fit_to_fit_and_none_is_another_every_time():
+def test_a_random_state_advances_from_fit_to_fit():
     X, y = cloud(60, 3, seed=21)
     for seed in (np.random.RandomState(0), None):
         first, second = (
