@@ -38,11 +38,12 @@ class DualProblem:
         s: −1 or +1.
     p : ndarray of shape (n,)
     lower, upper : ndarray of shape (n,)
-        l and u; u may be ∞.
+        l, which is finite, and u, which may be ∞.
     ridge : ndarray of shape (n,)
         The diagonal of D.
     groups : tuple of ndarray of int
-        Variables whose signed sum is fixed. Groups do not overlap.
+        Variables whose signed sum is fixed: none, one or two groups. Where there are any, every
+        variable belongs to exactly one of them.
     sums : tuple of float
         t, one per group.
 
@@ -62,6 +63,13 @@ class DualProblem:
     ridge: Floats
     groups: tuple[Integers, ...] = ()
     sums: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.groups) > 2 or len(self.groups) != len(self.sums):
+            raise ValueError(
+                "groups must be at most two, with one sum each, got "
+                f"{len(self.groups)} groups and {len(self.sums)} sums."
+            )
 
     @property
     def n_variables(self) -> int:

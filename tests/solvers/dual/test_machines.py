@@ -401,3 +401,40 @@ def test_claims_cover_rational_arithmetic(name, far):
         assert Fraction(certificate.gap) >= primal - dual
         assert Fraction(certificate.primal) >= primal
         assert Fraction(certificate.dual) <= dual
+
+
+# The record --------------------------------------------------------------------------------------
+
+
+def test_a_part_keeps_the_groups_of_its_variables():
+    problem = DualProblem.nu_regression(KERNEL, X, Y, 1.0, 0.5)
+    part = problem.restrict(np.array([5, 100, 7, 81]))
+    np.testing.assert_array_equal(part.index, [5, 20, 7, 1])
+    np.testing.assert_array_equal(part.signs, [1.0, -1.0, 1.0, -1.0])
+    assert [group.tolist() for group in part.groups] == [[0, 2], [1, 3]]
+    assert part.sums == problem.sums
+
+
+def test_the_unit_of_scores_is_that_of_the_targets():
+    assert DualProblem.hinge(KERNEL, X, LABELS, 3.0).target_scale == 1.0
+    assert DualProblem.hinge(KERNEL, X, np.ones(80), 3.0).target_scale == 1.0
+    assert DualProblem.nu(KERNEL, X, LABELS, 0.3).target_scale == 0.0
+    half = 0.5 * np.ptp(Y)
+    assert DualProblem.regression(KERNEL, X, Y + 5.0, 1.0, 0.25).target_scale == pytest.approx(
+        half + 0.25
+    )
+
+
+@pytest.mark.parametrize("nu", [0.0, 1.5, -1.0])
+def test_nu_must_be_a_fraction(nu):
+    with pytest.raises(ValueError, match=r"nu must be more than 0 and at most 1, got nu="):
+        DualProblem.one_class(KERNEL, X, nu)
+    with pytest.raises(ValueError, match=r"nu must be more than 0 and at most 1, got nu="):
+        DualProblem.nu_regression(KERNEL, X, Y, 1.0, nu)
+
+
+def test_there_are_at_most_two_groups():
+    problem = DualProblem.hinge(KERNEL, X, LABELS, 1.0)
+    groups = tuple(np.array_split(np.arange(80), 3))
+    with pytest.raises(ValueError, match="at most two"):
+        replace(problem, groups=groups, sums=(0.0, 0.0, 0.0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -18,19 +18,28 @@ from .feasibility import Constraints
 from .optimality import Optimality, best_bias, is_hard, primal_value
 from .sizes import FEW_SAMPLES, SMALL_SAMPLES
 
-# What sums of n products leave of their last digits, in all but contrived cases.
 EPSILON = float(np.finfo(np.float64).eps)
-ROUNDING = 8.0 * EPSILON
-# By how many such errors an answer is enlarged, for its margins not to fall short of 1.
-FIRMLY = 32.0
-# Aα − a relative to Σα that is taken for what sums in another order leave.
-REST = 1e-9
-# The least share of an unfinished α that is looked at.
-SHORTEST = 1e-6
-# Statuses that the next solver could do nothing about.
+# Statuses after which no other solver is tried.
 FINAL = {Status.CONVERGED, Status.STOPPED, Status.TIME_LIMIT, Status.ITERATION_LIMIT}
 UNBOUNDED = {Status.INSEPARABLE, Status.DIVERGED}
 FINAL |= UNBOUNDED
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What the comparison of answers is tuned by."""
+
+    # The relative error of a sum of products, in all but contrived cases.
+    rounding: float = 8.0 * EPSILON
+    # Errors of the scores by which an answer is enlarged, for its margins not to be less than 1.
+    enlargement_errors: float = 32.0
+    # Aα − a relative to Σα up to which α counts as feasible.
+    negligible_rest: float = 1e-9
+    # The least share of an unfinished α that is tried.
+    shortest_share: float = 1e-6
+
+
+TUNING = Tuning()
 
 
 class Attempts:
@@ -144,7 +153,7 @@ class Attempts:
         """
         alpha, scores, bounds = point.alpha, point.scores, point.bounds
         best, t = self._of(alpha, scores, best_bias(self.problem, scores), bounds), 1.0
-        while self._may_shrink and t > SHORTEST:
+        while self._may_shrink and t > TUNING.shortest_share:
             t *= 0.5
             b = best_bias(self.problem, t * scores)
             shorter = self._of(t * alpha, t * scores, b, None if bounds is None else t * bounds)
@@ -170,7 +179,7 @@ class Attempts:
         """Return what rounding may make of the scores of a point."""
         square = max(0.0, float((point.alpha * self.problem.signs) @ point.scores))
         b = abs(point.b) + self.far * square**0.5
-        return ROUNDING * (self._size_of_terms(point.alpha) + b)
+        return TUNING.rounding * (self._size_of_terms(point.alpha) + b)
 
     def _size_of_terms(self, alpha: Floats) -> float:
         """Return a bound on Σ_l α_l |K(x_l, x_m)|, times the power that multiplies their errors."""
@@ -207,7 +216,9 @@ class Attempts:
         if self.problem.n_variables > SMALL_SAMPLES:
             return False
         A, a = self.constraints.A, self.constraints.a
-        return bool((np.abs(A @ alpha - a) > REST * float(np.abs(alpha).sum())).any())
+        return bool(
+            (np.abs(A @ alpha - a) > TUNING.negligible_rest * float(np.abs(alpha).sum())).any()
+        )
 
     def _of(self, alpha: Floats, scores: Floats, b: float, bounds: Floats | None) -> Optimality:
         largest = float(np.max(self.gram().diagonal())) if self.problem.total else 1.0
@@ -259,7 +270,7 @@ class Attempts:
 
         if not self.problem.has_unit_margin or gap(point) <= 2.0 * self.tol:
             return point
-        by = 1.0 + FIRMLY * (error + EPSILON)
+        by = 1.0 + TUNING.enlargement_errors * (error + EPSILON)
         alpha = np.minimum(by * point.alpha, self.problem.upper)
         # Where α met its bound the scores are not quite those of it.
         larger = self._of(alpha, by * point.scores, by * point.b, None)
