@@ -16,7 +16,7 @@ from maxmargin.solvers.joint import newton as joint_newton
 from maxmargin.solvers.primal import direction, newton
 from maxmargin.solvers.primal.newton import SemismoothNewton
 
-from .plain_linear import PlainFeatures
+from .plain_features import PlainFeatures
 
 BIASES = ["free", "penalised", "none"]
 KINDS = {

@@ -61,7 +61,7 @@ def test_costs_scale_a_loss():
 @pytest.fixture
 def smoothed(monkeypatch):
     """A new loss: the hinge, rounded off over a width of ½. One line of the registry."""
-    monkeypatch.setitem(LOSSES, "smoothed_hinge", Loss(upper=1.0, ridge=0.5))
+    monkeypatch.setitem(LOSSES, "rounded_hinge", Loss(upper=1.0, ridge=0.5))
 
 
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
@@ -69,7 +69,7 @@ def smoothed(monkeypatch):
 def test_a_new_loss_is_a_line_of_the_registry(smoothed, solver, multi_class):
     X, y = mm.datasets.load_fruit(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    options = {"loss": "smoothed_hinge", "tol": 1e-6, "max_iter": 5000}
+    options = {"loss": "rounded_hinge", "tol": 1e-6, "max_iter": 5000}
     model = mm.LinearSVC(solver=solver, multi_class=multi_class, random_state=0, **options)
     model.fit(X, y)
     assert all(each.holds(1e-6) for each in model.certificates_)
@@ -80,7 +80,7 @@ def test_a_new_loss_lies_between_the_hinge_and_nothing(smoothed):
     X, y = mm.datasets.load_six_points(return_X_y=True)
     primals = [
         mm.LinearSVC(C=0.01, loss=loss, tol=1e-8).fit(X, y).certificate_.primal
-        for loss in ("smoothed_hinge", "hinge")
+        for loss in ("rounded_hinge", "hinge")
     ]
     assert 0.0 < primals[0] < primals[1]
 
@@ -88,6 +88,6 @@ def test_a_new_loss_lies_between_the_hinge_and_nothing(smoothed):
 def test_a_loss_that_is_not_registered():
     X, y = mm.datasets.load_six_points(return_X_y=True)
     with pytest.raises(ValueError, match="'loss' parameter of LinearSVC must be a str among"):
-        mm.LinearSVC(loss="smoothed_hinge").fit(X, y)
+        mm.LinearSVC(loss="logistic").fit(X, y)
     with pytest.raises(KeyError):
-        PrimalProblem.of(X, y, 1.0, "smoothed_hinge")
+        PrimalProblem.of(X, y, 1.0, "logistic")

@@ -102,10 +102,6 @@ class PrimalState(Protocol):
     def features(self) -> Features:
         """The rows."""
 
-    @property
-    def curved(self) -> bool:
-        """Whether the loss of some row grows like a square, u_i = ∞."""
-
     def place(self, w: Floats, b: float) -> None:
         """Compute the scores of a plane."""
 
@@ -160,9 +156,6 @@ class PrimalState(Protocol):
     def loss(self) -> float:
         """Return Σ h_i(z_i)."""
 
-    def class_costs(self) -> tuple[float, float]:
-        """Return Σ u_i, or Σ 1/D_i where u_i = ∞, of the classes +1 and −1."""
-
     def best_biases(self, b: float) -> tuple[float, float]:
         """Return the least and the largest t for which b + t is the best bias, b that of now."""
 
@@ -194,11 +187,8 @@ class WeightedRows(Protocol):
     def product(self, p: Floats) -> Floats:
         """Return Σ c_i (x_i, 1) (x_i, 1)·p."""
 
-    def scaled(self, factors: Floats) -> WeightedRows:
-        """Return the rows with every column multiplied by a factor."""
-
-    def gram(self) -> Floats:
-        """Return XXᵀ + diag(1/c)."""
+    def gram(self, factors: Floats | None = None) -> Floats:
+        """Return XXᵀ + diag(1/c), columns multiplied by factors."""
 
     def scores(self, w: Floats) -> Floats:
         """Return Xw."""
@@ -234,14 +224,10 @@ class JointState(Protocol):
     def features(self) -> Features:
         """The rows that count."""
 
-    @property
-    def cost(self) -> float:
-        """Σ C_i."""
-
     def sample(self, share: float, least: int, rng: np.random.RandomState) -> JointState:
         """Return the state of a share of the rows of every class, ``least`` of them at least.
 
-        Costs of a class are multiplied so that their sum stays.
+        It begins with w = 0 and α = 0. Costs are multiplied so that every class keeps its weight.
         """
 
     def start(self, alpha: Floats) -> None:

@@ -57,6 +57,20 @@ class PrimalProblem:
         return bool((np.isinf(self.upper) & (self.ridge == 0.0)).any())
 
     @property
+    def curved(self) -> bool:
+        """Whether the loss of some sample grows like a square, u = ∞."""
+        return bool(np.isinf(self.upper).any())
+
+    def class_costs(self) -> tuple[float, float]:
+        """Return Σ u, or Σ 1/D where u = ∞, of the classes +1 and −1."""
+        costs = self.upper
+        if self.curved:
+            costs = np.where(np.isinf(costs), 1.0 / self.ridge, costs)
+        costs = np.broadcast_to(costs, self.y.shape)
+        positive, negative = (float(np.sum(costs, where=self.y == s)) for s in (1.0, -1.0))
+        return positive, negative
+
+    @property
     def turns(self) -> Floats:
         """z = uD, where the parabola of a loss turns into a line; 0 of a sample without weight."""
         with np.errstate(invalid="ignore"):

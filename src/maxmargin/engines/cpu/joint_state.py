@@ -74,11 +74,6 @@ class JointState:
         rows = features if counted.size == problem.cost.size else features.view(counted)
         return cls(problem, rows, counted, problem.labels[counted], problem.cost[counted])
 
-    @property
-    def cost(self) -> float:
-        """Σ C_i."""
-        return float(self.costs.sum())
-
     def sample(self, share: float, least: int, rng: np.random.RandomState) -> JointState:
         """Return the state of a share of the rows of every class."""
         chosen, factors = [], []

@@ -58,7 +58,7 @@ class PrimalState:
         self.values = np.zeros(n)  # α
         # α⁰: one number per row, a single one for all, or None where it is α.
         self.center: Floats | None = np.zeros(1)
-        self.curved = bool(np.isinf(problem.upper).any())
+        self._curved = problem.curved
         self._turn = _turn(problem)
         self._sum = _KinkSum(features)
         self._inside: Mask = np.zeros(n, dtype=bool)
@@ -186,16 +186,6 @@ class PrimalState:
         """Return Σ h_i(z_i)."""
         return float(sum(self._in_parts(_loss, self.scores, self.problem.y, *self._bounds())))
 
-    def class_costs(self) -> tuple[float, float]:
-        """Return Σ u_i, or Σ 1/D_i where u_i = ∞, of the classes +1 and −1."""
-        problem = self.problem
-        costs = problem.upper
-        if self.curved:
-            costs = np.where(np.isinf(costs), 1.0 / problem.ridge, costs)
-        costs = np.broadcast_to(costs, problem.y.shape)
-        positive, negative = (float(np.sum(costs, where=problem.y == s)) for s in (1.0, -1.0))
-        return positive, negative
-
     def best_biases(self, b: float) -> tuple[float, float]:
         """Return the least and the largest t for which b + t is the best bias."""
         return best_biases(self.problem, self.scores, b)
@@ -203,7 +193,7 @@ class PrimalState:
     def dual(self, total: Floats | None = None, *, of_scores: bool = False) -> float:
         """Return D(α), after yᵀα = 0 is restored where the bias is free."""
         problem, given = self.problem, self.values
-        if of_scores and self.curved:
+        if of_scores and self._curved:
             given = self._alpha_of_scores()
         alpha = balanced(problem, given) if problem.bias == "free" else given
         signed = alpha * problem.y
@@ -297,7 +287,7 @@ class PrimalState:
         signed, M, constant = scratch, None, 0.0
         signed[:] = 0.0
         if not np.isinf(upper).all():
-            line = sloping & np.isfinite(upper) if self.curved else sloping
+            line = sloping & np.isfinite(upper) if self._curved else sloping
             self.values[~near] = 0.0
             self.values[line] = _of(upper, line)
             np.multiply(self.values, problem.y, out=signed, where=line)
@@ -305,7 +295,7 @@ class PrimalState:
             if ridge.any():
                 finite = np.where(np.isfinite(ridge), ridge, 0.0)
                 constant -= 0.5 * _weighted_sum(finite, signed * signed)
-        if self.curved:
+        if self._curved:
             rows = np.flatnonzero(sloping & np.isinf(upper))
             costs = _of(1.0 / ridge, rows)
             M = self.features.moments(costs, rows)
@@ -370,13 +360,10 @@ class WeightedRows:
         c = self.weights * self.features.scores(p[:-1], float(p[-1]))
         return np.append(self.features.combine(c), c.sum())
 
-    def scaled(self, factors: Floats) -> WeightedRows:
-        """Return the rows with every column multiplied by a factor."""
-        return WeightedRows(self.features.scaled(factors), self.weights)
-
-    def gram(self) -> Floats:
-        """Return XXᵀ + diag(1/c)."""
-        K = self.features.gram()
+    def gram(self, factors: Floats | None = None) -> Floats:
+        """Return XXᵀ + diag(1/c), columns multiplied by factors."""
+        features = self.features if factors is None else self.features.scaled(factors)
+        K = features.gram()
         K[np.diag_indices(self.n_rows)] += 1.0 / self.weights
         return K
 

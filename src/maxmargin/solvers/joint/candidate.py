@@ -139,7 +139,7 @@ class Candidate:
         sums = self.state.sums(factors)
         return sums.flow - 0.5 * self.square(sums.total)
 
-    def shorten(self, shortest: float) -> None:
+    def shorten(self, shortest: float, cost: float) -> None:
         """Scale w and b of a fit that was cut short down to about the least P along their ray.
 
         P of w and b on their way may be far above that of w = 0, though their direction is good. P
@@ -154,14 +154,14 @@ class Candidate:
         t, least = self.scale, primal(self.scale)
         while t > shortest and (shorter := primal(0.5 * t)) < least:
             t, least = 0.5 * t, shorter
-        self.scale = t if least <= self.state.cost else 0.0
+        self.scale = t if least <= cost else 0.0
 
-    def replace_if_useless(self) -> None:
-        """Take α = 0 in place of one with D < 0, and w = b = 0 for a P above that of nothing."""
+    def replace_if_useless(self, cost: float) -> None:
+        """Take α = 0 in place of one with D < 0, and w = b = 0 for a P above Σ C_i, their P."""
         if not self.feasible_dual() >= 0.0:
             self.state.clear()
         loss = self.state.survey(self.scale).loss
-        if not 0.5 * self.scale**2 * self.square(self.a) + loss <= self.state.cost:
+        if not 0.5 * self.scale**2 * self.square(self.a) + loss <= cost:
             self.a, self.scale = np.zeros_like(self.a), 1.0
 
     def bounds(self, primal: float, dual: float) -> tuple[float, float]:

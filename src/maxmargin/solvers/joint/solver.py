@@ -84,8 +84,9 @@ class CrammerSinger:
                 candidate.start(start)
             self._fit(candidate, self.features, nearby, run, rng)
             if run.status is not Status.CONVERGED:
-                candidate.shorten(self.tuning.shortest)
-                candidate.replace_if_useless()
+                cost = float(problem.cost.sum())
+                candidate.shorten(self.tuning.shortest, cost)
+                candidate.replace_if_useless(cost)
         return candidate.solution(run.status or Status.PATIENCE, progress)
 
     def _fit(

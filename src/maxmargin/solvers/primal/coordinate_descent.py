@@ -108,17 +108,17 @@ class CoordinateDescent:
             looked, left_over = n_iter, min(1.0, ledger.gap / met)
             if n_iter - judged >= tuning.passes_between_looks:
                 left = _passes_left(gap_then, ledger.gap, self.tol)
-                if left * (moving.work - work_then) > self._newton_work(moving):
+                if left * (moving.work - work_then) > self._newton_work(ledger, moving):
                     return self._polished(problem, ledger, n_iter, progress)
                 judged, gap_then, work_then = n_iter, ledger.gap, moving.work
 
-    def _newton_work(self, moving: DescentState) -> float:
+    def _newton_work(self, ledger: Ledger, moving: DescentState) -> float:
         """Return about what Newton's method would take from here, in visited numbers.
 
         Counted, not timed: the answer must not depend on what else the computer does.
         """
         tuning, n_free = self.tuning, moving.state.kink().n_rows
-        if not moving.state.curved:
+        if not ledger.curved:
             # No more of them than that are on the kink of a hinge, in the end.
             n_free = min(n_free, 3 * self.features.n_columns)
         work = step_work(self.features, n_free, tuning.newton.direction)

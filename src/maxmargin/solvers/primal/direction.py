@@ -122,23 +122,22 @@ def by_gram(rows: WeightedRows, quadratic: Quadratic, gradient: Floats, damping:
     """
     g_w, g_b = gradient[:-1], gradient[-1]
     lift = LIFT * rows.squares()[:-1]
-    root: Floats = np.ones(1)
+    root: Floats | None = None
     if lift.max(initial=0.0) > np.finfo(float).eps:
         root = 1.0 / np.sqrt(1.0 + lift)
-        rows = rows.scaled(root)
-        g_w = g_w * root
+    inverse = 1.0 if root is None else root * root  # M⁻¹
     q: Floats = np.ones(rows.n_rows)
     one = q
     if rows.n_rows:
-        system = Factored(rows.gram())
-        q, one = -system.solve(rows.scores(g_w)), system.solve(one)
+        system = Factored(rows.gram(root))
+        q, one = -system.solve(rows.scores(g_w * inverse)), system.solve(one)
     step = np.zeros(gradient.size)
     if quadratic.bias != "none":
         kappa = quadratic.penalty
         kappa = max(kappa, damping if one.sum() + kappa < damping else 0.0)
         step[-1] = -(g_b + q.sum()) / (one.sum() + kappa)
         q = q + step[-1] * one
-    step[:-1] = -(g_w + rows.combine(q)) * root
+    step[:-1] = -(g_w + rows.combine(q)) * inverse
     return step
 
 

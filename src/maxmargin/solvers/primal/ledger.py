@@ -47,8 +47,8 @@ class Ledger:
     """
 
     def __init__(self, problem: PrimalProblem, state: PrimalState) -> None:
-        self.bias, self.state = problem.bias, state
-        b = bias_without_plane(state, problem.bias)
+        self.bias, self.curved, self.state = problem.bias, problem.curved, state
+        b = bias_without_plane(problem)
         self.plane = Plane(np.zeros(state.features.n_columns), b)
         state.place(self.plane.w, b)
         self.primal, self.dual = self._primal(self.plane), 0.0
@@ -102,7 +102,7 @@ class Ledger:
 
     def _centre_bias(self) -> None:
         """Move a free bias to the middle of the interval of the best for w."""
-        if self.bias != "free" or self.state.curved:  # which has one best bias
+        if self.bias != "free" or self.curved:  # which has one best bias
             return
         plane, state = self.plane, self.state
         state.place(plane.w, plane.b)
@@ -114,17 +114,17 @@ class Ledger:
             self.plane, self.primal = centred, min(primal, self.primal)
 
 
-def bias_without_plane(state: PrimalState, bias: str) -> float:
+def bias_without_plane(problem: PrimalProblem) -> float:
     """Return the best b where w = 0: of every score the same, −1 ≤ b ≤ 1.
 
     Slopes are those of c₊ h(1 − b) + c₋ h(1 + b) [+ ½b²], c± the costs of the classes; where the
     loss is a line every b is as good for classes of equal costs, and 0 is taken. Of a loss that is
     a parabola first, that of a line is good enough.
     """
-    if bias == "none":
+    if problem.bias == "none":
         return 0.0
-    positive, negative = state.class_costs()
-    excess, kappa = positive - negative, float(bias == "penalised")
-    if state.curved:
+    positive, negative = problem.class_costs()
+    excess, kappa = positive - negative, float(problem.bias == "penalised")
+    if problem.curved:
         return excess / (positive + negative + kappa)
     return min(max(excess, -1.0), 1.0) if kappa else float(np.sign(excess))

@@ -154,7 +154,7 @@ class _Run:
         iterate = self.begin(state, start)
         stored = features.stored_per_row * features.n_rows
         # The parabolas of rows held make a square matrix, which must not outgrow X.
-        wide = state.curved and features.n_columns**2 > stored
+        wide = ledger.curved and features.n_columns**2 > stored
         share = 1.0 if stored <= tuning.whole_numbers or wide else tuning.near_share
         aim, idle, end = tuning.aim * tol, 0, End.STRAYED
         while True:
