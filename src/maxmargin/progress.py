@@ -50,6 +50,8 @@ class Step:
     rows, labels : ndarray of shape (n,) or None
         The rows of X that the task is about, in the order of α, and their y = ±1 (class numbers in
         a joint task).
+    snapshot : callable
+        Returns the current answer as a `Solution`, in copies of its own.
     """
 
     iteration: int
@@ -68,19 +70,39 @@ class Step:
     snapshot: Callable[[], Solution] = field(repr=False, compare=False, kw_only=True)
 
     def planes(self) -> tuple[Floats, Floats]:
-        """Return copies of the current w (n_vectors, d) and b (n_vectors,)."""
+        """Return copies of the current w (n_vectors, d) and b (n_vectors,).
+
+        Returns
+        -------
+        w : ndarray of shape (n_vectors, n_features)
+            Weight vectors.
+        b : ndarray of shape (n_vectors,)
+            Biases.
+        """
         solution = self.snapshot()
         return solution.w, solution.b
 
     def plane(self) -> Hyperplane:
-        """Return the current plane of a two-class task."""
+        """Return the current plane of a two-class task.
+
+        Returns
+        -------
+        plane : Hyperplane
+            The plane.
+        """
         w, b = self.planes()
         if len(w) != 1:
             raise ValueError(f"{len(w)} weight vectors, not one plane: use planes().")
         return Hyperplane(w[0], float(b[0]))
 
     def alpha(self) -> Floats | None:
-        """Return a copy of the current α of a dual algorithm, None of a primal one."""
+        """Return a copy of the current α of a dual algorithm, None of a primal one.
+
+        Returns
+        -------
+        alpha : ndarray of shape (n,) or None
+            One number per row of the task.
+        """
         return self.snapshot().alpha
 
 

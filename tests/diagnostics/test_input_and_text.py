@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 import maxmargin as mm
 from maxmargin.diagnostics import margin_report, support_table
-from maxmargin.estimators import kernel_machine
+from maxmargin.estimators import formulation
 from maxmargin.kernels import RBF
 from tests.helpers.machines import machines, overlapping, three_classes
 
@@ -73,7 +73,7 @@ def test_data_frames():
 
 
 def test_a_sampled_certificate_is_enough_to_know_the_data_by(monkeypatch):
-    monkeypatch.setattr(kernel_machine, "TUNING", replace(kernel_machine.TUNING, thorough_values=1))
+    monkeypatch.setattr(formulation, "TUNING", replace(formulation.TUNING, thorough_values=1))
     X, y = overlapping(n=3500)
     model = mm.SVC().fit(X, y)
     assert model.certificate_.n_checked < 3500

@@ -104,14 +104,28 @@ class RowBlocks:
         return self.shape[0]
 
     def pieces(self) -> Iterator[tuple[int, Any]]:
-        """Yield the blocks, each with the place of its first row."""
+        """Yield the blocks, each with the place of its first row.
+
+        Yields
+        ------
+        start : int
+            Place of the first row.
+        block : array or CSR matrix
+            Consecutive rows.
+        """
         start = 0
         for block in self:
             yield start, block
             start += block.shape[0]
 
     def stored(self) -> int:
-        """Return how many numbers are stored in all blocks."""
+        """Return how many numbers are stored in all blocks.
+
+        Returns
+        -------
+        count : int
+            Stored numbers.
+        """
         if not self.sparse:
             return self.shape[0] * self.shape[1]
         return sum(int(block.nnz) for block in self)

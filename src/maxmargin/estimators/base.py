@@ -25,10 +25,10 @@ from .callbacks import CallbackSupportMixin
 from .claims import Proof
 from .fitting import Method
 from .saved import Saved
-from .training import Training, weighted
+from .training import ClassWeight, RandomState, Training, weighted
 
 Constraints = dict[str, list[Any]]
-KernelLike = str | Callable[[Any, Any], ArrayLike] | Kernel
+KernelLike = str | Callable[..., ArrayLike] | Kernel
 Gamma = Literal["scale", "auto"] | float
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -180,8 +180,8 @@ def check_training(
     sample_weight: ArrayLike | None,
     *,
     reset: bool,
-    class_weight: Any,
-    random_state: Any = None,
+    class_weight: ClassWeight,
+    random_state: RandomState = None,
 ) -> Training:
     """Return the checked data of a fit."""
     sparse_allowed = bool(get_tags(model).input_tags.sparse)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..arrays import Labels, Matrix
 from ..progress import Step
+from ..solution import Solution
 
 __all__ = ["CallbackSupportMixin", "Printer", "sklearn_callbacks"]
 
@@ -38,7 +40,14 @@ class SklearnCallbacks:
     The tree of tasks is fit → one task a plane → one a pass, so that ProgressBar shows all three.
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any, n_tasks: int, max_iter: int | None) -> None:
+    def __init__(
+        self,
+        estimator: CallbackSupportMixin,
+        X: Matrix,
+        y: Labels,
+        n_tasks: int,
+        max_iter: int | None,
+    ) -> None:
         self.estimator = estimator
         self.data = {"X": X, "y": y}
         self.max_iter = max_iter
@@ -46,7 +55,7 @@ class SklearnCallbacks:
         self.root.call_on_fit_task_begin(estimator=estimator, **self.data)
         self.task: Any = None
 
-    def begin_task(self, name: str, attributes: Callable[[Any], dict[str, Any]]) -> None:
+    def begin_task(self, name: str, attributes: Callable[[Solution], dict[str, object]]) -> None:
         """Begin the next plane; ``attributes(solution)`` makes a fitted estimator of a step."""
         self.attributes = attributes
         self.task = self.root.subcontext(task_name=name, max_subtasks=self.max_iter)
@@ -78,7 +87,7 @@ class SklearnCallbacks:
 
 
 def sklearn_callbacks(
-    estimator: Any, X: Any, y: Any, n_tasks: int, max_iter: int | None
+    estimator: CallbackSupportMixin, X: Matrix, y: Labels, n_tasks: int, max_iter: int | None
 ) -> SklearnCallbacks | None:
     """Return the adapter where scikit-learn has callbacks and some are set, else None."""
     if not getattr(estimator, "_skl_callbacks", None):

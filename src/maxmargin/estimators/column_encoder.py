@@ -435,7 +435,7 @@ def _typed(values: Labels, name: str) -> Labels:
     return typed
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     # NaN is what differs from itself; pandas' NA answers neither yes nor no.
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 

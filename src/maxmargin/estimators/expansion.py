@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, Integers, linear_scores
+from ..arrays import Floats, Integers, Matrix, linear_scores
 from ..kernels import Kernel, Linear, Precomputed
 from ..kernels.products import far_columns, shifted
 from ..multiclass import OneVsOne, Task
@@ -43,12 +42,12 @@ class Expansion:
 
     kernel: Kernel
     support: Integers
-    vectors: Any
+    vectors: Matrix
     counts: Integers
-    dual: Any
+    dual: Matrix
     of_pairs: bool
 
-    def scores(self, X: Any) -> Floats:
+    def scores(self, X: Matrix) -> Floats:
         """Return Σ α y K(x, z) of every plane, (n, n_planes); each vector is evaluated once.
 
         Those of a linear kernel are w·x: kernel values of rows far from the origin would cancel.
@@ -75,7 +74,7 @@ class Expansion:
             return sums[:, 0]
         return np.column_stack([sums[:, i, j - 1] + sums[:, j, i] for i, j in self._pairs])
 
-    def planes(self) -> Any:
+    def planes(self) -> Matrix:
         """Return Σ α y z of every plane, (n_planes, n_features): w of a linear kernel."""
         if not self.of_pairs:
             return _combined(self.dual, self.vectors)
@@ -100,7 +99,7 @@ class Expansion:
         """Where the vectors of each class begin and end."""
         return np.cumsum([0, *self.counts])
 
-    def _values(self, X: Any, some: slice) -> Floats:
+    def _values(self, X: Matrix, some: slice) -> Floats:
         """K(x, z) in float64 for some support vectors z."""
         if isinstance(self.kernel, Precomputed):
             return np.asarray(X[:, self.support[some]], dtype=np.float64)
@@ -112,7 +111,7 @@ class Expansion:
         return self.kernel(X.astype(np.float64, copy=False), z)
 
 
-def _combined(dual: Any, vectors: Any) -> Any:
+def _combined(dual: Matrix, vectors: Matrix) -> Matrix:
     """Return Σ α y z, about the mean of far columns where Σ α y = 0 but for rounding.
 
     Terms α y z of vectors far from the origin would cancel, and leave their rounding.

@@ -22,7 +22,7 @@ from ..caller import warn_caller
 from ..certificates import certify
 from ..multiclass import Task, reduction_for
 from ..progress import Callback, Progress
-from ..runtime.threads import in_parallel
+from ..runtime.threads import at_most, in_parallel, single_threaded_blas
 from ..solution import Solution
 from .callbacks import Printer, sklearn_callbacks
 from .claims import Claims, Proof
@@ -146,7 +146,7 @@ class Method(Generic[Problem, Start, Proof]):
     verbose: bool | int = False
     arrange: Callable[[list[Task]], list[Task]] | None = None
     remarks: Callable[[Outcome[Problem, Proof]], list[Remark]] = no_remarks
-    threads: AbstractContextManager[Any] | None = None
+    threads: AbstractContextManager[None] | None = None
 
     def tasks(self, training: Training, multi_class: str | None = None) -> list[Task]:
         """Return the tasks of a fit, reduced as asked for or as an earlier fit was."""
@@ -154,6 +154,13 @@ class Method(Generic[Problem, Start, Proof]):
         names = [str(name) for name in training.classes]
         tasks = reduction.tasks(training.codes, training.rows, names)
         return tasks if self.arrange is None else self.arrange(tasks)
+
+
+@contextmanager
+def limited_threads(n_jobs: int | None) -> Iterator[None]:
+    """Use so many cores, and one thread of BLAS in each."""
+    with at_most(n_jobs), single_threaded_blas():
+        yield
 
 
 # Fitting -----------------------------------------------------------------------------------------

@@ -1,70 +1,29 @@
-"""The kernel machine that SVC and NuSVC are: its fit, its certificates and its predictions."""
+"""What SVC and NuSVC share: their parameters, support vectors and predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
-from hashlib import blake2b
+from collections.abc import Sequence
 from numbers import Integral, Real
-from threading import Event
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
 from ..arrays import Floats, Integers, Labels, Matrix, MatrixLike
-from ..certificates import MarginCertificate, certify
-from ..kernels import KERNELS, Custom, Kernel, Linear, Precomputed, resolve
-from ..multiclass import OneVsOne, Task, reduction_for
-from ..problems import DualProblem
-from ..progress import Callback, Progress
-from ..runtime.threads import at_most, in_parallel, n_threads, single_threaded_blas
-from ..solution import Solution, Status
-from ..solvers.dual.choice import Dual, Solver, WarmStart
-from ..solvers.dual.sizes import SMALL_SAMPLES
-from .base import (
-    CertifiedClassifier,
-    Constraints,
-    Gamma,
-    KernelLike,
-    check_training,
-    with_kernel,
-)
-from .claims import FOR_ALL, Optimal, TimeLimit
-from .expansion import Expansion, expanded
-from .fitting import Attributes, Method, Outcome, Remark, Work, no_remarks
+from ..certificates import MarginCertificate
+from ..kernels import KERNELS, Custom, Kernel, Linear, Precomputed
+from ..multiclass import OneVsOne
+from ..progress import Callback
+from ..runtime.threads import at_most
+from ..solvers.dual.choice import Solver
+from .base import CertifiedClassifier, Constraints, Gamma, KernelLike, with_kernel
+from .expansion import Expansion
 from .saved import COUNTS, EXPANSION, Saved
-from .training import ClassWeight, RandomState, Training
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """When scores are recomputed for a certificate, all of them or some."""
-
-    # Kernel values up to which every score is recomputed: some hundredths of a second.
-    thorough_values: int = 1 << 23
-    # Samples of all tasks on which the bounds of a solver's scores are checked beyond.
-    checked_samples: int = 128
-    # Seconds of a core per kernel value in float64, and per product in it.
-    seconds_per_value: float = 5e-9
-    seconds_per_product: float = 1e-10
-
-
-TUNING = Tuning()
-
-
-@contextmanager
-def limited_threads(n_jobs: int | None) -> Iterator[None]:
-    """Use so many cores, and one thread of BLAS in each."""
-    with at_most(n_jobs), single_threaded_blas():
-        yield
+from .training import ClassWeight, RandomState
 
 
 class KernelMachine(CertifiedClassifier[MarginCertificate]):
@@ -76,13 +35,13 @@ class KernelMachine(CertifiedClassifier[MarginCertificate]):
     coef0: float
     solver: Solver
     tol: float
-    cache_size: Any
+    cache_size: Literal["auto"] | float
     class_weight: ClassWeight
     max_iter: int
     time_limit: float | None
     warm_start: bool
-    multi_class: Any
-    decision_function_shape: Any
+    multi_class: Literal["ovo", "ovr"]
+    decision_function_shape: Literal["ovr", "ovo"]
     break_ties: bool
     shrinking: bool
     n_jobs: int | None
@@ -235,283 +194,3 @@ class KernelMachine(CertifiedClassifier[MarginCertificate]):
 
     def __sklearn_tags__(self) -> Any:
         return with_kernel(super().__sklearn_tags__(), self.kernel)
-
-
-# Fitting -----------------------------------------------------------------------------------------
-
-
-def unscaled(
-    kernel: Kernel, training: Training, task: Task, solution: Solution
-) -> tuple[Floats, float]:
-    """Return α and b as they are."""
-    assert solution.alpha is not None
-    return solution.alpha, float(solution.b[0])
-
-
-@dataclass(frozen=True)
-class Formulation:
-    """What distinguishes one kernel machine from another.
-
-    Parameters
-    ----------
-    pose : callable
-        (kernel, training, task) ↦ the problem of a task.
-    largest_cost : callable
-        training ↦ what α of a margin of 1 does not exceed, where that is known, else 1.
-    may_centre : bool
-        Whether rows of a linear kernel may be moved: the bias takes it up. Verdicts on hard margins
-        are those on the rows as they are.
-    scaled : callable, default=unscaled
-        (kernel, training, task, solution) ↦ α and b of the machine whose margin is 1.
-    growth : callable
-        By how much α of the last fit is multiplied in a warm start.
-    remarks : callable
-        outcome ↦ warnings.
-    attributes : dict
-        Fitted attributes of its own.
-    """
-
-    pose: Callable[[Kernel, Training, Task], DualProblem]
-    largest_cost: Callable[[Training], float]
-    may_centre: bool
-    scaled: Callable[[Kernel, Training, Task, Solution], tuple[Floats, float]] = unscaled
-    growth: Callable[[], float] = lambda: 1.0
-    remarks: Callable[[Outcome[DualProblem, MarginCertificate]], list[Remark]] = no_remarks
-    attributes: Attributes = field(default_factory=dict)
-
-
-def machine_method(
-    model: KernelMachine, formulation: Formulation
-) -> Method[DualProblem, WarmStart, MarginCertificate]:
-    """Return the method of a kernel machine."""
-    time_limit = TimeLimit(model.time_limit)
-    return Method(
-        name=type(model).__name__,
-        check=partial(_check_training, model),
-        multi_class=model.multi_class,
-        begin=partial(_begin, model, formulation, time_limit),
-        resume=partial(_last_alpha, model, formulation.growth),
-        claims=_claims(model),
-        max_iter=model.max_iter,
-        warm_start=model.warm_start,
-        callback=model.callback,
-        verbose=model.verbose,
-        arrange=_positive_first,
-        remarks=formulation.remarks,
-        threads=limited_threads(model.n_jobs),
-    )
-
-
-def _check_training(
-    model: KernelMachine,
-    X: MatrixLike,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    *,
-    reset: bool,
-) -> Training:
-    """Return checked data; of samples that are objects the matrix of their kernel values."""
-    if get_tags(model).input_tags.pairwise and sparse.issparse(X):
-        raise TypeError("Sparse precomputed kernels are not supported: pass X.toarray().")
-    objects, kernel = None, model.kernel
-    if callable(kernel) and not isinstance(kernel, Kernel) and validation.holds_objects(X):
-        objects, X = X, kernel(X, X)
-    try:
-        training = check_training(
-            model,
-            X,
-            y,
-            validation.without_negative(sample_weight),
-            reset=reset,
-            class_weight=model.class_weight,
-            random_state=model.random_state,
-        )
-    except validation.OutOfRangeError as error:
-        raise ValueError(f"The dual coefficients or intercepts are not finite: {error}") from None
-    return replace(training, objects=objects)
-
-
-def _positive_first(tasks: list[Task]) -> list[Task]:
-    """Put the positive class of several tasks first: blocks of K between classes are then whole."""
-    if len(tasks) == 1:
-        return tasks
-    orders = [(task, np.argsort(-task.labels, kind="stable")) for task in tasks]
-    return [replace(task, rows=task.rows[k], labels=task.labels[k]) for task, k in orders]
-
-
-def _begin(
-    model: KernelMachine,
-    formulation: Formulation,
-    time_limit: TimeLimit,
-    training: Training,
-    tasks: list[Task],
-) -> Work[DualProblem, WarmStart, MarginCertificate]:
-    kernel = _resolved(model, training)
-    if isinstance(kernel, Precomputed):
-        validation.check_precomputed(training.X)
-    validation.warn_if_indefinite(kernel, training.X)
-    dual = Dual.of(
-        kernel,
-        training.X,
-        model.solver,
-        model.tol,
-        codes=training.codes if len(training.classes) > 2 else None,
-        shrinking=model.shrinking,
-        may_centre=formulation.may_centre,
-        n_tasks=len(tasks),
-        budget=None if model.cache_size == "auto" else float(model.cache_size) * 2**20,
-        largest=formulation.largest_cost(training),
-    )
-
-    def solve(
-        problem: DualProblem, start: WarmStart | None, progress: Progress, max_iter: int
-    ) -> Solution:
-        return dual.solve(problem, start, progress, time_limit.limits(max_iter))
-
-    return Work(
-        partial(formulation.pose, kernel, training),
-        solve,
-        partial(_attributes, model, formulation, kernel, training),
-        certify=partial(_certify, model.tol, time_limit),
-        side_by_side=kernel.elementwise and max(task.rows.size for task in tasks) <= SMALL_SAMPLES,
-    )
-
-
-def _resolved(model: KernelMachine, training: Training) -> Kernel:
-    """Return the kernel with its parameters resolved."""
-    if training.objects is not None:
-        return Precomputed()
-    X, weights = training.counted, training.sample_weights[training.rows]
-    gamma = model.gamma
-    if gamma == "scale" and (weights != weights[0]).any():
-        # A sample of weight 2 counts as two samples.
-        variance = validation.weighted_variance(X, weights)
-        gamma = 1.0 / (X.shape[1] * variance) if variance else 1.0
-    return resolve(model.kernel, gamma=gamma, degree=model.degree, coef0=model.coef0, X=X)
-
-
-def _last_alpha(
-    model: KernelMachine, growth: Callable[[], float], training: Training, tasks: list[Task]
-) -> list[WarmStart | None]:
-    """Return where a warm start begins: at α of the last fit, with its scores if X is the same."""
-    if model._memory is None:  # the last fit did not keep α
-        return [None] * len(tasks)
-    X = training.X
-    sizes = [alpha.size for alpha, *_ in model._memory]
-    if X.shape[0] != model.shape_fit_[0] or sizes != [task.rows.size for task in tasks]:
-        raise ValueError(
-            f"warm_start=True with {X.shape[0]} samples after {model.shape_fit_[0]}, or others "
-            "of a class or of positive weight: the dual variables belong to the samples. Use "
-            "warm_start=False or the same samples."
-        )
-    by, same = growth(), _fingerprint(X) == model._fitted_on
-    return [
-        WarmStart(alpha * by, scores * by, bounds * by)
-        if same and scores is not None and bounds is not None
-        else WarmStart(alpha * by, None)
-        for alpha, scores, bounds in model._memory
-    ]
-
-
-def _certify(
-    tol: float,
-    time_limit: TimeLimit,
-    problems: Sequence[DualProblem],
-    solutions: Sequence[Solution],
-) -> list[MarginCertificate]:
-    """Recompute every proof: completely where that is quick, else as far as needed.
-
-    Where a time limit leaves no time for that, proofs claim no more than what is known.
-    """
-    vectors = [int(np.count_nonzero(s.alpha)) for s in solutions]  # type: ignore[arg-type]
-    work = sum(p.n_variables * n for p, n in zip(problems, vectors, strict=True))
-    share = max(32, TUNING.checked_samples // int(len(problems) ** 0.5))
-    sample = None if work <= TUNING.thorough_values else share
-    seconds = time_limit.left(FOR_ALL)
-    affordable = np.inf if seconds is None else seconds * _values_per_second(problems[0])
-    hurried = sample is not None and work > affordable
-
-    def one(k: int, stop: Event) -> MarginCertificate:
-        most = int(affordable / len(problems) / max(vectors[k], 1)) if hurried else None
-        certificate: MarginCertificate = certify(
-            problems[k], solutions[k], sample=sample, at_most=most
-        )
-        unproved = solutions[k].status is Status.CONVERGED and not certificate.holds(tol)
-        if certificate.coverage != "complete" and unproved and not hurried:
-            return certify(problems[k], solutions[k])  # type: ignore[no-any-return]
-        return certificate
-
-    side_by_side = len(problems) > 1 and problems[0].kernel.elementwise
-    return in_parallel(one, range(len(problems)), alone=not side_by_side)
-
-
-def _values_per_second(problem: DualProblem) -> float:
-    """Return about how many float64 kernel values the cores compute per second."""
-    per_value = TUNING.seconds_per_value + TUNING.seconds_per_product * problem.X.shape[1]
-    return n_threads() / per_value
-
-
-def _attributes(
-    model: KernelMachine,
-    formulation: Formulation,
-    kernel: Kernel,
-    training: Training,
-    tasks: Sequence[Task],
-    solutions: Sequence[Solution],
-) -> Attributes:
-    scaled = [
-        formulation.scaled(kernel, training, task, solution)
-        for task, solution in zip(tasks, solutions, strict=True)
-    ]
-    of_pairs = isinstance(reduction_for(model.multi_class, len(training.classes)), OneVsOne)
-    planes = expanded(kernel, training, tasks, [alpha for alpha, _ in scaled], of_pairs)
-    kept = [(each.alpha, each.scores, each.score_bounds) for each in solutions]
-    return {
-        "kernel_": kernel,
-        "support_": planes.support,
-        "support_vectors_": planes.vectors,
-        "n_support_": planes.counts,
-        "dual_coef_": planes.dual,
-        "intercept_": np.array([b for _, b in scaled]),
-        "fit_status_": int(any(each.status is not Status.CONVERGED for each in solutions)),
-        "n_iter_": np.array([solution.n_iter for solution in solutions], dtype=np.int32),
-        "shape_fit_": training.X.shape,
-        "class_weight_": training.class_weights,
-        "_memory": kept if model.warm_start else None,
-        "_fitted_on": _fingerprint(training.X) if model.warm_start else None,
-        "_objects": training.objects,
-        **formulation.attributes,
-    }
-
-
-def _fingerprint(X: Matrix) -> bytes:
-    """Return a digest of the numbers in X: scores of a last fit belong to them."""
-    digest = blake2b()
-    for part in (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,):
-        digest.update(np.ascontiguousarray(part).data)
-    return digest.digest()
-
-
-def _claims(model: KernelMachine) -> Optimal:
-    """Return what a kernel machine claims, with what to do where it does not hold."""
-    named = (
-        f"solver={model.solver!r} came no further: use solver='auto', scale the features "
-        "(StandardScaler), lower C, or raise tol."
-    )
-    rounding = (
-        "Kernel values of this size leave float64 no digits, or an indefinite kernel no "
-        "descent: scale the features (StandardScaler), lower C or gamma, or raise tol."
-    )
-    return Optimal(
-        model.tol,
-        {
-            Status.TIME_LIMIT: f"Raise time_limit={model.time_limit}, or go on with "
-            "warm_start=True.",
-            Status.PATIENCE: rounding if model.solver == "auto" else named,
-        },
-        f"Solver terminated early (max_iter={model.max_iter}).  Consider pre-processing your "
-        "data with StandardScaler or MinMaxScaler. Or raise max_iter; warm_start=True goes on "
-        "from here.",
-        undecided="The margin, if there is one, is below what float64 kernel values show, or the "
-        "limits came first: use a finite C, raise the limits, or, for a linear kernel, LinearSVC.",
-    )

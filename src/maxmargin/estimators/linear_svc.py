@@ -27,8 +27,7 @@ from ..solvers.dual.hard_margin import LinearHardMargin, refuse, refuse_contradi
 from .base import Constraints, check_training
 from .claims import Optimal, TimeLimit
 from .documentation import documented
-from .fitting import Attributes, Method, Work, unchanged
-from .kernel_machine import limited_threads
+from .fitting import Attributes, Method, Work, limited_threads, unchanged
 from .linear import LinearClassifier, plane_attributes, planes_of, without_constant_features
 from .saved import PLANES, Saved
 from .training import ClassWeight, RandomState, Training, weighted
@@ -365,7 +364,7 @@ class Primal:
         return back(self._soft(moved, start, BestSeen(progress, back), limits))
 
     def _soft(
-        self, problem: LinearProblem, start: Any, progress: Progress, limits: Limits
+        self, problem: LinearProblem, start: Start | None, progress: Progress, limits: Limits
     ) -> Solution:
         from ..engines.registry import engine_for
         from ..solvers.joint import CrammerSinger
@@ -385,7 +384,7 @@ class Primal:
         return Choice(engine_for(problem.X).features(), self.solver, tol, limits, self.seed)
 
     def _hard(
-        self, problem: PrimalProblem, start: Any, progress: Progress, limits: Limits
+        self, problem: PrimalProblem, start: Start | None, progress: Progress, limits: Limits
     ) -> Solution:
         """Solve the hard margin as a soft one that is costly enough for no α to meet its bound.
 
@@ -411,7 +410,7 @@ class Primal:
         return replace(widest, alpha=alpha)
 
     def _costly(
-        self, problem: PrimalProblem, hard: LinearHardMargin | None, start: Any,
+        self, problem: PrimalProblem, hard: LinearHardMargin | None, start: Start | None,
         progress: Progress, limits: Limits,
     ) -> Solution:  # fmt: skip
         """Solve the machine of a large finite cost, by the solver that was asked for."""

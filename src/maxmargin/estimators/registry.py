@@ -50,7 +50,7 @@ class Variant(NamedTuple):
     estimator: str
     title: str = ""
     command: str = ""
-    parameters: Mapping[str, Any] = {}
+    parameters: Mapping[str, object] = {}
     lesson: Lesson | None = None
 
     @property

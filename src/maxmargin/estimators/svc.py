@@ -25,7 +25,8 @@ from ..solvers.dual.choice import Solver, WarmStart
 from .base import Constraints, Gamma, KernelLike
 from .documentation import documented
 from .fitting import Check, Method, Outcome, Remark
-from .kernel_machine import Formulation, KernelMachine, machine_method
+from .formulation import Formulation, machine_method
+from .kernel_machine import KernelMachine
 from .training import ClassWeight, RandomState, Training
 
 EPS = float(np.finfo(float).eps)

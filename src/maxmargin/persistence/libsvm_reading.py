@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
+from ..caller import warn_caller
 from ..diagnostics.fitted_model import ModelLike
 from ..estimators.svc import SVC, NuSVC
 from ..kernels import Kernel
@@ -324,11 +324,9 @@ def _kernel(reader: _Reader, header: _Header) -> Kernel:
 def _warn_about_probabilities(path: PathLike, header: _Header) -> None:
     ignored = [name for name in IGNORED if name in header.numbers]
     if ignored:
-        warnings.warn(
+        warn_caller(
             f"{path}: {', '.join(ignored)} (for probabilities) are ignored: use scikit-learn's "
-            "CalibratedClassifierCV for probabilities.",
-            UserWarning,
-            stacklevel=3,
+            "CalibratedClassifierCV for probabilities."
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..arrays import Floats, dense
+from ..caller import warn_caller
 from ..diagnostics.fitted_model import FittedModel, ModelLike, Planes
 from ..diagnostics.scaling import Scaling, scaling_of
 from ..estimators.column_encoder import ColumnEncoder
@@ -91,27 +91,23 @@ def save_libsvm(model: ModelLike, path: PathLike) -> None:
     if scaling is not None and folded is None:  # the kernel cannot include the scaling
         ranges = f"{os.fspath(path)}.range"
         write_text(ranges, _range_lines(scaling))
-        _warn(
+        warn_caller(
             f"LIBSVM's models do not scale features, as steps before {fitted.name} do: scale data "
             f"first, by svm-scale -r {ranges}."
         )
     if contents.labels != fitted.classes.tolist():
         pairs = zip(contents.labels, fitted.classes.tolist(), strict=True)
         meaning = ", ".join(f"{number} = {label!r}" for number, label in pairs)
-        _warn(f"LIBSVM's labels are integers; in this file {meaning}.")
+        warn_caller(f"LIBSVM's labels are integers; in this file {meaning}.")
     if getattr(fitted.classifier, "break_ties", False) and not fitted.is_binary:
-        _warn("break_ties=True is lost: LIBSVM takes the first of classes with equal votes.")
+        warn_caller("break_ties=True is lost: LIBSVM takes the first of classes with equal votes.")
     encoders = [step for step in fitted.steps if isinstance(step, ColumnEncoder)]
     if any(fill is not None for encoder in encoders for fill in encoder.fill_):
-        _warn(
+        warn_caller(
             "impute=True is lost: LIBSVM reads a missing value as 0. Fill data first with the "
             "values of fill_ of the ColumnEncoder."
         )
     write_text(path, _lines(contents))
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def _contents(fitted: FittedModel) -> _Contents:
