@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import validation
-from .arrays import Floats
+from .arrays import Floats, Matrix, MatrixLike
 from .kernels import Kernel, Precomputed, resolve
 from .problems import DualProblem
 from .solvers.dual.qp import QP, QPSolution, QPStatus, dual_program, solve
@@ -24,10 +25,10 @@ __all__ = ["QP", "QPSolution", "QPStatus", "dual_qp", "solve"]
 
 
 def dual_qp(
-    X: Any,
-    y: Any,
+    X: MatrixLike,
+    y: ArrayLike,
     *,
-    C: Any = 1.0,
+    C: ArrayLike = 1.0,
     kernel: str | Kernel | Callable[[Any, Any], Any] = "linear",
     gamma: float | Literal["scale", "auto"] = "scale",
     degree: int = 3,
@@ -95,7 +96,7 @@ def dual_qp(
     return dual_program(pose(which, X, signs, costs), which(X))
 
 
-def _nu_qp(kernel: Kernel, X: Any, y: Floats, nu: float) -> QP:
+def _nu_qp(kernel: Kernel, X: Matrix, y: Floats, nu: float) -> QP:
     """Return the ν-machine's program with Σα ≥ ν, as textbooks write it."""
     feasible = DualProblem.nu(kernel, X, y, nu)
     program = dual_program(DualProblem.hinge(kernel, X, y, feasible.upper), kernel(X))
@@ -105,7 +106,7 @@ def _nu_qp(kernel: Kernel, X: Any, y: Floats, nu: float) -> QP:
     )  # fmt: skip
 
 
-def _costs(C: Any, n: int) -> Floats:
+def _costs(C: ArrayLike, n: int) -> Floats:
     costs = np.asarray(C, dtype=np.float64)
     if costs.shape not in ((), (n,)):
         raise ValueError(f"C has shape {costs.shape}: pass a number, or {n} of them.")
@@ -114,7 +115,7 @@ def _costs(C: Any, n: int) -> Floats:
     return np.broadcast_to(costs, n)
 
 
-def _refuse_other_classes(y: Any) -> None:
+def _refuse_other_classes(y: ArrayLike) -> None:
     try:
         classes = np.unique(np.asarray(y))
     except TypeError:  # labels of several types: said better below

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -101,7 +100,9 @@ def task_number(model: FittedModel, task: object) -> int:
     raise ValueError(f"there is no task={task!r}: {remedy}")
 
 
-def check_data(model: FittedModel, X: MatrixLike, y: ArrayLike, sample_weight: Any) -> Training:
+def check_data(
+    model: FittedModel, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
+) -> Training:
     """Return the training data with the weights of the fit; raise where the fit had other data."""
     clf = model.classifier
     # A copy, so that validation does not change the model.

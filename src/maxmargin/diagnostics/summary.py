@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ..arrays import Floats, MatrixLike
+from ..arrays import Floats, Integers, Labels, MatrixLike
+from ..certificates import Certificate
 from ..kernels import Linear
 from ..progress import counted
 from . import margin_report
@@ -64,7 +65,7 @@ class Summary:
 
     name: str
     parameters: dict[str, Any]
-    classes: NDArray[Any]
+    classes: Labels
     features: Sequence[str]
     kernel: str | None
     planes: list[str]
@@ -165,7 +166,7 @@ def ending(clf: ModelLike) -> str:
     return f"{each}; the longest task took {length}"
 
 
-def linear_verdict(report: Any) -> str:
+def linear_verdict(report: object) -> str:
     """Return a result of `separability` in words that say it is about planes.
 
     >>> import maxmargin as mm
@@ -213,7 +214,7 @@ def _norms(fitted: FittedModel, linear: Planes | None) -> Floats | None:
         return None
 
 
-def _joint_distance(scores: Floats, w: Floats, codes: Any) -> float | None:
+def _joint_distance(scores: Floats, w: Floats, codes: Integers) -> float | None:
     """Return the smallest distance to the plane between the own class and another."""
     rows = np.arange(len(codes))
     lead = scores[rows, codes][:, np.newaxis] - scores
@@ -281,20 +282,20 @@ def _holds(clf: ModelLike) -> bool:
     return all(bool(certificate.holds(tol)) for certificate in clf.certificates_)
 
 
-def _coverage(certificates: Iterable[Any]) -> str:
+def _coverage(certificates: Iterable[Certificate]) -> str:
     """Return the weakest coverage; certificates of separating rules cover all rows."""
     known = [getattr(certificate, "coverage", "complete") for certificate in certificates]
     return max(known, key=("complete", "bounded", "sampled").index, default="complete")
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     try:
         return type(a) is type(b) and bool(np.all(a == b))
     except (TypeError, ValueError):
         return False
 
 
-def confusion(classes: Any, pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+def confusion(classes: Iterable[object], pairs: Iterable[tuple[Labels, Labels]]) -> dict[str, Any]:
     """Count true labels (rows) by predicted labels (columns), over pairs of arrays of labels.
 
     True labels that are not classes of the model have rows after those of its classes.

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import Floats, Integers, MatrixLike
+from ..arrays import Floats, Integers, Labels, MatrixLike
 from ..problems import DualProblem
 from .checks import check_data, check_tolerance, checked_model, task_number, trained
 from .fitted_model import SupportVectorMachine
@@ -56,7 +56,7 @@ class SupportTable:
 
     task: str
     index: Integers
-    label: NDArray[Any]
+    label: Labels
     sign: Floats
     alpha: Floats
     margin: Floats

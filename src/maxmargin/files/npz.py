@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from scipy import sparse
 
+from ..arrays import Labels, Matrix
 from .table import DOUBLE, DataFileError, DataTable, as_labels, first_beyond, largest, too_large
 
 X_NAMES = ("X", "data", "x")
@@ -46,7 +48,7 @@ def read_npz(
     return DataTable(X, y, None, source)
 
 
-def _rows(arrays: Any, file: Path, source: str) -> Any:
+def _rows(arrays: NpzFile, file: Path, source: str) -> Matrix:
     if {"indices", "indptr", "shape", "data"} <= set(arrays):
         X = sparse.csr_matrix(sparse.load_npz(file))
         X.check_format(full_check=True)  # compiled code must not read outside of its arrays
@@ -66,7 +68,7 @@ def _rows(arrays: Any, file: Path, source: str) -> Any:
     return X
 
 
-def _check_sizes(X: Any, source: str, dtype: np.dtype[Any]) -> None:
+def _check_sizes(X: Matrix, source: str, dtype: np.dtype[Any]) -> None:
     """Raise for finite numbers that are too large."""
     values = X.data if sparse.issparse(X) else X
     place = first_beyond(values, largest(dtype))
@@ -80,7 +82,7 @@ def _check_sizes(X: Any, source: str, dtype: np.dtype[Any]) -> None:
     raise too_large(f"{source}: row {row + 1}, column {column + 1}", value)
 
 
-def _labels(arrays: Any, source: str, target: str | None) -> Any:
+def _labels(arrays: NpzFile, source: str, target: str | None) -> Labels:
     found = [name for name in ((target,) if target else Y_NAMES) if name in arrays]
     if not found:
         raise DataFileError(

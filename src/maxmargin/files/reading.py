@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .table import DataFileError, DataTable
 
@@ -47,7 +48,7 @@ def read(
     header: bool = True,
     drop: str | Sequence[str] = (),
     words: str | Sequence[str] = (),
-    dtype: Any = "float64",
+    dtype: DTypeLike = "float64",
     n_features: int | None = None,
     first_index: int | None = None,
     labelled: bool = True,
@@ -211,7 +212,7 @@ def _names(given: str | Sequence[str]) -> Sequence[str]:
     return [given] if isinstance(given, str) else given
 
 
-def _float_type(dtype: Any) -> np.dtype[Any]:
+def _float_type(dtype: DTypeLike) -> np.dtype[Any]:
     try:
         kept = np.dtype(dtype)
     except TypeError:

@@ -9,7 +9,8 @@ from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ..arrays import Labels, Matrix
 
 # Distinct values of a target above which it is not a class.
 MOST_CLASSES = 1000
@@ -83,8 +84,8 @@ class DataTable:
     (['mass_g', 'width_cm', 'height_cm'], {})
     """
 
-    X: Any
-    y: NDArray[Any] | None
+    X: Matrix
+    y: Labels | None
     names: list[str] | None
     source: str
     target: str | None = None
@@ -92,7 +93,7 @@ class DataTable:
     first_index: int | None = None
 
     @property
-    def labels(self) -> NDArray[Any]:
+    def labels(self) -> Labels:
         """The labels of a file that was read with labels."""
         assert self.y is not None
         return self.y
@@ -135,7 +136,7 @@ class DataTable:
         names = self.names or [f"column {k + 1}" for k in range(X.shape[1])]
         return {names[k]: int(n) for k, n in enumerate(counts) if n}
 
-    def labels_to_learn(self) -> NDArray[Any]:
+    def labels_to_learn(self) -> Labels:
         """Return y; raise where it has one class only, or too many distinct values for classes.
 
         Returns
@@ -164,7 +165,7 @@ class DataTable:
         return y
 
 
-def as_labels(values: NDArray[Any], source: str, where: str) -> NDArray[Any]:
+def as_labels(values: Labels, source: str, where: str) -> Labels:
     """Return labels as int where they are whole numbers; text is returned unchanged."""
     if values.dtype.kind != "f":
         return values
@@ -183,7 +184,7 @@ def as_labels(values: NDArray[Any], source: str, where: str) -> NDArray[Any]:
     return values.astype(np.int64)
 
 
-def words_as_labels(words: list[str], source: str, where: str) -> NDArray[Any]:
+def words_as_labels(words: list[str], source: str, where: str) -> Labels:
     """Return labels given as text as int where all are whole numbers, else as text."""
     if words and all(map(WHOLE.fullmatch, words)):
         return np.array([int(word.partition(".")[0]) for word in words], dtype=np.int64)
@@ -198,7 +199,7 @@ def largest(dtype: np.dtype[Any]) -> float:
     return min(LARGEST_VALUE, float(np.finfo(dtype).max))
 
 
-def first_beyond(values: NDArray[Any], limit: float) -> int | None:
+def first_beyond(values: Labels, limit: float) -> int | None:
     """Return the place of the first finite number above a limit; None without one."""
     if values.dtype.kind != "f" or not values.size:
         return None

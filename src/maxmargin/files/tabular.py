@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import Labels, Matrix
 from .column_types import (
     MISSING,
     as_number,
@@ -70,6 +70,7 @@ def read_tabular(
     named = {names[find_column(name, names, source, "word")] for name in as_words}
     words = [*text.words([f for f in features if f not in named]), *(named & set(features))]
     words.sort(key=features.index)
+    X: Matrix
     if words:
         X, y = _as_frame(text, features, words, label)
     else:
@@ -385,7 +386,7 @@ class _TabularFile:
 
 def _as_array(
     text: _TabularFile, features: list[str], label: str | None
-) -> tuple[NDArray[Any], list[Any]]:
+) -> tuple[Labels, list[Any]]:
     """Return one array, filled piece by piece, and the labels of the pieces."""
     X = np.empty((text.count(), len(features)), dtype=text.dtype)
     labels, n = [], 0
@@ -399,7 +400,7 @@ def _as_array(
 
 def _as_frame(
     text: _TabularFile, features: list[str], words: list[str], label: str | None
-) -> tuple[Any, list[Any]]:
+) -> tuple[pl.DataFrame, list[Any]]:
     """Return a frame with categorical columns, and the labels of the pieces."""
     pl = polars()
     number = pl.Float64 if text.dtype == DOUBLE else pl.Float32
@@ -412,7 +413,7 @@ def _as_frame(
     return pl.concat(frames, rechunk=True), labels
 
 
-def _words_of(column: Any) -> tuple[list[str | None], NDArray[Any]]:
+def _words_of(column: pl.Series) -> tuple[list[str | None], Labels]:
     """Return the distinct labels of a column, and the number of the label of each row."""
     pl = polars()
     known = column.unique(maintain_order=True)
@@ -421,9 +422,7 @@ def _words_of(column: Any) -> tuple[list[str | None], NDArray[Any]]:
     return known.to_list(), codes.to_numpy()
 
 
-def _labels(
-    parts: list[tuple[list[str | None], NDArray[Any]]], text: _TabularFile, label: str
-) -> Any:
+def _labels(parts: list[tuple[list[str | None], Labels]], text: _TabularFile, label: str) -> Labels:
     """Return labels: integers where all are whole numbers, else text."""
     lacking = sum(
         int((codes == known.index(None)).sum()) for known, codes in parts if None in known
@@ -436,7 +435,7 @@ def _labels(
     return values[np.concatenate(codes)]
 
 
-def _written(column: Any, text: _TabularFile, label: str) -> Any:
+def _written(column: pl.Series, text: _TabularFile, label: str) -> Labels:
     """Return labels as text."""
     _require_labels(column.null_count(), text, label)
     return np.array(column.to_list(), dtype=str)

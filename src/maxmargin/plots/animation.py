@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from matplotlib.animation import FuncAnimation, HTMLWriter, PillowWriter
+from matplotlib.animation import AbstractMovieWriter, FuncAnimation, HTMLWriter, PillowWriter
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection
@@ -41,7 +41,7 @@ from .canvas import (
 from .grid import Lattice
 from .model import FigureModel
 from .steps import Moment, fitted, run_of
-from .view import FigureData, Projection, View, view_of
+from .view import FeatureLike, FigureData, Projection, View, view_of
 
 FPS = 4.0
 MOST_FRAMES = 100
@@ -150,7 +150,7 @@ class AnimationDisplay:
     def __len__(self) -> int:
         return len(self.frames)
 
-    def draw(self, k: int) -> list[Any]:
+    def draw(self, k: int) -> list[Artist]:
         """Change the figure to a frame.
 
         Parameters
@@ -192,7 +192,7 @@ class AnimationDisplay:
         suffix = target.suffix.lower()
         if suffix not in (".gif", ".html"):
             raise ValueError(f"path must end in .gif or .html, got {str(path)!r}.")
-        writer: Any = PillowWriter(fps=self.fps)  # type: ignore[arg-type]
+        writer: AbstractMovieWriter = PillowWriter(fps=self.fps)  # type: ignore[arg-type]
         if suffix == ".html":
             writer = HTMLWriter(fps=self.fps, embed_frames=True, embed_limit=MOST_MEGABYTES)  # type: ignore[arg-type]
         pictures = FuncAnimation(
@@ -275,7 +275,7 @@ def animate(
     fps: float = FPS,
     max_frames: int = MOST_FRAMES,
     resolution: int = RESOLUTION,
-    features: Any = None,
+    features: FeatureLike = None,
     projection: Projection = None,
     feature_names: Sequence[str] | None = None,
 ) -> AnimationDisplay:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -47,7 +46,7 @@ from .grid import Grid
 from .model import FigureModel
 from .slack import slack_lines
 from .titles import described
-from .view import FigureData, Projection, View, grid_of, view_of
+from .view import FeatureLike, FigureData, Projection, View, grid_of, view_of
 
 MOST_RINGS = 300  # support vectors that are drawn where samples are left out
 MOST_LINES = 15  # lines of pairs; more would hide everything else
@@ -154,7 +153,7 @@ class BoundaryDisplay:
         y: ArrayLike,
         *,
         ax: Axes | None = None,
-        features: Any = None,
+        features: FeatureLike = None,
         projection: Projection = None,
         resolution: int = 200,
         feature_names: Sequence[str] | None = None,

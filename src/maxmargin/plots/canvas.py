@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -16,7 +16,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
+from matplotlib.typing import ColorType, LineStyleType
+from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats, Integers
 
@@ -174,7 +175,7 @@ def size_of(n: int) -> float:
 
 
 def draw_classes(
-    ax: Axes, points: Floats, codes: Integers, n_classes: int, sizes: Any = None
+    ax: Axes, points: Floats, codes: Integers, n_classes: int, sizes: ArrayLike | None = None
 ) -> list[PathCollection]:
     """Draw the samples, one collection per class, in its colour and marker."""
     area = np.full(len(points), size_of(len(points))) if sizes is None else np.asarray(sizes)
@@ -220,16 +221,18 @@ def mark_handle(
     )  # fmt: skip
 
 
-def line_handle(label: str, style: Any = "-", ink: str = INK, width: float = 1.5) -> Line2D:
+def line_handle(
+    label: str, style: LineStyleType = "-", ink: str = INK, width: float = 1.5
+) -> Line2D:
     """Return a legend entry of a line."""
     return Line2D([], [], linestyle=style, color=ink, linewidth=width, label=label)
 
 
 def lines(
     ax: Axes,
-    pieces: Sequence[Any],
-    ink: Any = INK,
-    style: Any = "-",
+    pieces: Sequence[Floats],
+    ink: ColorType = INK,
+    style: LineStyleType = "-",
     width: float = 1.5,
     *,
     zorder: float = 2.0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -43,13 +43,13 @@ class ComparisonDisplay:
     1
     """
 
-    def __init__(self, rows: Sequence[Mapping[str, Any]], title: str = "") -> None:
+    def __init__(self, rows: Sequence[Mapping[str, object]], title: str = "") -> None:
         self.rows = [row for row in rows if "seconds" in row]
         self.title = title
 
     @classmethod
     def from_rows(
-        cls, rows: Sequence[Mapping[str, Any]], *, title: str = "", axes: AxesLike = None
+        cls, rows: Sequence[Mapping[str, object]], *, title: str = "", axes: AxesLike = None
     ) -> Self:
         """Draw the errors and times of several algorithms on the same data.
 
@@ -111,7 +111,7 @@ class ComparisonDisplay:
             self.error_dots_[key] = ax.scatter(
                 of[key], places, s=area, color=fill, edgecolor=PALETTE[0], label=name, zorder=2
             )
-        ax.set_yticks(places, [row["algorithm"] for row in self.rows])
+        ax.set_yticks(places, [str(row["algorithm"]) for row in self.rows])
         ax.set_ylim(len(self.rows) - 0.5, -0.5)
         ax.set_xlim(left=min(0.0, ax.get_xlim()[0]))
         ax.set_xlabel("error, %")
@@ -136,7 +136,7 @@ class ComparisonDisplay:
         ax.set_axisbelow(True)
         set_title(ax, "time, and the outcome")
 
-    def _column(self, key: str) -> Any:
+    def _column(self, key: str) -> Floats:
         return 100.0 * np.array([row.get(key, np.nan) for row in self.rows], dtype=float)
 
 
@@ -150,7 +150,7 @@ def _set_log(ax: Axes, values: Floats) -> None:
     ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _proved(row: Mapping[str, Any]) -> bool:
+def _proved(row: Mapping[str, object]) -> bool:
     return not str(row["outcome"]).startswith("not")
 
 

@@ -12,11 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
+from matplotlib.typing import LineStyleType
 
 from ..arrays import Floats, Integers
 from ..diagnostics.checks import task_number
 from ..diagnostics.fitted_model import ModelLike
 from ..progress import counted
+from ..solution import Trace
 from .canvas import (
     INK,
     AxesLike,
@@ -35,7 +37,7 @@ from .titles import cost_in_words, kernel_in_words
 
 Against = Literal["iteration", "seconds"]
 LEAST_GAP = 1e-16  # where a gap is drawn that is 0 or less by rounding
-STYLES: tuple[Any, ...] = ("-", "--", "-.")  # dotted lines are mistakes met
+STYLES: tuple[LineStyleType, ...] = ("-", "--", "-.")  # dotted lines are mistakes met
 LOG_RATIO = 20  # ratio of lengths of fits above which the horizontal axis is logarithmic
 
 
@@ -159,7 +161,7 @@ class ConvergenceDisplay:
     def from_estimator(
         cls,
         clf: ModelLike,
-        *others: Any,
+        *others: ModelLike,
         labels: Sequence[str] | None = None,
         task: object = None,
         x: Against = "iteration",
@@ -376,7 +378,7 @@ convergence = ConvergenceDisplay.from_estimator
 
 
 def _models(
-    clf: ModelLike, others: Sequence[Any], labels: Sequence[str] | None
+    clf: ModelLike, others: Sequence[ModelLike], labels: Sequence[str] | None
 ) -> tuple[list[FigureModel], list[str]]:
     """Return the models and their names."""
     if isinstance(clf, Mapping):
@@ -445,13 +447,13 @@ def _course(model: FigureModel, name: str, task: object) -> Course:
     )
 
 
-def _chosen(model: FigureModel, traces: list[Any], task: object) -> int:
+def _chosen(model: FigureModel, traces: list[Trace | None], task: object) -> int:
     """Return the number of the task to draw, by default the longest."""
     if task is not None and len(traces) > 1:
         return task_number(model, task)
     if task not in (None, 0):
         raise ValueError(f"the model has one task only: leave out task={task!r}.")
-    return max(range(len(traces)), key=lambda k: 0 if traces[k] is None else len(traces[k]))
+    return max(range(len(traces)), key=lambda k: len(traces[k] or ()))
 
 
 def _final_errors(certificate: Any) -> str:

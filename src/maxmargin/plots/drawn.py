@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..arrays import MatrixLike
+from ..arrays import Floats, MatrixLike
 from ..diagnostics.fitted_model import FittedModel, ModelLike, NumberedNames
 
 
@@ -44,7 +43,7 @@ def as_drawn(model: ModelLike, X: MatrixLike) -> Drawn:
     return Drawn(fitted.classifier, fitted.transform(X), names, _labels(names, scale))
 
 
-def _labels(names: Sequence[str], scale: Any) -> Sequence[str]:
+def _labels(names: Sequence[str], scale: Floats | None) -> Sequence[str]:
     if scale is None or isinstance(names, NumberedNames):
         return names
     pairs = zip(names, scale, strict=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,7 +16,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from ..arrays import Floats, Integers, MatrixLike
+from ..arrays import Floats, Integers, Matrix, MatrixLike
+from ..diagnostics.fitted_model import ModelLike
 from ..kernels import Kernel, MercerReport, Precomputed, mercer, resolve
 from ..kernels.products import as_rows
 from .canvas import (
@@ -32,6 +34,9 @@ from .canvas import (
 )
 from .model import FigureModel
 from .titles import kernel_in_words
+
+# A kernel, its name, a function, or a classifier with a kernel.
+KernelLike: TypeAlias = Kernel | str | Callable[..., Floats] | ModelLike
 
 MOST_LETTERS = 16  # letters of the name of a class
 MOST_ROWS = 500  # rows of the matrix; the eigenvalues take time in n³
@@ -96,7 +101,7 @@ class GramDisplay:
     @classmethod
     def from_kernel(
         cls,
-        kernel: Any,
+        kernel: KernelLike,
         X: MatrixLike,
         y: ArrayLike | None = None,
         *,
@@ -275,7 +280,7 @@ class GramDisplay:
 gram = GramDisplay.from_kernel
 
 
-def _resolved(kernel: Any, X: MatrixLike) -> tuple[Kernel, Any]:
+def _resolved(kernel: KernelLike, X: MatrixLike) -> tuple[Kernel, Matrix]:
     """Return the kernel with its parameters, and the rows in its input space."""
     if isinstance(kernel, (BaseEstimator, Pipeline)):
         model = FigureModel(kernel)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.patches import Patch, StepPatch
+from matplotlib.text import Text
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Integers, MatrixLike
@@ -91,8 +92,8 @@ class MarginsDisplay:
     ax_: Axes = field(init=False)
     figure_: Figure = field(init=False)
     histograms_: list[StepPatch] = field(init=False)
-    band_: Any = field(init=False, default=None)
-    counts_: list[Any] = field(init=False)
+    band_: Artist | None = field(init=False, default=None)
+    counts_: list[Text] = field(init=False)
     legend_: Legend | None = field(init=False, default=None)
 
     @classmethod
@@ -245,8 +246,8 @@ class MarginsDisplay:
             )
         )  # fmt: skip
 
-    def _handles(self) -> list[Any]:
-        handles: list[Any] = [
+    def _handles(self) -> list[Artist]:
+        handles: list[Artist] = [
             line_handle("the plane" if len(self.names) == 2 else "a rival as strong", width=1.4)
         ]
         if self.has_band:

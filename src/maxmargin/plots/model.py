@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -50,7 +49,10 @@ class FigureModel(FittedModel):
         return alpha > ZERO_ALPHA * alpha.max(initial=0.0)
 
     def support_rows(
-        self, n: int, margins: Floats | None = None, take: Callable[[Integers], Any] | None = None
+        self,
+        n: int,
+        margins: Floats | None = None,
+        take: Callable[[Integers], MatrixLike] | None = None,
     ) -> Bools:
         """Say which of n rows are support vectors; none where the model was not fitted on them.
 
@@ -95,7 +97,9 @@ class FigureModel(FittedModel):
         gap = sum(certificate.gap for certificate in clf.certificates_)
         return bool(0.5 * np.sum(rest**2) <= gap + 1e-9 * np.sum(W**2))
 
-    def affine(self, origin: Floats, fill: Callable[[Floats], Any]) -> tuple[Floats, Floats] | None:
+    def affine(
+        self, origin: Floats, fill: Callable[[Floats], MatrixLike]
+    ) -> tuple[Floats, Floats] | None:
         """Return W and b of g(x) = Wx + b in the space of X, None where g is not affine there.
 
         For a pipeline, g is evaluated at ``origin`` and one unit along each feature from there;

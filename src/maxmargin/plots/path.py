@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
@@ -303,8 +303,8 @@ class PathDisplay:
             halfway = start + 0.55 * (end - start)
             ax.annotate("", halfway, start, arrowprops=look, zorder=3)
 
-    def _handles(self) -> list[Any]:
-        handles: list[Any] = class_handles(self.names)
+    def _handles(self) -> list[Artist]:
+        handles: list[Artist] = [*class_handles(self.names)]
         if len(self.planes) > 1:
             handles.append(line_handle("plane, early", "-", str(_shades(9)[0])))
         where = " (outside)" if self.weights[-1].any() else " (none: w = 0)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Floats, MatrixLike, dense
+from ..arrays import Floats, Matrix, MatrixLike, dense
 from ..diagnostics.fitted_model import ModelLike
 from ..estimators.svc import NuSVC
 from ..kernels import Linear
@@ -24,6 +24,7 @@ from .model import FigureModel
 
 MOST_KERNEL_VALUES = 100_000_000  # held for all moments
 
+Item = TypeVar("Item")
 Evaluate: TypeAlias = Callable[["Moment"], Floats]
 
 
@@ -80,7 +81,7 @@ class Run:
             return None
         return np.asarray((moment.alpha * self.signs) @ self.X).ravel()
 
-    def evaluator(self, rows: Any) -> Evaluate:
+    def evaluator(self, rows: Matrix) -> Evaluate:
         """Return moment ↦ g of these rows; kernel values are computed once."""
         K: Floats | None = None
         if not self.model.is_linear:
@@ -103,7 +104,7 @@ class Run:
         return evaluate
 
 
-def fitted(clf: ModelLike, X: MatrixLike, y: ArrayLike) -> Any:
+def fitted(clf: ModelLike, X: MatrixLike, y: ArrayLike) -> ModelLike:
     """Return a fitted classifier as it is, another one fitted to X and y with a recorder."""
     try:
         check_is_fitted(clf)
@@ -142,7 +143,7 @@ def run_of(model: FigureModel, X: MatrixLike, y: ArrayLike, limit: int) -> Run:
     return run
 
 
-def thinned(items: Sequence[Any], limit: int) -> list[Any]:
+def thinned(items: Sequence[Item], limit: int) -> list[Item]:
     """Return at most ``limit`` items, evenly spaced, with the first and the last."""
     if len(items) <= limit:
         return list(items)
@@ -157,7 +158,7 @@ def _last_fit(steps: list[Step]) -> list[Step]:
     return steps[starts[-1] :] if starts else steps
 
 
-def _again(machine: Any, X: MatrixLike, y: ArrayLike) -> list[Step]:
+def _again(machine: ModelLike, X: MatrixLike, y: ArrayLike) -> list[Step]:
     """Fit a model with the same parameters, and return every update."""
     recorder = Recorder(every_update=True)
     given = machine.get_params(deep=False)

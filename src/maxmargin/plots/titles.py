@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..certificates import SeparationCertificate
 from ..estimators.svc import NuSVC
 from ..kernels import RBF, Custom, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from .canvas import number
@@ -89,7 +88,7 @@ def _unfinished(model: FigureModel) -> str:
     return f", {left} of {len(proofs)} tasks not optimal" if left else ""
 
 
-def _separation(certificate: Any) -> str:
+def _separation(certificate: SeparationCertificate) -> str:
     n, wrong = certificate.n_samples, getattr(certificate, "n_errors", 0)
     if certificate.separates:
         return f"separates all {n:,} samples, smallest distance {certificate.geometric_margin:.3g}"

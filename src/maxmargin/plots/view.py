@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 
-from ..arrays import Floats, Integers, MatrixLike
+from ..arrays import Floats, Integers, Labels, Matrix, MatrixLike
+from ..diagnostics.fitted_model import ModelLike
 from .canvas import Limits, number, some_rows
 from .grid import Grid, Lattice
 from .model import FigureModel
 
-Projection = Literal["w", "pca"] | Any
+# Features by number or name, one or two of them; directions of a projection.
+FeatureLike: TypeAlias = int | str | Sequence[int | str] | None
+Projection: TypeAlias = Literal["w", "pca"] | ArrayLike | None
 
 DIRECTION_ROWS = 2000  # rows from which principal directions are computed
 DENSE_FEATURES = 400  # features up to which they come from a dense decomposition
@@ -29,11 +33,11 @@ class FigureData:
     """
 
     def __init__(
-        self, X: MatrixLike, names: Sequence[str] | None = None, fitted: Any = None
+        self, X: MatrixLike, names: Sequence[str] | None = None, fitted: ModelLike = None
     ) -> None:
         self.is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")
         self.X: MatrixLike = X
-        self.constant: dict[Any, Any] = {}
+        self.constant: dict[str, object] = {}
         if self.is_frame:
             self._read_frame(X)
         else:
@@ -43,7 +47,7 @@ class FigureData:
                     f"X must be a matrix of numbers, (n_samples, n_features); got shape "
                     f"{self.X.shape} and dtype {self.X.dtype}."
                 )
-            self.numbers: Any = self.X
+            self.numbers: Matrix = self.X
             known = getattr(fitted, "feature_names_in_", None)
             d = self.X.shape[1]
             self.names = [f"feature {j}" for j in range(d)] if known is None else list(known)
@@ -107,11 +111,11 @@ class FigureData:
         dense = chosen.toarray() if sparse.issparse(chosen) else np.asarray(chosen)
         return dense.astype(float)
 
-    def take(self, index: Integers) -> Any:
+    def take(self, index: Integers) -> MatrixLike:
         """Return some rows of X in its own type."""
         return self.X.iloc[index] if hasattr(self.X, "iloc") else self.X[index]
 
-    def fill(self, numbers: Floats) -> Any:
+    def fill(self, numbers: Floats) -> MatrixLike:
         """Return rows of the type of X that hold these numbers."""
         if not self.is_frame:
             return numbers
@@ -119,7 +123,7 @@ class FigureData:
         held = {name: np.full(len(numbers), value) for name, value in self.constant.items()}
         return type(self.X)({name: (by_name | held)[name] for name in self.columns})
 
-    def feature(self, which: Any) -> int:
+    def feature(self, which: int | str) -> int:
         """Return the number of a feature given by number or name."""
         if isinstance(which, (int, np.integer)) and not isinstance(which, bool):
             if 0 <= which < self.n_features:
@@ -132,7 +136,7 @@ class FigureData:
         )
 
 
-def _most_frequent(values: Any) -> Any:
+def _most_frequent(values: Labels) -> object:
     found, counts = np.unique(values.astype(str), return_counts=True)
     wanted = found[counts.argmax()]
     return values[int(np.flatnonzero(values.astype(str) == wanted)[0])]
@@ -178,7 +182,10 @@ class View:
 
 
 def view_of(
-    model: FigureModel, data: FigureData, features: Any = None, projection: Projection = None
+    model: FigureModel,
+    data: FigureData,
+    features: FeatureLike = None,
+    projection: Projection = None,
 ) -> View:
     """Return the requested view, or the default one."""
     if features is not None and projection is not None:
@@ -197,9 +204,9 @@ def view_of(
     return _given(data, np.asarray(projection, dtype=float))
 
 
-def _of_features(data: FigureData, features: Any) -> View:
-    alone = isinstance(features, (int, np.integer, str))
-    chosen = [data.feature(which) for which in ([features] if alone else features)]
+def _of_features(data: FigureData, features: int | str | Sequence[int | str]) -> View:
+    several = [features] if isinstance(features, (int, np.integer, str)) else features
+    chosen = [data.feature(which) for which in several]
     if len(chosen) not in (1, 2) or len(set(chosen)) != len(chosen):
         raise ValueError(f"features must be one or two different features, got {features!r}.")
     mean, d = data.mean, data.n_features
@@ -259,7 +266,7 @@ def _along_planes(model: FigureModel, data: FigureData) -> View:
     return View(basis, mean, mean @ basis, names, _with_held(note, data), False)
 
 
-def _signed_distances(data: FigureData, w: Floats, b: float, rows: Any) -> View:
+def _signed_distances(data: FigureData, w: Floats, b: float, rows: Matrix) -> View:
     """Return the exact view of one plane: g is constant along what the picture leaves out."""
     norm = float(np.linalg.norm(w))
     first = w / norm
