@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from maxmargin.runtime.simd import (
-    WIDTH,
+    VECTOR_BYTES,
     aligned,
     count,
     fill,
@@ -29,7 +29,7 @@ def dtype(request):
 
 
 def numbers(dtype, n_vectors=3, seed=0):
-    n = n_vectors * WIDTH // np.dtype(dtype).itemsize
+    n = n_vectors * VECTOR_BYTES // np.dtype(dtype).itemsize
     return np.random.default_rng(seed).standard_normal(n).astype(dtype)
 
 
@@ -181,7 +181,7 @@ def test_lanes_are_read_one_by_one(dtype):
 def test_aligned_begins_at_a_whole_vector(dtype, shape):
     arrays = [aligned(shape, dtype) for _ in range(8)]
     for array in arrays:
-        assert array.ctypes.data % WIDTH == 0 or array.size == 0
+        assert array.ctypes.data % VECTOR_BYTES == 0 or array.size == 0
         assert array.shape == np.empty(shape).shape
         assert array.dtype == dtype
         assert array.flags.c_contiguous
@@ -202,7 +202,7 @@ def test_square_may_be_read_beyond_its_end(dtype, n):
     memory = K
     while isinstance(memory.base, np.ndarray):
         memory = memory.base
-    assert memory.nbytes >= K.nbytes + WIDTH
+    assert memory.nbytes >= K.nbytes + VECTOR_BYTES
     # What lies there is added to numbers and must be one.
     beyond = np.empty(count(K), dtype)
     copy_from(K[-1], n, beyond)

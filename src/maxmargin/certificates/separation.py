@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -162,7 +161,7 @@ class LeastSquaresCertificate(SeparationCertificate):
 
 @certify.register
 def _(problem: SeparationProblem, solution: Solution) -> SeparationCertificate:
-    return SeparationCertificate(**_separation_measures(problem, solution))
+    return _separation(problem, solution)
 
 
 @certify.register
@@ -177,7 +176,7 @@ def _(problem: LeastSquaresProblem, solution: Solution) -> LeastSquaresCertifica
     scale = np.tile(columns, Z.n_vectors) * sizes + problem.ridge * np.abs(a)
     gradient = np.abs(gradient) / np.where(scale > 0, scale, 1.0)
     return LeastSquaresCertificate(
-        **_separation_measures(problem, solution),
+        **vars(_separation(problem, solution)),
         stationarity=float(gradient.max()),
         residual=float(weights @ error**2 + problem.ridge * (a @ a)),
     )
@@ -214,7 +213,7 @@ def _(problem: KernelSeparationProblem, solution: Solution) -> SeparationCertifi
     )
 
 
-def _separation_measures(problem: SeparationProblem, solution: Solution) -> dict[str, Any]:
+def _separation(problem: SeparationProblem, solution: Solution) -> SeparationCertificate:
     Z = problem.Z
     a = Z.pack(solution.w, solution.b)
     margins, errors = rounded_margins(Z, a)
@@ -222,18 +221,18 @@ def _separation_measures(problem: SeparationProblem, solution: Solution) -> dict
     smallest = float(margins.min())
     norms = Z.plane_norms(solution.w)
     u = solution.multipliers
-    return {
-        "n_samples": Z.n_samples,
-        "n_errors": int((per_sample <= 0).sum()),
-        "margin": smallest,
-        "geometric_margin": float((margins / np.where(norms > 0, norms, np.inf)).min()),
-        "rounding": smallest - float((margins - errors).min()),
-        "radius": float(np.sqrt(Z.squared_rows.max())),
-        "augmented_margin": _ratio(smallest, Z.norm(a)),
-        "augmented_radius": float(np.sqrt(Z.squared_norms().max())),
-        "refutation": None if u is None else gordan_residual(Z, u),
-        "refutes": u is not None and refutes(Z, u),
-    }
+    return SeparationCertificate(
+        n_samples=Z.n_samples,
+        n_errors=int((per_sample <= 0).sum()),
+        margin=smallest,
+        geometric_margin=float((margins / np.where(norms > 0, norms, np.inf)).min()),
+        rounding=smallest - float((margins - errors).min()),
+        radius=float(np.sqrt(Z.squared_rows.max())),
+        augmented_margin=_ratio(smallest, Z.norm(a)),
+        augmented_radius=float(np.sqrt(Z.squared_norms().max())),
+        refutation=None if u is None else gordan_residual(Z, u),
+        refutes=u is not None and refutes(Z, u),
+    )
 
 
 def rounded_margins(Z: Samples, a: Floats) -> tuple[Floats, Floats]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Container, container
+from ..arrays import Container, Integers, Matrix, MatrixLike, container
 
 
 class RowBlocks:
@@ -51,7 +50,7 @@ class RowBlocks:
 
     random_access = False
 
-    def __init__(self, source: Sequence[Any] | Callable[[], Iterable[Any]]) -> None:
+    def __init__(self, source: Sequence[MatrixLike] | Callable[[], Iterable[MatrixLike]]) -> None:
         if not callable(source) and iter(source) is iter(source):
             raise TypeError(
                 "source must be a sequence or a function that returns an iterator, as blocks are "
@@ -67,7 +66,7 @@ class RowBlocks:
         self.sizes = [int(block.shape[0]) for block in self._raw()]
         self.shape = sum(self.sizes), int(d)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Matrix]:
         """Yield the blocks as float32 or float64 arrays, or canonical CSR matrices."""
         found = 0
         for block in self._raw():
@@ -83,7 +82,7 @@ class RowBlocks:
             "A callable must return the same blocks each time."
         )
 
-    def __getitem__(self, rows: Any) -> Any:
+    def __getitem__(self, rows: Integers) -> Matrix:
         """Return the rows of some indices, in increasing order, as one array or CSR matrix."""
         parts, start = [], 0
         for block in self:
@@ -103,7 +102,7 @@ class RowBlocks:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def pieces(self) -> Iterator[tuple[int, Any]]:
+    def pieces(self) -> Iterator[tuple[int, Matrix]]:
         """Yield the blocks, each with the place of its first row.
 
         Yields
@@ -130,7 +129,7 @@ class RowBlocks:
             return self.shape[0] * self.shape[1]
         return sum(int(block.nnz) for block in self)
 
-    def _raw(self) -> Iterator[Any]:
+    def _raw(self) -> Iterator[Matrix]:
         blocks = self._source() if callable(self._source) else self._source
         for block in blocks:
             rows = block if sparse.issparse(block) else np.asarray(block)
@@ -146,7 +145,7 @@ def _(X: RowBlocks) -> Container:
     return X
 
 
-def _as_numbers(block: Any) -> Any:
+def _as_numbers(block: Matrix) -> Matrix:
     if block.dtype not in (np.float32, np.float64):
         block = block.astype(np.float64)
     if sparse.issparse(block):

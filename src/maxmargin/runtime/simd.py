@@ -24,7 +24,7 @@ from numba.extending import intrinsic, overload
 from numba.np import arrayobj
 from numpy.typing import DTypeLike, NDArray
 
-WIDTH = 64  # bytes
+VECTOR_BYTES = 64
 # x·y + z with one rounding, as in all compiled kernels.
 FUSED = ["contract"]
 
@@ -34,7 +34,7 @@ class Lanes(types.Type):
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = dtype
-        self.count = WIDTH * 8 // dtype.bitwidth
+        self.count = VECTOR_BYTES * 8 // dtype.bitwidth
         super().__init__(name=f"Lanes({dtype} x {self.count})")
 
 
@@ -52,8 +52,8 @@ def _vector(lanes):
 def aligned(shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """Return an array of zeros aligned to vectors, so that a load reads one cache line."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    memory = np.zeros(size + WIDTH, dtype=np.uint8)
-    start = -memory.ctypes.data % WIDTH
+    memory = np.zeros(size + VECTOR_BYTES, dtype=np.uint8)
+    start = -memory.ctypes.data % VECTOR_BYTES
     return memory[start : start + size].view(dtype).reshape(shape)
 
 
@@ -66,7 +66,7 @@ def square(n: int, dtype: DTypeLike) -> NDArray[Any]:
 
 def count(array: NDArray[Any]) -> int:
     """Return how many numbers of the array's type a vector holds."""
-    return WIDTH // array.dtype.itemsize
+    return VECTOR_BYTES // array.dtype.itemsize
 
 
 @overload(count)
