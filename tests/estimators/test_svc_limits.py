@@ -193,9 +193,9 @@ def test_slices_of_work_are_short(n, solver, monkeypatch):
     """A step reads some n numbers: 3·10⁸ of them take some tenths of a second."""
     sizes = []
 
-    def solve(self, stop, max_steps):
+    def solve(self, state, stop, max_steps):
         sizes.append(max_steps * self.members.size)
-        return plain(self, stop, max_steps)
+        return plain(self, state, stop, max_steps)
 
     plain = working_set.WorkingSet.solve
     monkeypatch.setattr(working_set.WorkingSet, "solve", solve)

@@ -183,9 +183,9 @@ class CpuDualState:
     def solve_block(self, members: list[Integers], stop: float, max_steps: int) -> Moves:
         """Solve the problem of some variables, the others held fixed, and update f."""
         if self._working_set is None:
-            self._working_set = WorkingSet(self, [each.size for each in members])
-        self._working_set.hold(members)
-        rows, beta, steps = self._working_set.solve(stop, max_steps)
+            self._working_set = WorkingSet([each.size for each in members])
+        self._working_set.hold(self, members)
+        rows, beta, steps = self._working_set.solve(self, stop, max_steps)
         return Moves(steps, self._move(rows, beta))
 
     def take(self, rows: Integers, part: DualState) -> bool:

@@ -30,42 +30,43 @@ class WorkingSet:
     without a variable have equal bounds, so that nothing moves there.
     """
 
-    def __init__(self, state: CpuDualState, capacity: list[int]) -> None:
-        self.state = state
+    def __init__(self, capacity: list[int]) -> None:
         self.edges = np.cumsum([0, *(-(-n // VECTOR) * VECTOR for n in capacity)])
         self.members: Integers = np.full(self.edges[-1], -1)
         self._K: Floats | None = None
 
-    def hold(self, members: list[Integers]) -> None:
+    def hold(self, state: CpuDualState, members: list[Integers]) -> None:
         """Hold these variables, and fetch the kernel values of those that are new at a place."""
         wanted = np.full(self.members.size, -1)
         for start, rows in zip(self.edges, members, strict=False):
             wanted[start : start + rows.size] = rows
         fresh = np.flatnonzero(wanted != self.members)
-        self.members, n = wanted, self.state.beta.size
-        if fresh.size == n and np.array_equal(wanted[:n], self.state.everything):
-            self._K = _whole(self.state)
+        self.members, n = wanted, state.beta.size
+        if fresh.size == n and np.array_equal(wanted[:n], state.everything):
+            self._K = _whole(state)
         elif self._K is None:
-            self._K = aligned((wanted.size, wanted.size), self.state.gram.dtype)
-            self._fetch(self._K, fresh)
+            self._K = aligned((wanted.size, wanted.size), state.gram.dtype)
+            self._fetch(state, self._K, fresh)
         elif fresh.size:
-            self._fetch(self._K, fresh)
+            self._fetch(state, self._K, fresh)
 
-    def _fetch(self, K: Floats, fresh: Integers) -> None:
+    def _fetch(self, state: CpuDualState, K: Floats, fresh: Integers) -> None:
         """Write the kernel values of the variables at some places to the block."""
         present = np.flatnonzero(self.members >= 0)
         rows = self.members[fresh]
-        values = np.ascontiguousarray(self.state.gram.block(rows, self.members[present]))
+        values = np.ascontiguousarray(state.gram.block(rows, self.members[present]))
 
         def work(start: int, stop: Event) -> None:
             write_block(values, fresh, present[start : start + STRIP_COLUMNS], start, K)
 
         in_parallel(work, range(0, present.size, STRIP_COLUMNS))
-        K[fresh, fresh] = self.state.curvature[rows]
+        K[fresh, fresh] = state.curvature[rows]
 
-    def solve(self, stop: float, max_steps: int) -> tuple[Integers, Floats, int]:
+    def solve(
+        self, state: CpuDualState, stop: float, max_steps: int
+    ) -> tuple[Integers, Floats, int]:
         """Solve the problem of the members; return them, their β and the steps made."""
-        K, state = self._K, self.state
+        K = self._K
         assert K is not None
         present = self.members >= 0
         rows = self.members[present]
