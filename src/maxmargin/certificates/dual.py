@@ -159,8 +159,9 @@ def _(
     rho = kkt_rho(problem, alpha, margins.values)
     wrong = kkt_violations(problem, margins.values, alpha, rho)
     nominal, worst = (max(float(w.max()), 0.0) for w in (wrong, wrong + margins.errors))
-    unit = _unit(problem, b, rho)
-    primal, dual, gap, least = _values(problem, alpha, margins, b)
+    largest = _largest(problem) if problem.groups else 0.0
+    unit = _unit(problem, b, rho, largest)
+    primal, dual, gap, least = _values(problem, alpha, margins, b, largest)
     if not problem.target_scale:  # P is about −Σ|t|ρ, and may be 0
         least = max(least, problem.total * unit)
     with np.errstate(over="ignore"):
@@ -177,14 +178,14 @@ def _rests(problem: DualProblem, alpha: Floats) -> list[float]:
     return [float(problem.signs[group] @ alpha[group]) - total for group, total in groups]
 
 
-def _unit(problem: DualProblem, b: float, rho: float) -> float:
+def _unit(problem: DualProblem, b: float, rho: float, largest: float) -> float:
     """Return what violations are relative to: the scale of the targets, ρ where p = 0.
 
     But there need be no margin at all, and then it is that of the machine of C = 10⁶/max K.
     """
     if problem.target_scale or not problem.total:
         return problem.target_scale or 1.0
-    least = least_rho(problem, _largest(problem))
+    least = least_rho(problem, largest)
     return max(-_of_sums(problem, b, rho) / problem.total, least)
 
 
@@ -315,7 +316,7 @@ def _signs_of_rho(problem: DualProblem) -> Floats:
 
 
 def _values(
-    problem: DualProblem, alpha: Floats, margins: Margins, b: float
+    problem: DualProblem, alpha: Floats, margins: Margins, b: float, largest: float
 ) -> tuple[float, float, float, float]:
     """Return P at most, D at least, P − D at most, and \\|P\\| at least."""
     values, errors = margins.values, margins.errors
@@ -323,7 +324,7 @@ def _values(
     blur = float(sizes @ errors)
     signed = float(np.sum(problem.signs * alpha)) if problem.groups else 0.0
     square = float(alpha @ values) - b * signed
-    repair, off = _repair(problem, alpha, margins, b)
+    repair, off = _repair(problem, alpha, margins, b, largest)
     if _is_hard(problem).all() and problem.has_unit_margin:
         # As if every margin were as small as it may be.
         scale = min(float((values - errors).min()), 1.0)
@@ -346,7 +347,9 @@ def _values(
     return primal, primal - gap, gap, least
 
 
-def _repair(problem: DualProblem, alpha: Floats, margins: Margins, b: float) -> tuple[float, float]:
+def _repair(
+    problem: DualProblem, alpha: Floats, margins: Margins, b: float, largest: float
+) -> tuple[float, float]:
     """Return what D loses when α is moved until every sum is right, and the errors of the sums.
 
     The variables of a group that can be lowered are, by the same share of their distance to l, or
@@ -373,7 +376,7 @@ def _repair(problem: DualProblem, alpha: Floats, margins: Margins, b: float) -> 
             ridge = float(problem.ridge[group].max(initial=0.0))
         if room >= off > 0.0:
             lost += off / room * float(distance @ cost)
-            lost += 0.5 * off**2 * (_largest(problem) + ridge)
+            lost += 0.5 * off**2 * (largest + ridge)
         else:
             lost += off * (abs(b) + abs(rho))
     return lost, errors
