@@ -53,11 +53,8 @@ LOSSES: dict[str, Loss] = {
 
 def loss_value(z: float, u: float, D: float) -> float:
     """Return h(z)."""
-    if z <= 0.0:
-        return 0.0
-    if u * D <= z:
-        return u * (z - 0.5 * D * u)
-    return 0.5 * (z / D) * z
+    z = max(z, 0.0)
+    return u * (z - 0.5 * D * u) if u * D <= z else 0.5 * (z / D) * z
 
 
 def proximal_alpha(z: float, before: float, u: float, D: float, delta: float) -> float:

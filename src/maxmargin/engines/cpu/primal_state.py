@@ -435,10 +435,9 @@ def _project(scores, y, center, upper, ridge, delta, alpha, change, first, last)
         before = center[i] if center.size > 1 else center[0]
         a = _proximal_alpha(z, before, u, D, delta)
         loss = _loss_value(z, u, D)
-        if u < np.inf:  # elsewhere α is that of the loss itself
-            slack += loss
-            if a > 0.0:
-                slack -= a * (z - 0.5 * D * a)
+        # Elsewhere α is that of the loss itself.
+        finite = D if np.inf > D else 0.0
+        slack += loss - a * (z - 0.5 * finite * a) if u < np.inf else 0.0
         losses += loss
         change[i] = (a - alpha[i]) * y[i]
         alpha[i] = a
