@@ -379,8 +379,8 @@ def with_words() -> Any:
         (0, "categories_", [None, [1, 2, 3], None], "categories_ holds"),
         (0, "fill_", [None, 1.0, None], "fill_ holds 1.0"),
         (0, "feature_names_in_", {"$": "words", "shape": [1], "words": ["a"]}, "names of shape"),
-        (1, "n_features_in_", 4, "not \\(4,\\)"),
-        (1, "scale_", None, "lacks scale_"),
+        (1, "n_features_in_", 4, "shape \\(4,\\), got"),
+        (1, "scale_", None, "has no scale_"),
         (2, "n_features_in_", 2, "shape_fit_"),
     ],
 )
