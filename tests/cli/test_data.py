@@ -260,7 +260,7 @@ def test_other_bad_files(here):
     (here / "bad.npz").write_bytes(fruit_in("npz")[0][:-30])
     bad(call("fit", "bad.npz", "--target", "fruit"), "bad.npz")
     bad(call("fit", "nowhere.csv", "--target", "y"), "nowhere.csv: no such file")
-    bad(call("fit", ".", "--target", "y"), "is a folder")
+    bad(call("fit", ".", "--target", "y"), "got a folder")
     bad(call("fit", "fruit.csv"), "fruit.csv: pass the column of labels")
     bad(call("fit", "fruit.csv", "--target", "friut"), "Did you mean 'fruit'?")
     (here / "words").write_text("just some words\n")

@@ -198,8 +198,8 @@ def test_bad_models_in_processes(models):
     bad(run("inspect", "bad.mm", cwd=models), "bad.mm", "pickle")
     assert not (models / "trapped").exists()
     bad(run("evaluate", "nowhere.mm", "fruit.csv", cwd=models), "nowhere.mm: no such file")
-    bad(call("inspect", "."), "is a folder")
-    bad(call("predict", ".", "fruit.csv"), "is a folder")
+    bad(call("inspect", "."), "got a folder")
+    bad(call("predict", ".", "fruit.csv"), "got a folder")
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ def test_cross_validation(here):
     assert record["cv"]["error"] == pytest.approx(np.mean(record["cv"]["errors"]))
     assert 0 < record["cv"]["error"] < 0.5
     assert record["training_rows"] == 150
-    assert re.search(r"cross-validation +\d+\.\d\d % ± \d+\.\d\d %, 5 parts", good(call(*args)))
+    assert re.search(r"cross-validation +\d+\.\d\d % ± \d+\.\d\d %, 5 folds", good(call(*args)))
 
 
 def test_parameters(here):
@@ -160,20 +160,20 @@ def test_wrong_parameters(here):
     bad(call(*fit, "--model", "perceptron", "--C", 1), "perceptron has no parameter 'C'", code=2)
     bad(call(*fit, "--set", "colour=1"), "no parameter 'colour'", code=2)
     bad(call(*fit, "--set", "callback=1"), "no parameter 'callback'", code=2)
-    bad(call(*fit, "--set", "C"), "write NAME=VALUE", code=2)
+    bad(call(*fit, "--set", "C"), "must be NAME=VALUE", code=2)
     bad(call(*fit, "--C", "much"), "--C", code=2)
     bad(call(*fit, "--test", 1), "--test", code=2)
     bad(call(*fit, "--cv", 1), "--cv", code=2)
-    bad(call(*fit, "--cv", 151), "150 rows", code=2)
-    bad(call(*fit, "--cv", 5, "--test", 0.2), "choose one", code=2)
-    bad(call(*fit, "--out", "nowhere/m.mm"), "no such folder", code=2)
+    bad(call(*fit, "--cv", 151), "the number of rows, 150", code=2)
+    bad(call(*fit, "--cv", 5, "--test", 0.2), "either --test or --cv", code=2)
+    bad(call(*fit, "--out", "nowhere/m.mm"), "the folder does not exist", code=2)
     bad(call(*fit, "--out", "."), "directory", code=2)
     bad(call(*fit, "--C", -1), "'C' parameter", "-1.0", code=2)
     bad(call(*fit, "--gamma", "wide"), "'gamma' parameter", "'wide'", code=2)
     bad(call(*fit, "--model", "nusvc", "--nu", 2), "'nu' parameter", code=2)
     bad(call(*fit, "--C", 3, "--set", "C=5"), "C is given twice", code=2)
-    bad(call(*fit, "--kernel", "linear", "--gamma", 5), "--gamma is of kernel poly or rbf", code=2)
-    bad(call(*fit, "--degree", 2), "--degree is of kernel poly, not rbf", code=2)
+    bad(call(*fit, "--kernel", "linear", "--gamma", 5), "--gamma needs kernel poly or rbf", code=2)
+    bad(call(*fit, "--degree", 2), "--degree needs kernel poly, got rbf", code=2)
     bad(call(*fit, "--words", "fruit"), "--words fruit", code=2)
     bad(call(*fit, "--words", "mass_g", "--drop", "mass_g"), "--words mass_g", code=2)
     bad(call(*fit, "--out", "-"), "standard output", code=2)

@@ -40,7 +40,7 @@ def checked_model(clf: object) -> FittedModel:
     model = FittedModel(clf)
     if not hasattr(clf, "certificate_"):
         raise ValueError(
-            f"the {model.name} was trained by another program, and its file does not hold the "
+            f"the {model.name} was trained by another program, whose file does not hold the "
             "parameters of the fit: fit it with maxmargin."
         )
     if not isinstance(clf, NuSVC) and clf._fitted_with != clf.C:
