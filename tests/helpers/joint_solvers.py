@@ -29,6 +29,8 @@ WAYS = {
     "newton-blocks": tuned(0.0, whole_unknowns=0),
     "newton-diagonal": tuned(0.0, whole_unknowns=0, block_numbers=0),
 }
+# Even a few rows begin with samples of them.
+FEW = solver.Tuning(sample_factor=4, fewest_rows=50)
 
 
 def blobs(n, d, c, seed, spread=1.0):

@@ -22,9 +22,7 @@ from maxmargin.progress import Limits, Recorder
 from maxmargin.runtime.row_access import rows_of
 from maxmargin.solution import Solution, Status
 from maxmargin.solvers.joint import solver
-from tests.helpers.joint_solvers import BIASES, WAYS, blobs, posed, solved, tuned
-
-FEW = solver.Tuning(sample_factor=4, fewest_rows=50)
+from tests.helpers.joint_solvers import BIASES, FEW, WAYS, blobs, posed, solved, tuned
 
 
 def optimum(problem):
