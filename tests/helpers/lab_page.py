@@ -117,7 +117,7 @@ class Page:
         self.algorithm("Perceptron" if self.model("algorithm-A", "value") == "svc" else "Pocket")
         self.algorithm("Support vector machine")
         self.tab("convergence")
-        self.sample("AND" if self.page.get_by_label("samples").input_value() != "AND" else "XOR")
+        self.sample("AND" if self.page.get_by_label("data set").input_value() != "AND" else "XOR")
         self.sample("six points")
 
     def _on_dialog(self, dialog):
@@ -192,7 +192,7 @@ class Page:
         self.act(lambda: self.button(name).click())
 
     def sample(self, name):
-        self.act(lambda: self.page.get_by_label("samples").select_option(label=name))
+        self.act(lambda: self.page.get_by_label("data set").select_option(label=name))
 
     def algorithm(self, name, nth=0):
         self.act(lambda: self.page.get_by_label("algorithm").nth(nth).select_option(label=name))

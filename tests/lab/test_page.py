@@ -299,7 +299,7 @@ def test_an_upload_is_forgotten_with_its_points(lab):
     assert lab.columns[0].visible
     assert lab.sample.title == "data set"
     lab._on_upload("value", "", base64.b64encode(b"nothing").decode())
-    assert "no header" in lab.note.text
+    assert "must have a header" in lab.note.text
     lab.columns[0].value, lab.columns[1].value = "b", "a"  # of the file that was taken
     assert lab.points.axes == ("b", "a")
     lab.sample.value = "AND"

@@ -42,9 +42,9 @@ def test_plus_one_is_the_positive_class():
 @pytest.mark.parametrize(
     ("X", "codes", "words"),
     [
-        ([[0, 0]], [0, 1], "one class a point"),
+        ([[0, 0]], [0, 1], "one class per point"),
         (np.zeros((MOST_POINTS + 1, 2)), np.zeros(MOST_POINTS + 1), "at most 2000"),
-        ([[0, np.nan]], [0], "not finite"),
+        ([[0, np.nan]], [0], "must be finite"),
         ([[0, 1e10]], [0], "1e9"),
         ([[0, 0]], [4], "0 to 3"),
         ([[0, 0]], [-1], "0 to 3"),
@@ -70,11 +70,11 @@ def test_long_names_of_classes_differ():
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "no header"),
-        (b"x,y,c\n1,2,A\n", "no header and two rows"),
+        (b"", "must have a header"),
+        (b"x,y,c\n1,2,A\n", "a header and at least two rows"),
         (b"x,y,c\n1,2,A\n3,B\n", "Line 3 has 2 fields"),
-        (b"x,c\n1,A\n2,B\n", "2 columns"),
-        (b"x,y,c\n" * (MOST_POINTS + 3), "2002 rows"),
+        (b"x,c\n1,A\n2,B\n", "3 columns or more"),
+        (b"x,y,c\n" * (MOST_POINTS + 3), "2000 rows, got 2002"),
         (b"a" * (MOST_BYTES + 1), "bytes"),
         (b"\xff\xfex\x00,\x00", "UTF-8"),
         ("x,y,c\n1,2,A\n3,4,ä\n".encode("latin-1"), "UTF-8"),
@@ -108,8 +108,8 @@ def test_uploads_are_separated_by_what_they_use(separator):
         (("x", "x", "c"), "three different"),
         (("x", "z", "c"), "no column 'z'"),
         (("x", "t", "c"), "Line 3: 'two' in column 't' is not a number"),
-        (("x", "y", "one"), "1 classes"),
-        (("x", "y", "many"), "5 classes"),
+        (("x", "y", "one"), "2 to 4 classes, got 1"),
+        (("x", "y", "many"), "2 to 4 classes, got 5"),
     ],
 )
 def test_bad_columns_are_refused(chosen, words):
