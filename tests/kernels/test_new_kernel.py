@@ -134,5 +134,5 @@ def test_the_command_line(tmp_path, monkeypatch):
     model = persistence.load("fruit.mm")
     expected = mm.SVC(kernel="cauchy", gamma=0.5).fit(X, LABELS).predict(X)
     np.testing.assert_array_equal(model.predict(X), expected)
-    bad(call(*fit, "cauchy", "--degree", 2), "--degree is of kernel poly, not cauchy", code=2)
+    bad(call(*fit, "cauchy", "--degree", 2), "--degree needs kernel poly, got cauchy", code=2)
     bad(call(*fit, "laplace"), "'laplace'", "'cauchy'", code=2)
