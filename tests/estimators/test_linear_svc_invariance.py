@@ -15,7 +15,7 @@ from maxmargin.engines.cpu import primal_state
 from maxmargin.runtime import threads
 from tests.helpers.linear_svc import LOSSES, SOLVERS, N, cloud, made, near
 from tests.helpers.storage import DATA, thin, unchanged
-from tests.helpers.svc import signs
+from tests.helpers.svc import assert_pickles_and_clones, signs
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -71,13 +71,7 @@ def test_input_is_not_changed(kind):
 def test_pickles_and_clones(warm_start):
     X, y = cloud(n_classes=3)
     model = made(warm_start=warm_start).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-    assert again.certificate_ == model.certificate_
-    assert again.get_params() == model.get_params()
-    bare = clone(model)
-    assert bare.get_params() == model.get_params()
-    assert not hasattr(bare, "classes_")
+    again = assert_pickles_and_clones(model, X)
     if warm_start:
         assert again.fit(X, y).n_iter_ <= 3
 

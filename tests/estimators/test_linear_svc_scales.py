@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
-from tests.helpers.bad_input import fits_or_asks_to_rescale
+from tests.helpers.bad_input import fits_or_asks_to_rescale, rank_deficient
 from tests.helpers.linear_svc import BIASES, LOSSES, SOLVERS, TIGHT, TOL, N, cloud, made
 
 SCALES = {
@@ -140,15 +140,7 @@ def test_a_constant_feature_has_weight_0(solver, loss, value):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("solver", ["auto", *SOLVERS])
 def test_rank_deficient(solver, loss, kind):
-    rng = np.random.default_rng(11)
-    X = {
-        "n < d": rng.normal(size=(6, 30)),
-        "rank 1": np.outer(rng.normal(size=6), rng.normal(size=3)),
-        "zero column": np.column_stack([rng.normal(size=6), np.zeros(6)]),
-        "all zero": np.zeros((6, 2)),
-        "all equal": np.full((6, 2), 7.0),
-    }[kind]
-    y = np.array([0, 1, 0, 1, 0, 1])
+    X, y = rank_deficient(kind)
     for rows in (X, sparse.csr_matrix(X)):
         with warnings.catch_warnings():
             warnings.simplefilter("error")

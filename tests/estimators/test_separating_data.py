@@ -10,7 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
 from tests.helpers.algorithms import ALGORITHMS, LINEAR, blobs, cloud, over
-from tests.helpers.bad_input import SCALES, X, Y, assert_finite, fits_or_asks_to_rescale
+from tests.helpers.bad_input import (
+    SCALES,
+    X,
+    Y,
+    assert_finite,
+    fits_or_asks_to_rescale,
+    rank_deficient,
+)
 
 # Scales -------------------------------------------------------------------------------------------
 
@@ -94,14 +101,7 @@ def test_the_warning_points_at_the_callers_line():
 @over(ALGORITHMS)
 @pytest.mark.parametrize("kind", ["n < d", "rank 1", "zero column", "all zero"])
 def test_rank_deficient(algorithm, kind):
-    rng = np.random.default_rng(11)
-    rows = {
-        "n < d": rng.normal(size=(6, 30)),
-        "rank 1": np.outer(rng.normal(size=6), rng.normal(size=3)),
-        "zero column": np.column_stack([rng.normal(size=6), np.zeros(6)]),
-        "all zero": np.zeros((6, 2)),
-    }[kind]
-    y = np.array([0, 1, 0, 1, 0, 1])
+    rows, y = rank_deficient(kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("error", RuntimeWarning)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 import maxmargin as mm
 from maxmargin.kernels import RBF
 from tests.helpers.storage import DATA, thin, unchanged
-from tests.helpers.svc import KERNELS, LOSSES, N, cloud, rows_for
+from tests.helpers.svc import KERNELS, LOSSES, N, assert_pickles_and_clones, cloud, rows_for
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,7 @@ def test_a_precomputed_matrix_is_not_changed():
 def test_pickles_and_clones(make, warm_start):
     X, y = cloud(n_classes=3)
     model = make(kernel=RBF(gamma=0.4), warm_start=warm_start).fit(X, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-    assert again.certificate_ == model.certificate_
-    assert again.get_params() == model.get_params()
-    bare = clone(model)
-    assert bare.get_params() == model.get_params()
-    assert not hasattr(bare, "classes_")
+    again = assert_pickles_and_clones(model, X)
     if warm_start:
         assert again.fit(X, y).n_iter_.max() <= 3
 

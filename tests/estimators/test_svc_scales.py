@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
-from tests.helpers.bad_input import fits_or_asks_to_rescale
+from tests.helpers.bad_input import fits_or_asks_to_rescale, rank_deficient
 from tests.helpers.svc import MODELS, TOL, N, assert_certified, cloud
 
 
@@ -92,15 +92,7 @@ def test_a_constant_feature_changes_nothing(make):
 @pytest.mark.parametrize("make", MODELS)
 @pytest.mark.parametrize("kind", ["n < d", "rank 1", "zero column", "all zero", "all equal"])
 def test_rank_deficient(make, kind):
-    rng = np.random.default_rng(11)
-    X = {
-        "n < d": rng.normal(size=(6, 30)),
-        "rank 1": np.outer(rng.normal(size=6), rng.normal(size=3)),
-        "zero column": np.column_stack([rng.normal(size=6), np.zeros(6)]),
-        "all zero": np.zeros((6, 2)),
-        "all equal": np.full((6, 2), 7.0),
-    }[kind]
-    y = np.array([0, 1, 0, 1, 0, 1])
+    X, y = rank_deficient(kind)
     for kernel in ("linear", "rbf"):
         with warnings.catch_warnings():
             warnings.simplefilter("error")

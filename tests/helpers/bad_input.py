@@ -84,3 +84,16 @@ def assert_a_failed_fit_changes_nothing(model, X, y) -> None:
         model.fit(X, np.where(y == 1, "b", "a"))
     np.testing.assert_array_equal(model.decision_function(X), before)
     assert set(model.predict(X)) == set(y)
+
+
+def rank_deficient(kind):
+    """Return six rows that span fewer dimensions than there are rows or columns, and labels."""
+    rng = np.random.default_rng(11)
+    rows = {
+        "n < d": rng.normal(size=(6, 30)),
+        "rank 1": np.outer(rng.normal(size=6), rng.normal(size=3)),
+        "zero column": np.column_stack([rng.normal(size=6), np.zeros(6)]),
+        "all zero": np.zeros((6, 2)),
+        "all equal": np.full((6, 2), 7.0),
+    }
+    return rows[kind], np.array([0, 1, 0, 1, 0, 1])

@@ -6,6 +6,7 @@ The certificates are made from the bare attributes of the fitted model (``suppor
 
 from __future__ import annotations
 
+import pickle
 from itertools import combinations
 
 import numpy as np
@@ -180,3 +181,15 @@ LOSSES = {
 def rows_for(name, X):
     """Return what is fitted: the rows, or their Gram matrix."""
     return RBF(gamma=0.3)(X) if name == "precomputed" else X
+
+
+def assert_pickles_and_clones(model, X):
+    """Return a copy by pickle, which is the same; a clone has the parameters only."""
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert again.certificate_ == model.certificate_
+    assert again.get_params() == model.get_params()
+    bare = clone(model)
+    assert bare.get_params() == model.get_params()
+    assert not hasattr(bare, "classes_")
+    return again
