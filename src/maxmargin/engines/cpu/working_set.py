@@ -53,11 +53,12 @@ class WorkingSet:
     def _fetch(self, state: CpuDualState, K: Floats, fresh: Integers) -> None:
         """Write the kernel values of the variables at some places to the block."""
         present = np.flatnonzero(self.members >= 0)
-        rows = self.members[fresh]
+        rows, is_fresh = self.members[fresh], np.isin(present, fresh)
         values = np.ascontiguousarray(state.gram.block(rows, self.members[present]))
 
         def work(start: int, stop: Event) -> None:
-            write_block(values, fresh, present[start : start + STRIP_COLUMNS], start, K)
+            part = slice(start, start + STRIP_COLUMNS)
+            write_block(values, fresh, present[part], is_fresh[part], start, K)
 
         in_parallel(work, range(0, present.size, STRIP_COLUMNS))
         K[fresh, fresh] = state.curvature[rows]
@@ -98,8 +99,12 @@ def _whole(state: CpuDualState) -> Floats:
 
 
 @compiled
-def write_block(values, fresh, present, start, K):
-    """Write values[r, start + c] to K[fresh_r, present_c] and to its mirror image, in squares."""
+def write_block(values, fresh, present, is_fresh, start, K):
+    """Write values[r, start + c] to K[fresh_r, present_c] and to its mirror image, in squares.
+
+    Rows of fresh places are written as they are: their mirror images may differ by rounding, and
+    which of the two came last would depend on the threads.
+    """
     square = np.empty((64, 64), dtype=K.dtype)  # rows of values lie too far apart for the cache
     for first in range(0, fresh.size, 64):
         height = min(64, fresh.size - first)
@@ -111,6 +116,8 @@ def write_block(values, fresh, present, start, K):
                     row[present[c + s]] = numbers[s]
                     square[s, r] = numbers[s]
             for s in range(width):
+                if is_fresh[c + s]:
+                    continue
                 row, numbers = K[present[c + s]], square[s]
                 for r in range(height):
                     row[fresh[first + r]] = numbers[r]
