@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,15 +14,13 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from .. import validation
 from ..arrays import Floats, Integers, MatrixLike, container
-from ..certificates import MarginCertificate, certify
+from ..certificates import MarginCertificate
 from ..multiclass import Task
 from ..problems import JointProblem, PrimalProblem
 from ..problems.losses import LOSSES
-from ..progress import Callback, Limits, Progress
+from ..progress import Callback, Progress
 from ..solution import Solution, Status
-from ..solvers.best_seen import BestSeen
-from ..solvers.centring import Origin
-from ..solvers.dual.hard_margin import LinearHardMargin, refuse, refuse_contradiction, softened
+from ..solvers.linear import LinearProblem, Primal, Solver, Start
 from .base import Constraints, check_training
 from .claims import Optimal, TimeLimit
 from .documentation import documented
@@ -32,19 +29,8 @@ from .linear import LinearClassifier, plane_attributes, planes_of, without_const
 from .saved import PLANES, Saved
 from .training import ClassWeight, RandomState, Training, weighted
 
-if TYPE_CHECKING:
-    from ..solvers.primal.choice import Choice
-
-LinearProblem = PrimalProblem | JointProblem
-# α of a joint machine, or the plane of another (`solvers.primal.ledger.Plane`).
-Start = Any
-Solver = Literal["auto", "interior-point", "newton", "coordinate-descent"]
-# What a solver aims at, relative to tol: the certificate adds up in another order.
-AIM = 0.99
 # Stored numbers of X up to which tasks of many classes are solved side by side.
-SMALL = 1 << 22
-# The gap that a hard margin is solved to: α of samples off the margin are then 0.
-TIGHT = 1e-6
+SIDE_BY_SIDE_NUMBERS = 1 << 22
 
 
 @documented
@@ -241,7 +227,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
             solve,
             partial(self._attributes, training),
             partial(without_constant_features, training) if free else unchanged,
-            side_by_side=held.random_access and held.stored() <= SMALL,
+            side_by_side=held.random_access and held.stored() <= SIDE_BY_SIDE_NUMBERS,
         )
 
     def _check_blocks(self, joint: bool) -> None:
@@ -335,106 +321,6 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
             "the limits came first: use a finite C, raise the limits, or ask "
             "maxmargin.separability(X, y).",
         )
-
-
-# Solving -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Primal:
-    """How the tasks of a fit are solved: by the solver asked for, or by the one that suits."""
-
-    solver: Solver
-    tol: float
-    seed: int
-
-    def solve(
-        self, problem: LinearProblem, start: Start | None, progress: Progress, limits: Limits
-    ) -> Solution:
-        """Return the solution of a task, or raise the proof that a hard margin has none."""
-        if isinstance(problem, PrimalProblem) and problem.hard:
-            return self._hard(problem, start, progress, limits)
-        origin = _far_origin(problem)
-        if origin is None:
-            return self._soft(problem, start, progress, limits)
-        back = partial(_moved_back, origin)
-        moved = replace(problem, X=origin.rows(problem.X).astype(problem.X.dtype, copy=False))
-        if isinstance(problem, PrimalProblem) and start is not None:
-            start = replace(start, b=start.b + float(start.w @ origin.centre))
-        return back(self._soft(moved, start, BestSeen(progress, back), limits))
-
-    def _soft(
-        self, problem: LinearProblem, start: Start | None, progress: Progress, limits: Limits
-    ) -> Solution:
-        from ..engines.registry import engine_for
-        from ..solvers.joint import CrammerSinger
-
-        tol = AIM * self.tol
-        if isinstance(problem, PrimalProblem):
-            return self._choice(problem, limits, tol).solve(problem, start, progress)
-        features = engine_for(problem.X).features()
-        solver = CrammerSinger(features, tol, limits, self.seed)
-        return solver.solve(problem, start, progress)
-
-    def _choice(self, problem: PrimalProblem, limits: Limits, tol: float) -> Choice:
-        """Return the solver that was asked for, or the one that suits."""
-        from ..engines.registry import engine_for
-        from ..solvers.primal.choice import Choice
-
-        return Choice(engine_for(problem.X).features(), self.solver, tol, limits, self.seed)
-
-    def _hard(
-        self, problem: PrimalProblem, start: Start | None, progress: Progress, limits: Limits
-    ) -> Solution:
-        """Solve the hard margin as a soft one that is costly enough for no α to meet its bound.
-
-        Where that ends with no proof of optimality, the question is first whether any plane
-        separates; if one does, the nearest points of the hulls give the widest.
-        """
-        hard = LinearHardMargin.of(problem) if container(problem.X).random_access else None
-        if hard is not None:
-            refuse_contradiction(hard)
-        solution = self._costly(problem, hard, start, progress, limits)
-        if solution.status in (Status.STOPPED, Status.TIME_LIMIT):
-            return solution
-        if certify(problem, solution).holds(self.tol):
-            return solution
-        hard = hard or LinearHardMargin.of(problem)
-        report = hard.verdict()
-        refuse(report)
-        if report.separable is None:
-            return replace(solution, status=Status.PATIENCE)
-        widest = hard.solve(report, progress, limits)
-        alpha = np.zeros(len(problem.y))
-        alpha[np.broadcast_to(problem.upper > 0, alpha.shape)] = widest.alpha
-        return replace(widest, alpha=alpha)
-
-    def _costly(
-        self, problem: PrimalProblem, hard: LinearHardMargin | None, start: Start | None,
-        progress: Progress, limits: Limits,
-    ) -> Solution:  # fmt: skip
-        """Solve the machine of a large finite cost, by the solver that was asked for."""
-        soft, centre = softened(problem, hard)
-        solver = self._choice(soft, limits, min(AIM * self.tol, TIGHT)).solver(soft)
-        solution: Solution = solver.solve(soft, None if centre.any() else start, progress)
-        return replace(solution, b=solution.b - solution.w @ centre)
-
-
-def _far_origin(problem: LinearProblem) -> Origin | None:
-    """Return the origin about which the rows are to be taken, if they lie far from 0.
-
-    None where the bias cannot take the shift up, and where a centred copy of X would be large.
-    """
-    X, held = problem.X, container(problem.X)
-    if held.sparse or not held.random_access or problem.bias != "free" or held.stored() > SMALL:
-        return None
-    return Origin.far_columns(X)
-
-
-def _moved_back(origin: Origin, solution: Solution) -> Solution:
-    """Return the planes found about the origin as those of the rows themselves."""
-    planes = zip(solution.w, solution.b, strict=True)
-    return replace(solution, b=np.array([origin.bias(w, float(b)) for w, b in planes]))
 
 
 def _support(
