@@ -354,7 +354,9 @@ def _largest_norm(rows: Matrix) -> float:
             values = values.copy()  # summing duplicates must not change the data of the caller
             values.sum_duplicates()
         scale = float(abs(values).max()) or 1.0  # so that no square overflows
-        longest = ((values / scale) ** 2).sum(axis=1).max()
+        scaled = values / scale
+        squares = scaled.multiply(scaled) if sp.issparse(scaled) else scaled * scaled
+        longest = squares.sum(axis=1).max()
         largest = max(largest, scale * math.sqrt(longest))
     return largest
 

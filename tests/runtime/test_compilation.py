@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import os
 import shutil
@@ -76,3 +77,24 @@ def test_compiled_functions_of_other_programs_still_work():
     names = {}
     exec("def f(x): return x + 1", names)
     assert numba.njit(names["f"])(3) == 4
+
+
+def returned_classes(path):
+    """Yield the compiled functions of a module that return an instance of a class."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        if not any("compiled" in ast.unparse(decorator) for decorator in node.decorator_list):
+            continue
+        for part in ast.walk(node):
+            value = part.value if isinstance(part, ast.Return) else None
+            if isinstance(value, ast.Call) and ast.unparse(value.func)[0].isupper():
+                yield node.name
+
+
+def test_compiled_functions_return_plain_tuples():
+    # A NamedTuple is made by a call of its class: an interruption pending at that moment makes the
+    # call fail, which compiled code does not expect.
+    package = Path(mm.__file__).parent
+    found = {path.name: list(returned_classes(path)) for path in package.rglob("*.py")}
+    assert not {name: functions for name, functions in found.items() if functions}

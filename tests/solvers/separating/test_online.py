@@ -198,7 +198,7 @@ def test_compiled_pass_equals_its_python(storage, n_classes, law, tau):
 def test_pass_stops_when_the_rates_are_used_up(n_classes):
     args = list(arguments("float64", n_classes, online.FIXED_INCREMENT, 0.0))
     args[8] = args[8][: max(2, n_classes - 1)]
-    seen = passes(n_classes).correct(*args)
+    seen = compiled_passes.Visits(*passes(n_classes).correct(*args))
     assert 0 < seen.updates <= args[8].size
     assert seen.visited < 30
 

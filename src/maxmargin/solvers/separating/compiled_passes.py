@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,12 +55,13 @@ class Passes:
     Attributes
     ----------
     correct : callable
-        (rows, index, labels, bias_step, a, order, margins, gain, rates, tau, slack, law) ↦ Visits.
+        (rows, index, labels, bias_step, a, order, margins, gain, rates, tau, slack, law) ↦ the
+        fields of `Visits` as a plain tuple: a NamedTuple cannot be made safely in compiled code.
     count_wrong : callable
         (rows, index, labels, a, weights, limit) ↦ weight of the misclassified samples.
     """
 
-    correct: Callable[..., Visits]
+    correct: Callable[..., tuple[Any, ...]]
     count_wrong: Callable[..., float]
 
 
@@ -131,7 +132,7 @@ def signed_pass(rows, index, y, bias_step, a, order, margins, gain, rates, tau, 
                         step = min(step, visits_needed(margin, rates[updates - 1], length))
                 row_add(rows, i, w, step * y[r])
                 plane[-1] += step * y[r] * bias_step
-    return Visits(visited, last, updates, errors, objective, longest, lowest)
+    return visited, last, updates, errors, objective, longest, lowest
 
 
 @compiled
@@ -189,7 +190,7 @@ def kesler_pass(rows, index, labels, bias_step, a, order, margins, gain, rates, 
                 scores[own] += step * length
                 scores[j] -= step * length
         errors += wrong
-    return Visits(visited, last, updates, errors, objective, longest, lowest)
+    return visited, last, updates, errors, objective, longest, lowest
 
 
 @compiled

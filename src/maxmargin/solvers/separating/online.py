@@ -123,10 +123,11 @@ def corrections(
         # One rate per row of Z: all rows of a sample are visited in the same slice.
         count = min(max(at_most, Z.rows_per_sample), chunk.size * Z.rows_per_sample)
         rates = rule.schedule.rates(t + 1, count)
-        part = correct(
+        seen = correct(
             rows, Z.index, Z.labels, Z.bias_step, vectors, chunk,
             margins, rule.gain, rates, rule.tau, rule.slack, rule.law,
         )  # fmt: skip
+        part = Visits(*seen)
         position += part.visited
         t += part.updates
         yield part
