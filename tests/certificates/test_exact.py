@@ -21,11 +21,11 @@ from maxmargin.certificates.exact import (
     solve_integers,
 )
 from maxmargin.certificates.exact_kernels import exact_gram
-from maxmargin.certificates.separation import best_bias
 from maxmargin.data.normalised_samples import SignedSamples
 from maxmargin.kernels import RBF, Linear, Polynomial
 from maxmargin.problems import SeparationProblem
 from maxmargin.solution import Solution, Status
+from maxmargin.solvers.middle_bias import middle_bias
 from maxmargin.solvers.separating.duplicates import contradicting_rows
 
 seeds = st.integers(0, 2**32 - 1)
@@ -214,7 +214,7 @@ def test_a_plane_separates_exactly_when_rational_numbers_say_so(seed, d, offset,
 
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.integers(1, 4), st.sampled_from([0.0, 1e4, 1e8]))
-def test_the_best_bias_separates_where_float64_has_one(seed, d, offset):
+def test_the_middle_bias_separates_where_float64_has_one(seed, d, offset):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(30, d)) + offset
     w = rng.normal(size=d)
@@ -222,7 +222,7 @@ def test_the_best_bias_separates_where_float64_has_one(seed, d, offset):
     order = np.argsort([float(s - scores[0]) for s in scores], kind="stable")
     y = np.full(30, -1.0)
     y[order[15:]] = 1.0
-    b = best_bias(SignedSamples(X, y), np.append(w, 0.0))[-1]
+    b = middle_bias(SignedSamples(X, y), np.append(w, 0.0))[-1]
     low = max(s for s, sign in zip(scores, y, strict=True) if sign < 0)
     high = min(s for s, sign in zip(scores, y, strict=True) if sign > 0)
     middle = float(-(low + high) / 2)

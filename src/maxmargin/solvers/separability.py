@@ -17,13 +17,13 @@ from scipy import sparse
 from .. import validation
 from ..arrays import Floats, MatrixLike
 from ..certificates import SeparationCertificate, certify, margin_bound, nearest_proof
-from ..certificates.separation import best_bias
 from ..data.normalised_samples import SignedSamples
 from ..geometry import Hyperplane
 from ..problems import SeparationProblem
 from ..progress import Progress
 from ..schedules import Constant
 from ..solution import Solution, Status
+from .middle_bias import middle_bias
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ def _nearest(problem: SeparationProblem) -> Solution:
     assert found.alpha is not None
     w = found.w / scale
     a = Z.pack(w, found.b)
-    b = best_bias(Z, a)[-1:] if Z.bias_step else found.b
+    b = middle_bias(Z, a)[-1:] if Z.bias_step else found.b
     u = refine_multipliers(Z, found.alpha / found.alpha.sum())
     return replace(found, w=w, b=b, multipliers=nearest_proof(Z, u))
 
@@ -284,7 +284,7 @@ def _normalised(
     unit = replace(solution, w=plane.w[np.newaxis].copy(), b=np.array([plane.b]))
     checked = certify(problem, unit)
     if not checked.separates and Z.bias_step:
-        unit = replace(unit, b=best_bias(Z, Z.pack(unit.w, unit.b))[-1:])
+        unit = replace(unit, b=middle_bias(Z, Z.pack(unit.w, unit.b))[-1:])
         checked = certify(problem, unit)
     return (unit, checked) if checked.separates else (solution, certificate)
 

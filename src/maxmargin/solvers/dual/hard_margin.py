@@ -22,7 +22,6 @@ from ... import validation
 from ...arrays import Floats, container
 from ...certificates import NotSeparableError, certify, feature_space_proof
 from ...certificates.multipliers import FeatureSpaceRefutation
-from ...certificates.separation import best_bias
 from ...data.normalised_samples import SignedSamples
 from ...engines.base import HostGram
 from ...kernels import Linear, Precomputed
@@ -30,6 +29,7 @@ from ...problems import DualProblem, PrimalProblem, SeparationProblem
 from ...progress import Limits, Progress
 from ...solution import Solution, Status
 from ..centring import Origin
+from ..middle_bias import middle_bias
 from ..separability import Separability, contradiction, decide
 from ..separating.duplicates import contradicting_rows
 from .nearest_points import NearestPoints
@@ -240,7 +240,7 @@ def _with_bias_of(Z: SignedSamples, origin: Origin, solution: Solution) -> Solut
     support = np.flatnonzero(solution.alpha)
     rows = Z.augmented(support)[:, :-1] - origin.centre
     w = (solution.alpha * Z.labels)[support] @ rows
-    return replace(solution, b=best_bias(Z, np.append(w, 0.0))[-1:])
+    return replace(solution, b=middle_bias(Z, np.append(w, 0.0))[-1:])
 
 
 def _refuse_contradiction(problem: DualProblem) -> None:

@@ -24,12 +24,12 @@ from scipy.linalg import qr, solve_triangular
 
 from ...arrays import Floats, Integers, linear_scores
 from ...certificates.compensated import EPSILON, compensated_dot
-from ...certificates.separation import best_bias
 from ...data.normalised_samples import Samples
 from ...problems import SeparationProblem
 from ...progress import Limits, Progress
 from ...solution import Solution, Status
 from ..centring import middle_of
+from ..middle_bias import middle_bias
 
 Vertex = tuple[int, ...]
 
@@ -229,7 +229,7 @@ def _solution(
     scale = len(lowest) / (width if width > 0 else length or 1.0)
     w = scale / unit * corral.nearest
     a = np.append(w, 0.0)
-    b = float(best_bias(Z, a)[-1]) if Z.bias_step else 0.0
+    b = float(middle_bias(Z, a)[-1]) if Z.bias_step else 0.0
     trace = progress.trace() if progress else None
     return Solution(
         w=w[np.newaxis],

@@ -22,12 +22,13 @@ from scipy.optimize import linprog, nnls
 
 from ...arrays import Floats, Integers
 from ...certificates import gordan_residual, nearest_proof
-from ...certificates.separation import best_bias, rounded_margins
+from ...certificates.separation import rounded_margins
 from ...data.normalised_samples import Samples
 from ...problems import SeparationProblem
 from ...progress import Progress
 from ...runtime.threads import interruptible
 from ...solution import Solution, Status
+from ..middle_bias import middle_bias
 from .coordinates import Bounds, Coordinates, EnlargedCoordinates
 from .online import snapshot
 
@@ -125,7 +126,7 @@ def _exactly(Z: Samples, a: Floats) -> tuple[Floats, Floats, int]:
     """Return a, with the best bias if that increases the least margin, Za, and the violations."""
     margins, errors = rounded_margins(Z, a)
     if (margins <= errors).any() and Z.bias_step and Z.n_vectors == 1:
-        moved = best_bias(Z, a)
+        moved = middle_bias(Z, a)
         better = rounded_margins(Z, moved)
         if (better[0] - better[1]).min() > (margins - errors).min():
             a, (margins, errors) = moved, better
