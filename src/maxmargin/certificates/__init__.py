@@ -5,9 +5,6 @@ separates if the smallest margin exceeds the bound of its rounding error; a set 
 u ≥ 0, Σu = 1, Zᵀu = 0 (Gordan's alternative) holds up to rounding.
 """
 
-from . import dual as margin  # what `certify` knows
-from . import primal as plane
-from . import separation
 from .base import Certificate, NotSeparableError, certify
 from .dual import MarginCertificate
 from .exact_kernels import feature_space_proof
@@ -27,10 +24,7 @@ __all__ = [
     "certify",
     "feature_space_proof",
     "gordan_residual",
-    "margin",
     "margin_bound",
     "nearest_proof",
-    "plane",
     "refutes",
-    "separation",
 ]

@@ -36,7 +36,7 @@ class Doubled(NamedTuple):
 
 def combine(start: Doubled, rows: Floats, coefficients: Floats) -> Doubled:
     """Return start + Σ_l c_l x_l by pairwise summation: half of the rows are added at once."""
-    terms = _two_products(rows, coefficients[:, np.newaxis])
+    terms = two_products(rows, coefficients[:, np.newaxis])
     while (n := len(terms.high)) > 1:
         half = n // 2
         first, second, last = (
@@ -52,7 +52,7 @@ def product(rows: Floats, w: Doubled, b: float) -> Floats:
     """Return w·x + b for every row, rounded once."""
     total = Doubled(np.full(len(rows), b), np.zeros(len(rows)))
     for column, high, low in zip(rows.T, *w, strict=True):
-        term = _two_products(column, high)
+        term = two_products(column, high)
         total = _add(total, Doubled(term.high, term.low + column * low))
     return total.high + total.low
 
@@ -67,7 +67,7 @@ def compensated_dot(rows: Floats, v: Floats) -> tuple[Floats, Floats]:
     error, magnitude = np.zeros(rows.shape[0]), np.zeros(rows.shape[0])
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         for x, coefficient in zip(rows.T, v, strict=True):
-            product, lost = _two_products(x, coefficient)
+            product, lost = two_products(x, coefficient)
             total, more = two_sums(total, product)
             error += lost + more
             magnitude += np.abs(product)
@@ -92,7 +92,7 @@ def two_sums(a: Floats, b: Floats) -> Doubled:
     return Doubled(total, (a - (total - part)) + (b - part))
 
 
-def _two_products(a: Floats, b: Floats | np.float64 | float) -> Doubled:
+def two_products(a: Floats, b: Floats | np.float64 | float) -> Doubled:
     """Return a·b with its error (Dekker, Veltkamp)."""
     total = a * b
     a_high = SPLITTER * a - (SPLITTER * a - a)

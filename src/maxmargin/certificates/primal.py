@@ -20,8 +20,8 @@ from .compensated import compensated_dot
 from .dual import ROUNDING, MarginCertificate
 from .scores import UNIT
 
-# Numbers of X that are looked at between two chances to stop.
-PART = 1 << 22
+# Numbers of X that are read between two checks for Ctrl-C.
+NUMBERS_PER_CHECK = 1 << 22
 # Rounding, relative to P, that is worth a computation in twice the digits, and the rows and numbers
 # of X up to which there is time for it.
 COARSE, TALL, AFFORDABLE = 1e-7, 1 << 14, 1 << 20
@@ -159,7 +159,7 @@ def _dual(claim: _Claim, alpha: Floats, passes: list[_Sums]) -> tuple[float, flo
 def _passes(claim: _Claim, exactly: bool) -> Iterator[_Sums]:
     """Yield the sums over all rows, part by part, on all cores."""
     for start, X in container(claim.problem.X).pieces():
-        step = max(64, PART // row_length(X))
+        step = max(64, NUMBERS_PER_CHECK // row_length(X))
         parts = [slice(k, min(k + step, X.shape[0])) for k in range(0, X.shape[0], step)]
 
         def part(rows: slice, stop: Event, X: Any = X, start: int = start) -> _Sums | None:

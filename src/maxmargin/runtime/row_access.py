@@ -27,7 +27,7 @@ from ..arrays import Floats, Matrix
 # Sums may be reordered so that they vectorise; NaN and ∞ keep their meaning.
 REORDER = {"reassoc", "contract", "nsz"}
 
-Rows = tuple[Any, ...]
+StoredRows = tuple[Any, ...]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -60,29 +60,29 @@ def compiled(function: F) -> F:
         return numba.njit(**options)(function)
 
 
-def rows_of(X: Matrix) -> Rows:
+def rows_of(X: Matrix) -> StoredRows:
     """Return X as the tuple of arrays that kernels take."""
     return (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
 
 
-def row_dot(rows: Rows, i: int, w: Floats) -> float:
+def row_dot(rows: StoredRows, i: int, w: Floats) -> float:
     """Return x_i·w."""
     return float(_dense_row(rows, i, w.size) @ w)
 
 
-def row_add(rows: Rows, i: int, w: Floats, step: float) -> None:
+def row_add(rows: StoredRows, i: int, w: Floats, step: float) -> None:
     """Do w ← w + step x_i."""
     w += step * _dense_row(rows, i, w.size)
 
 
-def row_square(rows: Rows, i: int) -> float:
+def row_square(rows: StoredRows, i: int) -> float:
     """Return ‖x_i‖²."""
     x = rows[0][i] if len(rows) == 1 else rows[0][rows[2][i] : rows[2][i + 1]]
     x = np.asarray(x, dtype=np.float64)
     return float(x @ x)
 
 
-def row_prefetch(rows: Rows, i: int) -> None:
+def row_prefetch(rows: StoredRows, i: int) -> None:
     """Prefetch row i, which shortens shuffled passes."""
 
 
@@ -90,7 +90,7 @@ def prefetch(array: NDArray[Any], k: int) -> None:
     """Prefetch array[k]."""
 
 
-def _dense_row(rows: Rows, i: int, size: int) -> Floats:
+def _dense_row(rows: StoredRows, i: int, size: int) -> Floats:
     if len(rows) == 1:
         return np.asarray(rows[0][i], dtype=np.float64)
     data, indices, indptr = rows

@@ -14,13 +14,12 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import Floats
+from ..certificates.compensated import two_products
 from ..data.normalised_samples import SignedSamples
 from ..kernels.products import far_columns
 
 # Numbers up to which sums are correctly rounded: half a second.
 CAREFUL_NUMBERS = 2_000_000
-# 2²⁷ + 1 splits a float64 into two halves of 26 bits.
-SPLITTER = 134217729.0
 
 
 @dataclass(frozen=True)
@@ -48,8 +47,8 @@ class Origin:
 
         It is rounded once.
         """
-        products, rests = _exact_products(w, -self.centre)
-        return math.fsum([b, *products, *rests])
+        products, errors = two_products(w, -self.centre)
+        return math.fsum([b, *products, *errors])
 
     @classmethod
     def far_mean(cls, X: Any, ratio: float = 100.0, least_density: float = 0.5) -> Origin | None:
@@ -101,19 +100,5 @@ def combined(c: Floats, rows: Floats) -> Floats:
     """
     if rows.size > CAREFUL_NUMBERS:
         return c @ rows
-    pairs = (_exact_products(c, column) for column in rows.T)
-    return np.array([math.fsum([*products, *rests]) for products, rests in pairs])
-
-
-def _exact_products(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return a_i b_i rounded, and the errors of that, from halves of the factors (Dekker, 1971)."""
-    products = a * b
-    (a1, a2), (b1, b2) = _halves(a), _halves(b)
-    return products, ((a1 * b1 - products) + a1 * b2 + a2 * b1) + a2 * b2
-
-
-def _halves(values: Floats) -> tuple[Floats, Floats]:
-    """Return two numbers of 26 digits for each, whose sum it is."""
-    large = SPLITTER * values
-    first = large - (large - values)
-    return first, values - first
+    pairs = (two_products(c, column) for column in rows.T)
+    return np.array([math.fsum([*products, *errors]) for products, errors in pairs])

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from ...arrays import Container, Floats, Integers, blocks_of, container, row_block, row_length
 from ...problems import JointProblem, PrimalProblem
-from ...runtime.row_access import Rows, compiled, row_add, row_dot, row_square, rows_of
+from ...runtime.row_access import StoredRows, compiled, row_add, row_dot, row_square, rows_of
 from ...runtime.threads import in_parallel
 from .ascent_state import AscentState
 from .descent_state import DescentState
@@ -107,7 +107,7 @@ class Features:
             return self._class_scores(w, b)
         out = np.empty(self.n_rows) if out is None else out
 
-        def work(rows: Rows, first: int, last: int, start: int) -> None:
+        def work(rows: StoredRows, first: int, last: int, start: int) -> None:
             _scores(rows, w, b, out[start : start + last - first], first, last)
 
         self._over(work)
@@ -118,7 +118,7 @@ class Features:
         if c.ndim == 2:
             return self._class_combine(c)
 
-        def work(rows: Rows, first: int, last: int, start: int) -> Floats:
+        def work(rows: StoredRows, first: int, last: int, start: int) -> Floats:
             total = np.zeros(self.n_columns)
             _combine(rows, c[start : start + last - first], first, last, total)
             return total
@@ -164,7 +164,7 @@ class Features:
         """Return ‖x_i‖² of every row."""
         out = np.empty(self.n_rows)
 
-        def work(rows: Rows, first: int, last: int, start: int) -> None:
+        def work(rows: StoredRows, first: int, last: int, start: int) -> None:
             _squares(rows, out[start : start + last - first], first, last)
 
         self._over(work)
@@ -175,7 +175,7 @@ class Features:
         if c.ndim == 2:
             return self._class_squares(c)
 
-        def work(rows: Rows, first: int, last: int, start: int) -> Floats:
+        def work(rows: StoredRows, first: int, last: int, start: int) -> Floats:
             total = np.zeros(self.n_columns)
             _column_squares(rows, c[start : start + last - first], first, last, total)
             return total
@@ -218,7 +218,7 @@ class Features:
             return Features((self.X @ sparse.diags_array(factors)).tocsr())
         return Features(self.X * factors)
 
-    def compiled_rows(self) -> Rows:
+    def compiled_rows(self) -> StoredRows:
         """Return all of X as compiled kernels take it, for those that visit rows in any order."""
         return rows_of(self.X)
 
@@ -262,7 +262,7 @@ class Features:
 
     # Iteration -----------------------------------------------------------------------------
 
-    def _over(self, work: Callable[[Rows, int, int, int], Result]) -> list[Result]:
+    def _over(self, work: Callable[[StoredRows, int, int, int], Result]) -> list[Result]:
         """Return ``work(rows, first, last, start)`` of every part of every piece.
 
         Rows ``first`` to ``last`` of the piece are rows ``start`` and on of X. Parts depend on X
@@ -325,7 +325,7 @@ def _stored_per_row(X: Any) -> float:
     return X.nnz / max(X.shape[0], 1) if sparse.issparse(X) else float(X.shape[1])
 
 
-def _dense_moments(rows: Rows, used: Integers, factors: Floats, total: Floats) -> None:
+def _dense_moments(rows: StoredRows, used: Integers, factors: Floats, total: Floats) -> None:
     """Add (fx, f)(fx, f)ᵀ of some rows, by products of panels of them."""
     n_rows = max(16, min(TUNING.panel_numbers // total.shape[0], used.size))
     panel = np.empty((n_rows, total.shape[0]))
