@@ -296,10 +296,3 @@ def large_case(shape: str, seed: int, n: int = 6000) -> Case:
 
 
 seeds = st.integers(0, 2**16)
-shapes = st.sampled_from(sorted(SHAPES))
-
-
-@st.composite
-def small_cases(draw: Any, estimator: str, largest: int = 24) -> Case:
-    """Fits for rational arithmetic."""
-    return small_case(draw(shapes), estimator, draw(seeds), largest)

@@ -7,7 +7,6 @@ from typing import Self
 
 import numpy as np
 from contourpy import contour_generator
-from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Integers
 from .canvas import Limits
@@ -55,15 +54,6 @@ class Grid(Lattice):
 
     scores: Floats
     codes: Integers
-
-    def class_at(self, points: ArrayLike) -> Integers:
-        """Return the class number of the region that each point lies in."""
-        places = np.asarray(points, dtype=float)
-        column, row = (
-            np.abs(axis[None, :] - places[:, [k]]).argmin(axis=1)
-            for k, axis in enumerate((self.x, self.y))
-        )
-        return self.codes[row, column]
 
 
 def nearest_on(points: Floats, segments: Floats, scale: Floats) -> Floats:
