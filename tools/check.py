@@ -1,7 +1,7 @@
 """Run every check of the project: style, types, layers, tests. Stops at the first failure.
 
-``python tools/check.py`` is what the README's second command and `.ci/run` call; further
-arguments go to pytest (``python tools/check.py -k perceptron``).
+``python tools/check.py`` is called by `.ci/run`; the tests validate docstrings by numpydoc. Further
+arguments go to pytest, after the default ones (``python tools/check.py -k perceptron``).
 """
 
 import os
@@ -22,7 +22,7 @@ CHECKS = [
 
 def main() -> int:
     """Run the checks in order and return the first non-zero exit code."""
-    commands = [*CHECKS, [sys.executable, "-m", "pytest", *(sys.argv[1:] or TESTS)]]
+    commands = [*CHECKS, [sys.executable, "-m", "pytest", *TESTS, *sys.argv[1:]]]
     for command in commands:
         print("$", *command, flush=True)
         program = shutil.which(command[0], path=os.path.dirname(sys.executable)) or command[0]
