@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin.engines.cpu.features import Features
+from maxmargin.engines.registry import ENGINES, engine_for
 from maxmargin.problems import JointProblem, PrimalProblem, losses
 
 from .plain_features import PlainFeatures
 
 N, D, C = 80, 5, 4
-MAKERS = {"cpu": Features, "plain": PlainFeatures}
+MAKERS = {name: (lambda X, name=name: engine_for(X, name).features()) for name in ENGINES}
+MAKERS["plain"] = PlainFeatures
 KINDS = {
     "float64": np.asarray,
     "float32": lambda X: X.astype(np.float32),
