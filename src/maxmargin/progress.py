@@ -38,11 +38,11 @@ class Step:
     task : int
         Which of the binary tasks of a many-class fit.
     sample : int or None
-        Row of X being corrected, when the callback asked for every update.
+        Row of X being corrected, for callbacks that take every update.
     primal, dual : float
         P of the current plane and D of the current α of a support vector machine, those that
-        `snapshot` hands out, in the units of its certificate: P ≥ D, and P = D at the optimum.
-        NaN where the algorithm does not know them: separating rules, steps on some of the samples.
+        `snapshot` returns, in the units of its certificate: P ≥ D, and P = D at the optimum.
+        NaN where the algorithm does not compute them: separating rules, steps on some samples.
     exact : bool
         Whether ``errors`` counts what the plane of this step misclassifies.
     unit : str
@@ -213,7 +213,7 @@ class Progress:
         dual: float = np.nan,
         exact: bool | None = None,
     ) -> bool:
-        """Record the end of an iteration; return whether a callback wants to stop.
+        """Record the end of an iteration; return whether a callback stops the fit.
 
         ``primal`` and ``dual`` are those of `Step`; one that is infinite says nothing. ``exact`` is
         that of `Step`; by default errors are exact where P is known, which takes the scores of all
@@ -223,7 +223,7 @@ class Progress:
         return self.record(report)
 
     def record(self, report: Report) -> bool:
-        """Record a report; return whether a callback wants to stop."""
+        """Record a report; return whether a callback stops the fit."""
         number, violation = len(self.history) + 1, float(report.violation)
         record = (number, float(report.objective), int(report.errors), violation, self.seconds)
         self.history.append(record)
@@ -247,7 +247,7 @@ class Progress:
             )
 
     def update(self, objective: float, sample: int, snapshot: Callable[[], Solution]) -> bool:
-        """Tell those who asked about every update; return whether one wants to stop."""
+        """Call the callbacks that take every update; return whether one of them stops the fit."""
         number = len(self.history) + 1
         step = Step(
             number, objective, 1, np.nan, self.seconds, self.task, sample, unit=self.unit,
@@ -285,7 +285,7 @@ class Recorder:
     Attributes
     ----------
     steps : list of Step
-        Each hands out the plane or α of its own time.
+        Each returns the plane or α of its own time.
 
     Examples
     --------

@@ -87,7 +87,7 @@ def dual_qp(
         validation.check_precomputed(X)
     costs = _costs(C, len(signs))
     if loss not in ("hinge", "squared_hinge"):
-        raise ValueError(f"loss={loss!r} is none: pass 'hinge' or 'squared_hinge'.")
+        raise ValueError(f"loss must be 'hinge' or 'squared_hinge', got {loss!r}.")
     if nu is not None:
         if loss != "hinge" or (costs != 1.0).any():
             raise ValueError(f"nu={nu} replaces C and the squared hinge: pass one of them.")

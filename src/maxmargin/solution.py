@@ -65,7 +65,7 @@ class Solution:
     Parameters
     ----------
     w : ndarray of shape (n_vectors, n_features)
-        One weight vector for two classes, one a class for a linear machine; empty for a kernel.
+        One weight vector for two classes, one per class for a linear machine; empty for a kernel.
     b : ndarray of shape (n_vectors,)
     status : Status
         Which rule ended the solver.

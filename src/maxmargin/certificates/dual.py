@@ -190,7 +190,7 @@ def _unit(problem: DualProblem, b: float, rho: float, largest: float) -> float:
 
 
 def least_rho(problem: DualProblem, largest: float) -> float:
-    """Return the ρ below which there is no margin to speak of, ``largest`` being max K(x, x)."""
+    """Return the ρ below which a margin counts as 0, ``largest`` being max K(x, x)."""
     return max(1e-6 * float(problem.upper.mean()) * largest, TINY)
 
 

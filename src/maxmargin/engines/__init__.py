@@ -1,1 +1,1 @@
-"""Where the data live and Gram blocks are computed. An engine knows nothing of SVMs."""
+"""Where the data live and Gram blocks are computed. Solvers use them through `engines.base`."""

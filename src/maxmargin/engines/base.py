@@ -1,16 +1,16 @@
-"""The engine contract: where the data of a fit live, and what a solver may ask of them.
+"""The engine contract: where the data of a fit live, and what a solver may do with them.
 
 The rule: **a solver's loop sees scalars, vectors of length d, (d+1)² matrices, row indices and
 blocks of a few thousand rows. Whatever has length n belongs to the engine.** Then the same loop
 runs on the threads of one machine, on a GPU and on a cluster, and an engine is one package that
 implements the protocols below and one line of `engines.registry`.
 
-An `Engine` holds X. It hands out `Features` for solvers of the primal, whose contract is
-`engines.linear`, and a `Gram`, K of some rows, for solvers of the dual. A `Gram` hands
-out the `DualState` of one problem, which holds β, the gradient and the bounds. Its vectors come to
-the host (`DualState.result`) when a fit ends, or when a callback asks for a snapshot.
+An `Engine` holds X. It provides `Features` for solvers of the primal, whose contract is
+`engines.linear`, and a `Gram`, K of some rows, for solvers of the dual. A `Gram`
+creates the `DualState` of one problem, which holds β, the gradient and the bounds. Its vectors come
+to the host (`DualState.result`) when a fit ends, or when a callback takes a snapshot.
 
-Solvers that keep vectors of length n themselves, for a few thousand samples, ask for a `HostGram`.
+Solvers that keep vectors of length n themselves, for a few thousand samples, take a `HostGram`.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Engine(Protocol):
     """X, where it lives. It may outlive a fit: what it has computed serves the next one."""
 
     def precision(self, kernel: Kernel, tol: float, largest: float = 1.0) -> Precision:
-        """Return "fast" where float32 kernel values, with float64 corrections, will do.
+        """Return "fast" where float32 kernel values, with float64 corrections, are precise enough.
 
-        ``tol`` is the violation that is asked for, ``largest`` a number that no α exceeds, about.
+        ``tol`` is the largest violation at the end, ``largest`` a number that no α exceeds, about.
         """
 
     def gram(
@@ -51,7 +51,7 @@ class Engine(Protocol):
     ) -> Gram:
         """Return K of the rows of X named by ``index``, all of them by default.
 
-        ``keep`` says whether the same values are likely to be asked for again.
+        ``keep`` says whether the same values are likely to be needed again.
         """
 
     def features(self, index: Integers | None = None) -> Features:
@@ -59,7 +59,7 @@ class Engine(Protocol):
 
 
 class Gram(Protocol):
-    """K = (K(x_i, x_j)) of some rows of X. What it stores is its own affair."""
+    """K = (K(x_i, x_j)) of some rows of X. What it stores is private to the engine."""
 
     def dual_state(
         self,
@@ -246,7 +246,7 @@ class HostGram(Gram, Protocol):
     ) -> Floats:
         """Return K[:, rows] v in float64.
 
-        ``keep`` says which rows are likely to be asked for again. A bound of the rounding errors
+        ``keep`` says which rows are likely to be needed again. A bound of the rounding errors
         is added to ``error``.
         """
 

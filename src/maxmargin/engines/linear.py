@@ -2,8 +2,8 @@
 
 The rule is that of `engines.base`: vectors of length n belong to the engine. A solver sees
 a = (w, b), sums over rows of that size and its square, and indices of rows. Vectors of length n
-come to the host when a fit ends (`PrimalState.alpha`, `JointState.alpha`), or when a callback asks
-for a snapshot.
+come to the host when a fit ends (`PrimalState.alpha`, `JointState.alpha`), or when a callback takes
+a snapshot.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ class JointState(Protocol):
         """Return the mean of C_i ‖x_i‖²."""
 
     def survey(self, scale: float = 1.0) -> Survey:
-        """Look at all rows, their values multiplied by a number; `near` goes by the last look."""
+        """Return sums over all rows, their values multiplied by a number, for `near` to use."""
 
     def near(self, reach: float) -> JointState:
         """Return the state of the rows within a reach of a kink; p⁰ is their p.
@@ -466,7 +466,7 @@ class AscentState(Protocol):
         """Visit rows in turn; return the gap met, the worst violation and the number of errors.
 
         A class without a share, whose value is more than ``far`` below all that have one, leaves
-        the list of its row. Visits end early where ``stop`` says so.
+        the list of its row. Visits end early where ``stop`` returns True.
         """
 
     def open(self, rows: Integers) -> Integers:

@@ -1,4 +1,4 @@
-"""Which engine holds X: the one place that knows them all.
+"""Which engine holds X: the one place that lists them all.
 
 An engine is added by a package that implements `maxmargin.engines.base` and a line of `ENGINES`.
 """

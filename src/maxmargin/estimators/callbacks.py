@@ -37,7 +37,7 @@ class Printer:
 class SklearnCallbacks:
     """Hand the steps of a fit to the callbacks set by scikit-learn's ``set_callbacks``.
 
-    The tree of tasks is fit → one task a plane → one a pass, so that ProgressBar shows all three.
+    The tree of tasks is fit → one task per plane → one per pass: ProgressBar shows all three.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What the certificates of a fit claim, and what a caller is told where they fall short."""
+"""What the certificates of a fit claim, and the warnings where they fall short."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Claims(Protocol[P_contra]):
         """Return how a task ended, by its certificate."""
 
     def falls_short(self, status: Status, certificate: P_contra) -> bool:
-        """Return whether a task ended in a way that the caller should know of."""
+        """Return whether a task ended in a way that the caller is warned of."""
 
     def measures(self, certificate: P_contra) -> str:
         """Return how far the claim is from holding, in words."""
@@ -58,7 +58,7 @@ class Separates(Generic[Separation]):
     Parameters
     ----------
     short : callable, default=unseparated
-        (status, certificate) ↦ whether a task ended in a way that the caller should know of.
+        (status, certificate) ↦ whether a task ended in a way that the caller is warned of.
     limited, diverged : str
         What to do where a limit came first, and where steps grew without bound.
     """
@@ -74,7 +74,7 @@ class Separates(Generic[Separation]):
         return status
 
     def falls_short(self, status: Status, certificate: Separation) -> bool:
-        """Return whether a task ended in a way that the caller should know of."""
+        """Return whether a task ended in a way that the caller is warned of."""
         return self.short(status, certificate)
 
     def measures(self, certificate: Separation) -> str:

@@ -127,7 +127,7 @@ class Method(Generic[Problem, Start, Proof]):
     callback : callable, optional
     verbose : bool, default=False
     arrange : callable, optional
-        tasks ↦ the same tasks, with their rows in the order that `begin` wants.
+        tasks ↦ the same tasks, with their rows in the order that `begin` requires.
     remarks : callable, optional
         outcome ↦ warnings that are the estimator's own.
     threads : context manager, optional
@@ -149,7 +149,7 @@ class Method(Generic[Problem, Start, Proof]):
     threads: AbstractContextManager[None] | None = None
 
     def tasks(self, training: Training, multi_class: str | None = None) -> list[Task]:
-        """Return the tasks of a fit, reduced as asked for or as an earlier fit was."""
+        """Return the tasks of a fit, reduced as given or as in an earlier fit."""
         reduction = reduction_for(multi_class or self.multi_class, len(training.classes))
         names = [str(name) for name in training.classes]
         tasks = reduction.tasks(training.codes, training.rows, names)

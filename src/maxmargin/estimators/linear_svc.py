@@ -92,7 +92,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
 
     Notes
     -----
-    The bias is not penalised, unless asked for: scikit-learn's LinearSVC (LIBLINEAR) always
+    The bias is not penalised by default: scikit-learn's LinearSVC (LIBLINEAR) always
     penalises it, and moves the plane towards the origin.
 
     References

@@ -1,4 +1,4 @@
-"""What a bias asks for: the b of least loss for given scores, and α with yᵀα = 0."""
+"""The bias: the b of least loss for given scores, and α with yᵀα = 0."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from ..arrays import Floats
 from .primal import PrimalProblem
 
-# Breaks up to which all of them are sorted for the best bias; of more, this share near 0 first.
+# All breaks are sorted for the best bias up to this number; of more, this share near 0 first.
 SORTED, NEAR = 10_000, 0.02
 
 

@@ -1,4 +1,4 @@
-"""The best model that a solver has shown: what a fit that ends early hands out."""
+"""The best model that a solver has shown: what a fit that ends early returns."""
 
 from __future__ import annotations
 

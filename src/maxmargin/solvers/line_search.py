@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-# Points that are looked at.
+# Evaluations of the slope, at most.
 MOST_POINTS = 60
 
 
 def line_search(slope: Callable[[float], float], first: float, farthest: float = 1e12) -> float:
-    """Return the t last asked for: a convex function has descended, to half its slope or less.
+    """Return the t last evaluated: a convex function has descended, to half its slope or less.
 
     ``first`` is the slope at 0; where rounding has left none that descends, the answer is 0. The
     interval where the slope changes sign is found by growing t, and narrowed down by the secant
-    rule with a guard; where that ends without a t that will do, the answer is the last one that is
+    rule with a guard; where that ends without a sufficient t, the answer is the last one that is
     known to descend, or 0.
     """
     if not first < 0.0:  # rounding: there is no descent along it

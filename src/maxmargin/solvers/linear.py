@@ -43,7 +43,7 @@ TUNING = Tuning()
 
 @dataclass(frozen=True)
 class Primal:
-    """How the tasks of a fit are solved: by the solver asked for, or by the one that suits."""
+    """How the tasks of a fit are solved: by a given solver, or by the one that suits."""
 
     solver: Solver
     tol: float
@@ -79,7 +79,7 @@ class Primal:
         return solver.solve(problem, start, progress)
 
     def _choice(self, problem: PrimalProblem, limits: Limits, tol: float) -> Choice:
-        """Return the solver that was asked for, or the one that suits."""
+        """Return the given solver, or the one that suits."""
         from ..engines.registry import engine_for
         from .primal.choice import Choice
 
@@ -115,7 +115,7 @@ class Primal:
         self, problem: PrimalProblem, hard: LinearHardMargin | None, start: Start | None,
         progress: Progress, limits: Limits,
     ) -> Solution:  # fmt: skip
-        """Solve the machine of a large finite cost, by the solver that was asked for."""
+        """Solve the machine of a large finite cost, by the solver of the fit."""
         soft, centre = softened(problem, hard)
         gap = min(self.tuning.aim * self.tol, self.tuning.hard_gap)
         solver = self._choice(soft, limits, gap).solver(soft)

@@ -75,13 +75,13 @@ class CpuEngine:
         return {key: store.n_computed for key, store in self._stores.items()}
 
     def precision(self, kernel: Kernel, tol: float, largest: float = 1.0) -> Precision:
-        """Return "fast" where float32 kernel values, with float64 corrections, will do.
+        """Return "fast" where float32 kernel values, with float64 corrections, are precise enough.
 
         Parameters
         ----------
         kernel : Kernel
         tol : float
-            The violation of the KKT conditions that is asked for.
+            The largest violation of the KKT conditions at the end.
         largest : float
             A number that no α exceeds, about: errors of K are multiplied by it.
         """

@@ -36,7 +36,7 @@ class Tuning:
     memory_share: float = 0.25
     # Values computed at a time: 16 MiB in float32.
     values_per_step: int = 1 << 22
-    # Values of so few multiplications are computed again as fast as the system hands out memory to
+    # Values of so few multiplications are computed again as fast as the system allocates memory to
     # keep them in: of those no more than this many bytes are kept.
     trifling_multiplications: float = 40.0
     trifling_bytes: int = 512 << 20
@@ -59,7 +59,7 @@ class Gram:
         The rows that take part, all by default.
     budget : int, optional
         Bytes that kept values may take, a quarter of the free memory by default; what does not
-        fit is computed each time it is asked for.
+        fit is computed each time it is needed.
     dtype : dtype, optional
         In which values are computed, that of X by default. Sums are made in float64.
     store : Store, optional

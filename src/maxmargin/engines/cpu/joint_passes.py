@@ -1,4 +1,4 @@
-"""Compiled passes over the samples: projections of their shares, and looks at their values."""
+"""Compiled passes over the samples: projections of their shares, and sums of their losses."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Values(ABC):
         return self.X[rows if self.index is None else self.index[rows]]
 
     def prepare(self, rows: Integers) -> Any:
-        """Return what `tile` needs to know of some rows."""
+        """Return what `tile` needs of some rows."""
         return rows
 
     @abstractmethod
@@ -45,7 +45,7 @@ class Values(ABC):
         """Write K[rows[part], columns] to ``out``."""
 
     def against(self, columns: Integers) -> Any:
-        """Return what `block` needs to know of some columns."""
+        """Return what `block` needs of some columns."""
         return columns
 
     @abstractmethod

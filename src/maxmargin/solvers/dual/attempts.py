@@ -107,7 +107,7 @@ class Attempts:
             left = max(asked - self.n_iter, 0)
             allowed = left if most_steps is None else min(left, most_steps)
         before, self.progress.unit = len(self.progress.history), "step"
-        with np.errstate(over="ignore", invalid="ignore"):  # of an indefinite kernel α may run away
+        with np.errstate(over="ignore", invalid="ignore"):  # α of an indefinite kernel may diverge
             solution = solve(self.progress, Limits(allowed, self.limits.seconds))
         if 0 < before < len(self.progress.history):
             self.progress.unit = "iteration"  # of several kinds

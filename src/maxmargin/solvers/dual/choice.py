@@ -49,7 +49,7 @@ class Tuning:
     takeover_up_to_variables: int = 5000
     dense_up_to_variables: int = 3000
     # Multiplications, of all tasks together, that decomposition may take before another method
-    # takes over, and that a method that was asked for may take: about one and four seconds.
+    # takes over, and that a method chosen by name may take: about one and four seconds.
     decomposition_work: float = 1e9
     all_work: float = 3e9
     # Multiplications that take as long as a step of SMO and as a round, beside its vectors.
@@ -75,7 +75,7 @@ class WarmStart(NamedTuple):
 
 @dataclass(frozen=True)
 class Dual:
-    """How the duals of a fit are solved: by the solver asked for, or by those that suit.
+    """How the duals of a fit are solved: by a given solver, or by those that suit.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class Dual:
         return self._without_rest(problem, solution) if problem.groups else solution
 
     def _method(self, problem: DualProblem) -> str:
-        """Return the name of the solver that was asked for, or of the one that suits."""
+        """Return the name of the given solver, or of the one that suits."""
         if self.solver == "coordinate-ascent" and problem.groups:
             raise ValueError(
                 "solver='coordinate-ascent' moves one α at a time, which yᵀα = 0 forbids: use "
@@ -203,7 +203,7 @@ class Dual:
     def _solve(
         self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
-        """Solve by the method that was asked for, else by those that suit until one has done it."""
+        """Solve by the given method, else by those that suit until one succeeds."""
         far = 0.0 if self.origin is None else self.origin.distance
         attempts = Attempts(problem, partial(self._exact, problem), self.tol, limits, progress, far)
         name, n = self._method(problem), problem.n_variables
@@ -341,7 +341,7 @@ class Dual:
         progress: Progress,
         limits: Limits,
     ) -> Solution:
-        """Solve by one of the methods a caller may ask for."""
+        """Solve by one of the methods that have a name."""
         if name == "decomposition":
             return self._decompose(problem, start, progress, limits)
         solver = self._exact_solver(name, problem, limits)
@@ -418,7 +418,7 @@ def _after(attempts: Attempts, start: WarmStart | None) -> WarmStart | None:
 def _in_feature_space(problem: DualProblem, progress: Progress) -> bool:
     """Whether this is the linear machine, by its kernel, with more samples than features.
 
-    Callbacks that ask for every update see α move pair by pair instead.
+    Callbacks that take every update see α move pair by pair instead.
     """
     return (
         isinstance(problem.kernel, Linear)

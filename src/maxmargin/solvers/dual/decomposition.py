@@ -191,7 +191,7 @@ class _Descent:
             self.levels = [Level(0.0, 0.0, np.nan)]
 
     def report(self) -> bool:
-        """Report a round; return whether a callback wants to stop."""
+        """Report a round; return whether a callback stops the fit."""
         # Among some of the variables the scores of all others, and so P, are not known.
         value = self.state.value
         primal = self.gap() - value if self.parent is None else np.nan
@@ -268,7 +268,7 @@ class _Descent:
         return False
 
     def is_off(self) -> bool:
-        """Return whether float32 has led astray, once f is corrected where that is in doubt."""
+        """Return whether float32 hid violations, once f is corrected where that is in doubt."""
         little = self.tuning.doubt_share * self.tol()
         if not self.state.refresh(self.multipliers(), little):
             return False
@@ -318,7 +318,7 @@ class _Descent:
         return gap / size if np.isfinite(gap) else np.inf
 
     def stalled(self) -> Status | None:
-        """Return a status once the objective has not improved for long, or α has run away."""
+        """Return a status once the objective has not improved for long, or α diverges."""
         if self.is_open and self.totals().size * self.largest > self.tuning.divergence:
             return Status.DIVERGED
         # Better is a share of what is left to do; less is rounding, of float32 much earlier.
@@ -406,7 +406,7 @@ class _WorkingSet:
         most = min(tuning.steps_per_variable * n, tuning.numbers_per_round // n)
         if options.limits.iterations is not None:
             most = min(most, options.limits.iterations - descent.steps)
-        if descent.progress.watchers:  # a callback asked for every update
+        if descent.progress.watchers:  # a callback takes every update
             most = 1
         stop = max(self._share(descent) * descent.violation, 0.5 * descent.goal())
         return self.state.solve_block(self.members, stop, most)

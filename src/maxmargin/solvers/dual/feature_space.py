@@ -3,7 +3,7 @@
 Given: a `DualProblem` with K(x, z) = x·z and more samples than features. Wanted: α and b.
 
 The linear machine is solved by `newton`, or by `interior_point` where C or the scales of the
-features are too much for that, to a gap far below the one asked for. That gap is one of P(w, b) at
+features are too much for that, to a gap far below the one required. That gap is one of P(w, b) at
 the solver's own w; the kernel machine has w = Σ α_i y_i x_i. So α of samples off the margin is put
 onto the bound where it belongs, and α on the margin is corrected by Newton steps on
 
@@ -241,7 +241,7 @@ def _one_if_equal(values: Floats) -> Floats:
 
 
 def _at_bounds(problem: DualProblem, alpha: Floats, margins: Floats, band: float) -> Floats:
-    """Return α at the bound that its margin asks for, where that is off 1 by more than the band."""
+    """Return α at the bound that its margin implies, where that is off 1 by more than the band."""
     if problem.ridge.any():
         lacking = np.maximum(1.0 - margins, 0.0)
         return lacking / problem.ridge

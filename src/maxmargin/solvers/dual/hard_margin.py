@@ -112,7 +112,7 @@ class LinearHardMargin:
         return replace(solution, w=w, b=b, status=Status.PATIENCE)
 
     def _features(self) -> SignedSamples:
-        """Return the samples whose plane of least ‖w‖ is asked for."""
+        """Return the samples whose plane of least ‖w‖ is sought."""
         Z = self.Z
         if not self.penalised:
             return Z
@@ -170,7 +170,7 @@ class KernelHardMargin:
     problem : DualProblem
         A classifier of margin 1, of which some α have no bound.
     attempt : callable
-        Solves the problem by the solver that was asked for.
+        Solves the problem by the solver of the fit.
     gram_of : callable
         Returns K in float64 for the problem on centred rows.
     tol : float

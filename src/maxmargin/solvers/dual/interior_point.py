@@ -197,7 +197,7 @@ class _Iterate:
         return self.constraints.snapped(self.constraints.nearest(alpha))
 
     def settled(self, band: float) -> Floats:
-        """Return α at the bound that its slope asks for, where that is beyond the band."""
+        """Return α at the bound that its slope points to, where that is beyond the band."""
         slope, problem = self._slope(), self.problem
         unit = violation_unit(problem, self.lam, self.largest)
         alpha = np.where((slope > band * unit) & (self.s > self.v), problem.lower, self.alpha)

@@ -22,7 +22,7 @@ from .feasibility import Constraints, Mask
 # Shares of tol, and of the relative gap of 2·tol, that solvers aim at: the certificate adds up in
 # another order.
 AIM = 0.5
-# α max K(x, x) at which a machine with p = 0 has no margin worth the name, relative to mean u.
+# α max K(x, x) at which a machine with p = 0 counts as without a margin, relative to mean u.
 NO_MARGIN = 1e-6
 TINY = float(np.finfo(float).tiny)
 
@@ -109,7 +109,7 @@ class Optimality:
 
 
 def dual_gradient(problem: DualProblem, gram: HostGram, alpha: Floats) -> Floats:
-    """Return (Q + D)α − p."""
+    """Return the gradient (Q + D)α + p."""
     support = np.flatnonzero(alpha)
     gradient = problem.ridge * alpha + problem.p
     if support.size:

@@ -10,13 +10,13 @@ s_i^k = (k ≠ y_i) + w_k·x_i + b_k, the loss of a sample is C_i(max_k s_i^k �
 So p_i is optimal when it has shares of the largest values only. Two methods follow each other:
 
 *Sequential dual ascent* moves the shares of one sample after the other to where the dual is
-largest, the projection of p_i + s_i/(C_i‖x_i‖²) onto the simplex. Classes that come nowhere near
+largest, the projection of p_i + s_i/(C_i‖x_i‖²) onto the simplex. Classes far below
 the largest value are left out for a while, and with them most samples. It is quick to begin with,
 and to the end where features are many and samples much unlike each other (Keerthi et al., *KDD*,
 2008). The bias follows by the proximal point method.
 
-*Semismooth Newton on the augmented Lagrangian* ends what that creeps on. The proximal point method
-on the dual, max D(p) − Σ_i C_i (δ/2)‖p_i − p⁰_i‖², asks in the primal for the minimum of
+*Semismooth Newton on the augmented Lagrangian* takes over where that converges slowly. A step of
+the proximal point method on the dual, max D(p) − Σ_i C_i (δ/2)‖p_i − p⁰_i‖², minimises
 
     Φ(w, b) = ½Σ_k‖w_k‖² + Σ_i C_i max {p·s_i − (δ/2)‖p − p⁰_i‖² : p in the simplex} − C_i s_i^y,
 

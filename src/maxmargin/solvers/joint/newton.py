@@ -56,7 +56,7 @@ class Newton:
         self.gap, self.primal, self.errors = np.inf, np.inf, 0
 
     def run(self, run: Run) -> None:
-        """Alternate minimisations with looks at all samples."""
+        """Alternate minimisations with surveys of all samples."""
         candidate, state, tuning = self.candidate, self.candidate.state, self.tuning
         self._look()
         delta = self._widest() if self.delta is None else self.delta

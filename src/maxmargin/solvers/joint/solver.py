@@ -28,7 +28,7 @@ class Tuning:
     fewest_of_class: int = 20
     sample_gap: float = 1e-2  # the relative gap that is enough for a sample
     nearby_delta: float = 0.2  # δ of a start from the answer of a sample
-    shortest: float = 1e-6  # the least multiple of an unfinished w that is looked at
+    shortest: float = 1e-6  # the least multiple of an unfinished w that is tried
     ascent: ascent.Tuning = field(default_factory=ascent.Tuning)
     newton: newton.Tuning = field(default_factory=newton.Tuning)
 

@@ -37,7 +37,7 @@ TUNING = Tuning()
 
 @dataclass(frozen=True)
 class Choice:
-    """Solve linear machines by the solver asked for, or by the one that suits.
+    """Solve linear machines by a given solver, or by the one that suits.
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ def by_gram(rows: WeightedRows, quadratic: Quadratic, gradient: Floats, damping:
 
     (X_F M⁻¹X_Fᵀ + S⁻¹)q − p_b 1 = −X_F M⁻¹g_w and 1ᵀq + κp_b = −g_b give
     p_w = −M⁻¹(g_w + X_Fᵀq), S being the weights, κ the curvature of the bias and M the
-    identity, lifted where rounding asks for it.
+    identity, lifted where rounding requires it.
     """
     g_w, g_b = gradient[:-1], gradient[-1]
     lift = LIFT * rows.squares()[:-1]

@@ -199,7 +199,7 @@ class _Run:
 class _Steps:
     """Newton steps with some rows, all others held: min ½aᵀMa − v·a + Σ h_i(z_i).
 
-    ``is_whole`` where none is held, and all rows of the problem asked for are here. ``share`` is
+    ``is_whole`` where none is held, and all rows of the problem are here. ``share`` is
     that of the rows that would take part if the others were held.
     """
 

@@ -46,8 +46,8 @@ def run_batch(
     """Iterate a ← a + Zᵀu with the u of correct(Za, t).
 
     Ends when the rule is finished, when a step is shorter than ``shortest``, after ``max_iter``
-    steps, when a callback asks for it, or when a would overflow: then the a of the least criterion
-    is restored.
+    steps, when a callback stops it, or when a would overflow: then the a of the least criterion is
+    restored.
     """
     Z = problem.Z
     show = partial(snapshot, Z, a)

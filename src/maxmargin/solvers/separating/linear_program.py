@@ -155,7 +155,7 @@ def refine_multipliers(Z: Samples, u: Floats, coordinates: Coordinates | None = 
     refined[candidates] = shares / sizes
     refined /= refined.sum()
     if isinstance(coordinates, EnlargedCoordinates):
-        return refined  # in the features of Z the residuals cannot be told apart
+        return refined  # in the features of Z the residuals are equal to rounding
     return min(u, refined, key=lambda multipliers: gordan_residual(Z, multipliers))
 
 

@@ -54,7 +54,7 @@ class Factor:
         """Add a variable unless it depends on the others; return H̃[F, F]⁻¹ times its column too.
 
         d = (−that, 1) has the curvature dᵀH̃d of the new pivot; up to ``flat``, relative to
-        (Σ|d_i| sizes_i)², it is none.
+        (Σ|d_i| sizes_i)², it counts as 0.
         """
         x = column.copy()
         solve_transposed(self.R, self.size, x)

@@ -108,7 +108,7 @@ class Point:
     def look(self, chunk: Chunk) -> tuple[int, float, float]:
         """Return how many samples are on the wrong side, P and D.
 
-        Wrong are those of the chunk now, and of the others those when last looked at. P is known
+        Wrong are those of the chunk now, and of the others those when last computed. P is known
         where all samples are in the chunk.
         """
         plain, margins = margins_of(chunk.problem, chunk.alpha, chunk.gradient, chunk.found)

@@ -24,15 +24,15 @@ class ActiveSet:
     """min ½αᵀ(Q + D)α + pᵀα, l ≤ α ≤ u, Aα = a, by Newton steps on the free variables.
 
     Beyond some hundred samples F is solved together with the worst violators only, whose Gram
-    block is fetched once; the others are looked at again when those are settled. A start is
+    block is fetched once; the others are checked again when those are optimal. A start is
     clipped to the box and made to satisfy Aα = a; what is then strictly within its bounds is free,
     so that a nearly optimal α is polished in a few steps.
 
     Ends with ``CONVERGED`` when no KKT condition is violated by more than ``tol``, or by more than
     rounding makes of Σ α_j K(x_i, x_j); ``INSEPARABLE`` when α of a classifier can grow without end
     along some d ≥ 0, whose multiple of sum 1 is returned as multipliers (Σ d_i y_i φ(x_i) = 0,
-    yᵀd = 0: Gordan's alternative in feature space, as far as float64 kernel values show it, to
-    which a margin of 1e-7 max‖φ(x)‖ is none); ``DIVERGED`` when it can because the kernel is not
+    yᵀd = 0: Gordan's alternative in feature space, up to the rounding of kernel values, by which a
+    margin of 1e-7 max‖φ(x)‖ counts as 0); ``DIVERGED`` when it can because the kernel is not
     positive semidefinite; ``PATIENCE`` when rounding allows no further descent. The multipliers μ
     of the groups, of which b is the mean, are the mean of −s_i(p_i + D_i α_i) − w·φ(x_i) over the
     free α, or the midpoint of the interval that the KKT conditions leave where none is free.

@@ -13,11 +13,11 @@ EPSILON = float(np.finfo(np.float64).eps)
 class Tuning:
     """What the active-set method is tuned by."""
 
-    # Variables up to which all of them are looked at in every step.
+    # Variables up to which all of them are checked in every step.
     whole_up_to_variables: int = 256
     # The worst violators that join the free variables where there are more.
     violators_per_chunk: int = 256
-    # Curvature along d, relative to (Σ|d_i|√H_ii)², that rounding cannot tell from none.
+    # Curvature along d, relative to (Σ|d_i|√H_ii)², that counts as 0: it may be rounding.
     flat_curvature: float = 32.0 * EPSILON
     # The error of y g(x) at which α is too large to go on with.
     blurred_margin: float = 1e-2

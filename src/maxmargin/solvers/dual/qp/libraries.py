@@ -1,8 +1,8 @@
-"""The QP libraries, asked in this process or in one of their own.
+"""The QP libraries, called in this process or in one of their own.
 
 This file imports nothing of the package: as a script it answers one program, from its standard
-input to its standard output. PIQP holds the interpreter's lock until it is done, and looks at no
-clock: a process can be left at any time.
+input to its standard output. PIQP holds the interpreter's lock until it is done and has no time
+limit, but a process can be ended at any time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TimeUpError(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """min ½xᵀPx + qᵀx subject to Gx ≤ h, Ax = b, with what the library is to know.
+    """min ½xᵀPx + qᵀx subject to Gx ≤ h, Ax = b, with the options of the library.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Program:
     tol : float
     max_iter : int
     seconds : float
-        Of the library, where it looks at the clock; ∞ for no limit.
+        Of the library, where it has a time limit; ∞ for no limit.
     """
 
     P: Floats
@@ -213,7 +213,7 @@ def _dense(part: Any) -> Floats:
 class Box:
     """Rows of Gx ≤ h that bound one variable, as lower ≤ x ≤ upper, and the other rows.
 
-    A library that knows a box need not be given 2n rows of n numbers.
+    A library with bounds on x need not be given 2n rows of n numbers.
     """
 
     lower: Floats

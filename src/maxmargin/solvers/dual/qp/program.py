@@ -253,10 +253,10 @@ def _ask(qp: QP, library: str, tol: float, limits: Limits) -> Answer:
 
 
 def _choose(solver: Library) -> str:
-    """Return the library to ask; raise where it is not installed."""
+    """Return the library to call; raise where it is not installed."""
     preferred = ("piqp", "clarabel")
     if solver not in ("auto", *preferred):
-        raise ValueError(f"solver={solver!r} is none: pass 'auto', 'piqp' or 'clarabel'.")
+        raise ValueError(f"solver must be 'auto', 'piqp' or 'clarabel', got {solver!r}.")
     wanted = preferred if solver == "auto" else (solver,)
     for name in wanted:
         if find_spec(name) is not None:

@@ -46,8 +46,8 @@ class QuadraticProgram:
     """The dual by a general quadratic-programming library.
 
     It reports no steps: the callback is called once, at the end. A start is of no use to an
-    interior point, and is not looked at. α within the library's accuracy of a bound is put onto
-    it, told by its multiplier being the larger of the two; b is the multiplier of yᵀα = 0.
+    interior point, and is ignored. α within the library's accuracy of a bound is put onto
+    it, where the multiplier of the bound is the larger of the two; b is the multiplier of yᵀα = 0.
     ``INSEPARABLE`` when the dual is unbounded, with multipliers that prove it.
 
     Parameters
@@ -55,8 +55,8 @@ class QuadraticProgram:
     gram : HostGram
         K of the rows ``problem.index``, in float64.
     tol : float, default=1e-12
-        Residuals and gap that the library is asked for. ``CONVERGED`` are those of 1e-8; but an
-        α that is 0 with a multiplier of 0 is told from a free one by the square root only.
+        Residuals and gap that the library is to reach. ``CONVERGED`` are those of 1e-8; but an
+        α of 0 whose multiplier is 0 differs from a free one by the square root of that only.
     limits : Limits, optional
         The library's iterations, and seconds.
     solver : {"auto", "piqp", "clarabel"}, default="auto"
@@ -137,7 +137,7 @@ STATUS = {
 
 
 def _units(problem: DualProblem, qp: QP) -> tuple[float, float]:
-    """Return what α and y g(x) are about: a library's absolute tolerances want both to be 1."""
+    """Return the sizes of α and y g(x): absolute tolerances of a library assume about 1."""
     kernel = float(np.abs(qp.P.diagonal()).max()) or 1.0
     rooms = problem.upper - problem.lower
     finite = rooms[np.isfinite(rooms) & (rooms > 0)]
