@@ -70,6 +70,12 @@ class DualProblem:
                 "groups must be at most two, with one sum each, got "
                 f"{len(self.groups)} groups and {len(self.sums)} sums."
             )
+        n_grouped = sum(group.size for group in self.groups)
+        if self.groups and n_grouped != self.n_variables:
+            raise ValueError(
+                "groups must hold every variable exactly once, got "
+                f"{n_grouped} places for {self.n_variables} variables."
+            )
 
     @property
     def n_variables(self) -> int:

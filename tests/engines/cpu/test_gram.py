@@ -516,6 +516,14 @@ def test_a_class_is_computed_once():
     np.testing.assert_array_equal(first[n:, n:], second[: rows[1].size, : rows[1].size])
 
 
+def test_other_rows_of_a_class_are_not_taken_from_those_kept():
+    source = Gram(KERNELS["rbf"], WAYS[0].data())
+    blocks = ClassBlocks(source, np.arange(N) % 2)
+    rows = np.arange(N)
+    for chosen in (np.r_[rows[:40:2], rows[1:40:2]], np.r_[rows[40:80:2], rows[41:80:2]]):
+        np.testing.assert_array_equal(PairGram(blocks, chosen).whole(), source.block(chosen))
+
+
 # Compiled code ------------------------------------------------------------------------------------
 
 

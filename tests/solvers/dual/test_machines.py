@@ -438,3 +438,9 @@ def test_there_are_at_most_two_groups():
     groups = tuple(np.array_split(np.arange(80), 3))
     with pytest.raises(ValueError, match="at most two"):
         replace(problem, groups=groups, sums=(0.0, 0.0, 0.0))
+
+
+def test_groups_hold_every_variable():
+    problem = DualProblem.hinge(KERNEL, X, LABELS, 1.0)
+    with pytest.raises(ValueError, match="79 places for 80 variables"):
+        replace(problem, groups=(np.arange(79),), sums=(0.0,))

@@ -23,7 +23,7 @@ class ClassBlocks:
 
     def __init__(self, source: Gram, codes: Integers) -> None:
         self.source, self.codes = source, codes
-        self._within: dict[int, Floats] = {}
+        self._within: dict[int, tuple[Integers, Floats]] = {}
 
     def whole(self, index: Integers) -> Floats:
         """Return K of the rows of one class followed by others."""
@@ -38,11 +38,11 @@ class ClassBlocks:
     def _block(self, rows: Integers) -> Floats:
         """Return K of rows; that of a whole class is kept, for every pair needs it."""
         label = int(self.codes[rows[0]]) if rows.size else -1
-        if label in self._within and self._within[label].shape[0] == rows.size:
-            return self._within[label]
+        if label in self._within and np.array_equal(self._within[label][0], rows):
+            return self._within[label][1]
         K: Floats = np.ascontiguousarray(self.source.block(rows))
         if rows.size and (self.codes[rows] == label).all():
-            self._within[label] = K
+            self._within[label] = rows, K
         return K
 
 
