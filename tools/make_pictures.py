@@ -18,7 +18,7 @@ import maxmargin as mm
 
 
 def main() -> None:
-    """Draw a hard margin, a kernel machine, and five kinds of fruit told apart by lines."""
+    """Draw a hard margin, a kernel machine, and five kinds of fruit separated by lines."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "docs"
     figure, axes = plt.subplots(1, 3, figsize=(16, 4.6), layout="constrained")
     X, y = mm.datasets.load_six_points(return_X_y=True)
