@@ -182,7 +182,7 @@ def intelex_svc(**options: Any) -> Fit:
 
     def fit(X: Any, y: Any) -> Any:
         model = SVC(tol=TOL, cache_size=CACHE, **options).fit(X, y)
-        # Where it does not like the input, it quietly runs scikit-learn's.
+        # Where it does not support the input, it silently runs scikit-learn's.
         assert hasattr(model, "_onedal_estimator"), "scikit-learn-intelex did not use oneDAL"
         return model
 
@@ -404,7 +404,7 @@ def quadric(folder: Any = None, n: int = 20_000, d: int = 50) -> tuple[Any, Any]
 
 
 def svmlight(folder: Path, name: str) -> tuple[Any, Any]:
-    """Read a file of the data folder: CSR with 32-bit indices, which scikit-learn wants."""
+    """Read a file of the data folder: CSR with 32-bit indices, which scikit-learn requires."""
     from scipy import sparse
     from sklearn.datasets import load_svmlight_file
 
@@ -479,7 +479,7 @@ PROBLEMS = {
 
 @dataclass(frozen=True)
 class Course:
-    """Where a run takes place, who takes part, and how much smaller than asked it is."""
+    """The folder, the contestants and the scale of a run."""
 
     scratch: Path
     data: Path | None
@@ -495,7 +495,7 @@ class Course:
         return X[rows], y[rows]
 
     def options(self, name: str, C: float, gamma: float) -> dict[str, Any]:
-        """Return what a contestant is told."""
+        """Return the options of a contestant."""
         ours = name in OURS and self.our_cache is not None
         return {"C": C, "gamma": gamma, **({"cache": self.our_cache} if ours else {})}
 
@@ -588,7 +588,7 @@ def predictions(course: Course, case: str) -> Iterator[Table]:
     Z, z = course.mixed(Z, z)
     race.save(course.scratch / "train", X, y)
     race.save(course.scratch / "test", Z, z)
-    title = f"{case}: {where}, {len(np.unique(y))} classes, {len(y):,} rows learnt, {len(z):,} told"
+    title = f"{case}: {where}, {len(np.unique(y))} classes, {len(y):,} rows learnt, {len(z):,} new"
     table = Table(case, title, "predict")
     for name in course.contestants:
         if name != "libsvm":  # its Python interface predicts row by row, in Python
@@ -615,7 +615,7 @@ def _predict_row(course: Course, name: str, options: dict[str, Any]) -> Row:
 
 
 def _agreement(table: Table) -> None:
-    """Note how many labels differ from scikit-learn's, and let go of the labels."""
+    """Note how many labels differ from scikit-learn's, and delete the labels."""
     peer = table.row("scikit-learn")
     reference = peer and peer.facts["labels"]
     for row in table.rows:
@@ -786,7 +786,7 @@ def starting(tables: Iterable[Table]) -> Target:
 
 # The picture ---------------------------------------------------------------------------------
 
-# One colour a library (Okabe and Ito: told apart by everybody), hollow for float64 input where
+# One colour per library (Okabe and Ito, for colour-blind readers), hollow for float64 input where
 # there is float32 as well.
 LOOKS = {
     "maxmargin-float32": ("#D55E00", "o", True),

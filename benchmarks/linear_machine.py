@@ -282,7 +282,7 @@ def snap_ml(*, C: float, loss: str, tol: float, max_iter: int) -> Fit:
 
 
 def skglm_svc(*, C: float, loss: str, tol: float, p0: int) -> Fit:
-    """skglm knows no bias: it gets a constant feature, as LIBLINEAR makes itself one."""
+    """skglm has no bias: it gets a constant feature, as LIBLINEAR makes itself one."""
     from skglm import LinearSVC
 
     def fit(X: Any, y: Any, C: float = C) -> Plane:
@@ -537,7 +537,7 @@ LOSSES = ("hinge", "squared_hinge")
 
 @dataclass(frozen=True)
 class Lap:
-    """What a contestant is told to do, and how long it may take.
+    """The options of a contestant, and how long it may take.
 
     Where a lap does not come home, the later ones of its ``group`` are not run.
     """
@@ -562,7 +562,7 @@ class Lap:
 
 @dataclass(frozen=True)
 class Course:
-    """Where a run takes place, who takes part, and how much smaller than asked it is."""
+    """The folder, the contestants and the scale of a run."""
 
     scratch: Path
     data: Path | None
@@ -804,7 +804,7 @@ def skglm_laps(course: Course, tables: Tables) -> list[Lap]:
 
 
 def scored(table: Table) -> Table:
-    """Fill in gaps and ratios, once everybody is home."""
+    """Fill in gaps and ratios, after all laps have ended."""
     proofs = [row.facts["dual"] for row in table.rows if "dual" in row.facts]
     if table.penalized:
         for row in table.rows:
@@ -1053,7 +1053,7 @@ def to_the_gap(tables: Iterable[Table], peer: str) -> Target:
 
 # The pictures --------------------------------------------------------------------------------
 
-# Okabe and Ito: told apart by everybody; hollow where a library has two methods.
+# Okabe and Ito, for colour-blind readers; hollow where a library has two methods.
 LOOKS = {
     OURS: ("#D55E00", "o", True),
     f"{OURS} interior-point": ("#D55E00", "v", False),
@@ -1114,7 +1114,7 @@ def _panel(axes: Any, table: Table) -> None:
                 linewidth=2.0 if name == OURS else 1.0, markersize=6, label=name,
                 zorder=3 if name == OURS else 2,
             )  # fmt: skip
-        for row in stopped[:1]:  # where it was stopped; how far it was, nobody knows
+        for row in stopped[:1]:  # where it was stopped; its distance from the optimum is unknown
             height = {"liblinear": 0.96, "liblinear dual": 0.92, "snapml": 0.88}.get(name, 0.84)
             axes.annotate(
                 f"{name}: > {row.beyond:.3g} s", (row.beyond, height),
@@ -1179,7 +1179,7 @@ def command_line() -> argparse.Namespace:
     add("--plot", type=Path, metavar="FOLDER", help="draw gap against time (needs matplotlib)")
     add("--only", nargs="+", choices=PROBLEMS, metavar="CASE", help=", ".join(PROBLEMS))
     add("--peers", nargs="*", choices=PEERS, metavar="PEER", default=list(PEERS),
-        help=f"who races against us: {', '.join(PEERS)} (all)")  # fmt: skip
+        help=f"libraries to compare with: {', '.join(PEERS)} (all)")  # fmt: skip
     add("--repeats", type=int, metavar="N", default=3,
         help=f"fits of which the shortest counts (3; always 1 beyond {LONG:g} s)")  # fmt: skip
     add("--limit", type=float, metavar="SECONDS", default=60.0,

@@ -3,8 +3,8 @@
 A contestant is a function of a benchmark module. Called with its options it returns ``fit``, and
 ``fit(X, y)`` returns a model: what it imports and prepares is outside the clock, what ``fit`` does
 is inside. A judge, ``judge(model, X, y)``, then states facts about the model, the same for all.
-A contestant that likes its data in another form than they were saved in is told by the name of a
-function ``form(X)``: it is applied before the clock, and the judge sees the data as saved.
+A contestant that takes its data in another form than they were saved in names a function
+``form(X)``: it is applied before the clock, and the judge sees the data as saved.
 The warm-up is a fit of few rows, or ``fit.warm_up(X, y)`` where ``fit`` has one.
 
 Run as a program, this module is the fresh process of one contestant:
