@@ -212,7 +212,7 @@ class _Descent:
 
     def unit(self) -> float:
         """Return what violations are relative to."""
-        middles = np.array([_middle(level) for level in self.levels])
+        middles = np.array([self.middle(k) for k in range(len(self.levels))])
         return violation_unit(self.problem, middles, self.largest)
 
     def round(self) -> Status | None:
@@ -350,14 +350,23 @@ class _Descent:
 
     def multiplier(self, k: int) -> float:
         """Return the mean of f over the free, as far as that serves all others to tol."""
-        level = self.levels[k]
-        middle = _middle(level)
+        level, middle = self.levels[k], self.middle(k)
         if not (np.isfinite(level.top) and np.isfinite(level.low)):
             return middle
         width = level.top - level.low
         room = max(0.0, 0.5 * (self.tuning.pair_goal_tols * self.tol() - width))
         mean = middle if np.isnan(level.free) else level.free
         return float(np.clip(mean, middle - room, middle + room))
+
+    def middle(self, k: int) -> float:
+        """Return the middle of a group's bounds on its multiplier, or the one that is finite."""
+        top, low, _ = self.levels[k]
+        if np.isfinite(top) and np.isfinite(low):
+            return 0.5 * (top + low)
+        if np.isfinite(top) or np.isfinite(low):
+            return top if np.isfinite(top) else low
+        # None can move: a part may have no variable of the group.
+        return self.parent.middle(k) if self.parent else 0.0
 
     def solution(self, status: Status | None) -> Solution:
         """Return the present answer."""
@@ -432,10 +441,3 @@ class _WorkingSet:
         order = np.lexsort((since[taken], self.state.free(present)))
         places = np.concatenate([empty, taken[order]])[: rows.size]
         members[places], since[places] = rows, self.n_rounds
-
-
-def _middle(level: Level) -> float:
-    """Return the middle of a group's bounds on its multiplier, or the one that is finite."""
-    if np.isfinite(level.top) and np.isfinite(level.low):
-        return 0.5 * (level.top + level.low)
-    return level.top if np.isfinite(level.top) else level.low
