@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin.engines.linear import Held, Kink, Projection
 
-from .plain_engine import Hidden
+from .plain_engine import Hidden, PlainWeightedRows
 from .plain_joint import PlainJointState
 
 
@@ -185,26 +185,3 @@ class PlainPrimalState:
 
     def alpha(self, *, kept=False):
         return self.v.at.kept.copy() if kept else self._balanced(self.v.at.alpha).copy()
-
-
-class PlainWeightedRows:
-    """Rows (x, 1) with weights c."""
-
-    def __init__(self, A, c):
-        self.A, self.c, self.n_rows = Hidden(A), Hidden(c), len(A)
-
-    def squares(self):
-        return self.c.at @ self.A.at**2
-
-    def product(self, p):
-        return (self.c.at * (self.A.at @ p)) @ self.A.at
-
-    def gram(self, factors=None):
-        X = self.A.at[:, :-1] * (1 if factors is None else factors)
-        return X @ X.T + np.diag(1 / self.c.at)
-
-    def scores(self, w):
-        return self.A.at[:, :-1] @ w
-
-    def combine(self, q):
-        return q @ self.A.at[:, :-1]

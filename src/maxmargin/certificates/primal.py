@@ -24,7 +24,7 @@ from .scores import UNIT
 NUMBERS_PER_CHECK = 1 << 22
 # Rounding, relative to P, that is worth a computation in twice the digits, and the rows and numbers
 # of X up to which there is time for it.
-COARSE, TALL, AFFORDABLE = 1e-7, 1 << 14, 1 << 20
+COARSE_ERROR, TALL_ROWS, COMPENSATED_NUMBERS = 1e-7, 1 << 14, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,9 @@ def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) 
     square = float(w @ w) + (b * b if problem.bias == "penalised" else 0.0)
     found = _measures(claim, square, exactly=False)
     if (
-        found.blur > COARSE * abs(found.primal)
-        and problem.X.shape[0] <= TALL
-        and (problem.X.shape[0] * problem.X.shape[1] <= AFFORDABLE)
+        found.blur > COARSE_ERROR * abs(found.primal)
+        and problem.X.shape[0] <= TALL_ROWS
+        and (problem.X.shape[0] * problem.X.shape[1] <= COMPENSATED_NUMBERS)
     ):
         found = _measures(claim, square, exactly=True)
     primal, dual = found.primal + found.blur, found.dual - found.blur

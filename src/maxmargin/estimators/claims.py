@@ -19,7 +19,7 @@ Separation = TypeVar("Separation", bound=SeparationCertificate)
 
 UNFINISHED = frozenset({Status.ITERATION_LIMIT, Status.DIVERGED})
 # Shares of a time limit at which solvers end, and at which the proof and all that follows should.
-FOR_SOLVERS, FOR_ALL = 0.9, 1.1
+SOLVER_TIME_SHARE, TOTAL_TIME_SHARE = 0.9, 1.1
 
 
 class Claims(Protocol[P_contra]):
@@ -158,4 +158,4 @@ class TimeLimit:
 
     def limits(self, max_iter: int) -> Limits:
         """Return what is left to a solver; −1 iterations set no limit."""
-        return Limits(None if max_iter == -1 else max_iter, self.left(FOR_SOLVERS))
+        return Limits(None if max_iter == -1 else max_iter, self.left(SOLVER_TIME_SHARE))

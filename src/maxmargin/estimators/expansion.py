@@ -17,7 +17,7 @@ from ..runtime.threads import in_parallel
 from .training import Training
 
 # Rows and support vectors whose kernel values are computed together in a prediction.
-ROWS, VECTORS = 256, 2048
+TILE_ROWS, TILE_VECTORS = 256, 2048
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,15 @@ class Expansion:
         sums = np.zeros((X.shape[0], ends.size - 1, dual.shape[0]))
 
         def work(start: int, stop: Event) -> None:
-            rows = slice(start, start + ROWS)
+            rows = slice(start, start + TILE_ROWS)
             for c in range(ends.size - 1):
-                for first in range(ends[c], ends[c + 1], VECTORS):
+                for first in range(ends[c], ends[c + 1], TILE_VECTORS):
                     if stop.is_set():
                         return
-                    some = slice(first, min(first + VECTORS, ends[c + 1]))
+                    some = slice(first, min(first + TILE_VECTORS, ends[c + 1]))
                     sums[rows, c] += self._values(X[rows], some) @ dual[:, some].T
 
-        in_parallel(work, range(0, X.shape[0], ROWS), alone=not self.kernel.elementwise)
+        in_parallel(work, range(0, X.shape[0], TILE_ROWS), alone=not self.kernel.elementwise)
         if not self.of_pairs:
             return sums[:, 0]
         return np.column_stack([sums[:, i, j - 1] + sums[:, j, i] for i, j in self._pairs])

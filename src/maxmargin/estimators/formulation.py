@@ -25,7 +25,7 @@ from ..solution import Solution, Status
 from ..solvers.dual.choice import Dual, WarmStart
 from ..solvers.dual.sizes import SMALL_SAMPLES
 from .base import check_training
-from .claims import FOR_ALL, Optimal, TimeLimit
+from .claims import TOTAL_TIME_SHARE, Optimal, TimeLimit
 from .expansion import expanded
 from .fitting import Attributes, Method, Outcome, Remark, Work, limited_threads, no_remarks
 from .kernel_machine import KernelMachine
@@ -235,7 +235,7 @@ def _certify(
     work = sum(p.n_variables * n for p, n in zip(problems, vectors, strict=True))
     share = max(32, TUNING.checked_samples // int(len(problems) ** 0.5))
     sample = None if work <= TUNING.thorough_values else share
-    seconds = time_limit.left(FOR_ALL)
+    seconds = time_limit.left(TOTAL_TIME_SHARE)
     affordable = np.inf if seconds is None else seconds * _values_per_second(problems[0])
     hurried = sample is not None and work > affordable
 

@@ -8,7 +8,7 @@ from ..arrays import Floats
 from .primal import PrimalProblem
 
 # All breaks are sorted for the best bias up to this number; of more, this share near 0 first.
-SORTED, NEAR = 10_000, 0.02
+SORTED_BREAKS, NEAR_SHARE = 10_000, 0.02
 
 
 def best_biases(problem: PrimalProblem, scores: Floats, b: float = 0.0) -> tuple[float, float]:
@@ -39,9 +39,9 @@ def _flat_part(t: Floats, costs: Floats, before: float, rounding: float) -> tupl
 
     Of many breaks only those near 0 are sorted, where the sign changes between them.
     """
-    if t.size > SORTED:
+    if t.size > SORTED_BREAKS:
         size = np.abs(t)
-        reach = float(np.quantile(size[:: t.size // SORTED], NEAR))
+        reach = float(np.quantile(size[:: t.size // SORTED_BREAKS], NEAR_SHARE))
         inside = size <= reach
         first = before + float(np.sum(costs, where=t < -reach))
         if first < -rounding and first + float(np.sum(costs, where=inside)) > rounding:

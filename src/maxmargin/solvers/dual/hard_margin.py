@@ -35,7 +35,7 @@ from ..separating.duplicates import contradicting_rows
 from .nearest_points import NearestPoints
 
 # How a limit or a callback ends a fit.
-TOLD = (Status.STOPPED, Status.TIME_LIMIT, Status.ITERATION_LIMIT)
+ENDED_EARLY = (Status.STOPPED, Status.TIME_LIMIT, Status.ITERATION_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class KernelHardMargin:
         if isinstance(problem.kernel, Linear):
             return self._linear()
         solution = self.attempt()
-        if solution.status in (*TOLD, Status.CONVERGED):
+        if solution.status in (*ENDED_EARLY, Status.CONVERGED):
             return solution
         u = solution.multipliers
         proof = None if u is None else feature_space_proof(problem, u)
@@ -208,7 +208,7 @@ class KernelHardMargin:
         near = origin.distance <= TUNING.kernel_offset * np.sqrt(square)
         moved = self.problem if near else _moved(self.problem, origin)
         solution = self.attempt() if near else self._exactly(moved)
-        if solution.status in TOLD:
+        if solution.status in ENDED_EARLY:
             return solution
         if solution.status is Status.CONVERGED and certify(moved, solution).holds(self.tol):
             return solution if near else _with_bias_of(hard.Z, origin, solution)

@@ -20,9 +20,9 @@ from ..optimality import dual_gradient, multipliers, primal_value, violations
 from .program import QP, Library, QPSolution, QPStatus, solve
 
 # Matrices of n × n numbers held at a time: K, P, the library's copy and its factors.
-MATRICES = 5
+HELD_MATRICES = 5
 # Distance of α from a bound, relative to its size, that may be the interior point's.
-SNAP = 1e-5
+BOUND_SHARE = 1e-5
 
 
 def dual_program(problem: DualProblem, K: Floats, *, dense: bool = True) -> QP:
@@ -162,8 +162,8 @@ def _at_bounds(answer: QPSolution, constraints: Constraints, size: float) -> Flo
     below = answer.inequality[bounded.size : bounded.size + x.size]
     scale = np.where(np.isfinite(upper), upper - lower, (x - lower).max())
     down, up = x - lower, upper - x
-    x = np.where((down < below * scale) & (down < SNAP * scale), lower, x)
-    x = np.where((up < above * scale) & (up < SNAP * scale), upper, x)
+    x = np.where((down < below * scale) & (down < BOUND_SHARE * scale), lower, x)
+    x = np.where((up < above * scale) & (up < BOUND_SHARE * scale), upper, x)
     return size * x
 
 
@@ -197,7 +197,7 @@ def _publish(
 
 
 def _refuse_large(n: int) -> None:
-    need, free = MATRICES * 8 * n**2, free_memory()
+    need, free = HELD_MATRICES * 8 * n**2, free_memory()
     if need > free:
         raise ValueError(
             f"a quadratic program of {n} samples takes about {need / 2**30:.1f} GiB for matrices "
