@@ -90,7 +90,7 @@ def test_general_programs(library):
         ({"C": 0.0}, "C=0.0 is not positive"),
         ({"C": np.nan}, "not positive"),
         ({"C": [1.0, 2.0]}, "C has shape"),
-        ({"loss": "huber"}, "loss='huber'"),
+        ({"loss": "huber"}, "loss must be .* got 'huber'"),
         ({"nu": 0.9}, "nu=0.9 is infeasible"),
         ({"nu": 0.2, "C": 2.0}, "nu=0.2 replaces C"),
         ({"kernel": "precomputed"}, "must be square"),

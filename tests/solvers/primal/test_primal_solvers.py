@@ -270,7 +270,7 @@ def two_cores(monkeypatch):
     small = features_module.Tuning(part_numbers=1 << 9, moments_multiplications=1e3)
     monkeypatch.setattr(features_module, "TUNING", small)
     monkeypatch.setattr(primal_state, "TUNING", primal_state.Tuning(part_rows=1 << 8))
-    monkeypatch.setattr(plane_certificate, "PART", 1 << 10)
+    monkeypatch.setattr(plane_certificate, "NUMBERS_PER_CHECK", 1 << 10)
 
 
 @pytest.mark.parametrize("kind", ["float64", "csr"])
