@@ -64,6 +64,21 @@ def test_sections_are_complete(name):
     assert [f"{rule}: {message}" for rule, message in found if rule in RULES] == []
 
 
+def is_method(name):
+    """Whether a name belongs to a class."""
+    value = mm
+    for part in name.split(".")[1:-1]:
+        value = getattr(value, part)
+    return inspect.isclass(value)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in PUBLIC if not is_exempt(name) and not is_method(name)]
+)
+def test_classes_and_functions_have_examples(name):
+    assert "EX01" not in dict(validate.validate(name)["errors"])
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_estimators_have_all_sections_and_attributes(name):
     estimator = getattr(mm, name)

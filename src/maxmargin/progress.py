@@ -52,6 +52,16 @@ class Step:
         a joint task).
     snapshot : callable
         Returns the current answer as a `Solution`, in copies of its own.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_and(return_X_y=True)
+    >>> recorder = mm.Recorder()
+    >>> model = mm.Perceptron(shuffle=False, callback=recorder).fit(X, y)
+    >>> last = recorder.steps[-1]
+    >>> last.unit, last.errors, last.plane().same_plane(model.hyperplane_)
+    ('pass', 0, True)
     """
 
     iteration: int

@@ -27,6 +27,12 @@ class MercerReport:
         Whether K is symmetric and positive semidefinite up to rounding.
     n_samples : int
         Rows of K.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import RBF, mercer
+    >>> mercer(RBF(1.0), [[0.0], [1.0]]).positive_semidefinite
+    True
     """
 
     asymmetry: float
