@@ -9,12 +9,12 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from _thread import start_new_thread
+from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
@@ -22,9 +22,9 @@ from threadpoolctl import ThreadpoolController
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-_lock = threading.Lock()
-_users = 0
-_limits: Any = None
+_lock = threading.RLock()  # of a frame that is cleared while it is held, too
+_users: WeakSet[_User] = WeakSet()
+_old_limits: list[tuple[Any, int]] | None = None
 # The limit that `at_most` has set for this thread.
 _here = threading.local()
 
@@ -37,21 +37,35 @@ def _libraries() -> Any:
     return ThreadpoolController()
 
 
+class _User:
+    """One use of `single_threaded_blas`, for as long as its frame is alive."""
+
+
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Limit BLAS to one thread; the last of several concurrent users restores the old limit."""
-    global _users, _limits
-    with _lock:
-        _users += 1
-        if _users == 1:
-            _limits = _libraries().limit(limits=1, user_api="blas")
+    """Limit BLAS to one thread; the last of several concurrent users restores the old limit.
+
+    Ctrl-C may come at any moment of this, too: the old limits are known until they are restored.
+    """
+    global _old_limits
+    user = _User()
     try:
+        with _lock:
+            _users.add(user)
+            if _old_limits is None:
+                libraries = _libraries().select(user_api="blas").lib_controllers
+                _old_limits = [(library, library.get_num_threads()) for library in libraries]
+            if len(_users) == 1:
+                for library, _ in _old_limits:
+                    library.set_num_threads(1)
         yield
     finally:
         with _lock:
-            _users -= 1
-            if _users == 0:
-                _limits.restore_original_limits()
+            _users.discard(user)
+            if not _users and _old_limits is not None:
+                for library, limit in _old_limits:
+                    library.set_num_threads(limit)
+                _old_limits = None
 
 
 @contextmanager
@@ -60,9 +74,9 @@ def at_most(n_jobs: int | None) -> Iterator[None]:
     before = getattr(_here, "limit", None)
     if n_jobs == 0:
         raise ValueError("n_jobs must be a non-zero integer or None, got 0: −1 means all cores.")
-    if n_jobs is not None:
-        _here.limit = n_jobs if n_jobs > 0 else max(1, _available() + 1 + n_jobs)
     try:
+        if n_jobs is not None:
+            _here.limit = n_jobs if n_jobs > 0 else max(1, _available() + 1 + n_jobs)
         yield
     finally:
         _here.limit = before
@@ -132,12 +146,28 @@ def in_parallel(
 
 
 def interruptible(work: Callable[[], Result]) -> Result:
-    """Return ``work()``, run in another thread so that Ctrl-C does not wait for its end."""
-    pool = ThreadPoolExecutor(max_workers=1)
-    try:
-        return pool.submit(work).result()
-    finally:
-        pool.shutdown(wait=False)
+    """Return ``work()``, run in another thread so that Ctrl-C does not wait for its end.
+
+    An executor would lose a Ctrl-C that comes while its weak references are cleared.
+    """
+    results: list[Result] = []
+    failures: list[BaseException] = []
+    running = allocate_lock()
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            running.release()
+
+    running.acquire()
+    start_new_thread(run, ())
+    running.acquire()  # once it is released
+    if failures:
+        raise failures[0]
+    return results[0]
 
 
 def n_threads() -> int:

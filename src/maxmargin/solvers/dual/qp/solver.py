@@ -142,7 +142,7 @@ def _units(problem: DualProblem, qp: QP) -> tuple[float, float]:
     rooms = problem.upper - problem.lower
     finite = rooms[np.isfinite(rooms) & (rooms > 0)]
     size = float(np.median(finite)) if finite.size else problem.target_scale / kernel
-    return size, problem.target_scale or problem.total * kernel
+    return size, problem.target_scale or problem.total * kernel or 1.0
 
 
 def _scaled(qp: QP, size: float, unit: float) -> QP:

@@ -1,0 +1,82 @@
+"""Threads and the limits of BLAS, with Ctrl-C at any moment."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from maxmargin.runtime import threads
+
+
+@pytest.fixture
+def interrupted() -> Iterator[Callable[[Callable[[], object], float], bool]]:
+    """Return a function that repeats work until Ctrl-C ends it, and says whether it did."""
+    if not hasattr(signal, "setitimer"):
+        pytest.skip("needs the timers of POSIX")
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def until(work: Callable[[], object], seconds: float) -> bool:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            started = time.perf_counter()
+            while time.perf_counter() < started + seconds + 0.5:
+                work()
+        except KeyboardInterrupt:
+            return True
+        return False
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        yield until
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def moments(n: int) -> list[float]:
+    return np.random.default_rng(0).uniform(1e-4, 2e-3, n).tolist()
+
+
+def blas_limits() -> list[int]:
+    libraries = threads._libraries().select(user_api="blas").lib_controllers
+    return [library.get_num_threads() for library in libraries]
+
+
+def test_no_interruption_is_lost(interrupted):
+    assert all(interrupted(lambda: threads.interruptible(int), s) for s in moments(1000))
+
+
+def test_interruptible_work_returns_and_raises():
+    assert threads.interruptible(lambda: 3) == 3
+    with pytest.raises(ZeroDivisionError):
+        threads.interruptible(lambda: 1 // 0)
+
+
+def test_limits_of_blas_are_restored_after_interruptions(interrupted):
+    before = blas_limits()
+
+    def limit() -> None:
+        with threads.at_most(1), threads.single_threaded_blas():
+            pass
+
+    for seconds in moments(300):
+        interrupted(limit, seconds)
+    assert not len(threads._users)
+    assert getattr(threads._here, "limit", None) is None
+    limit()
+    assert blas_limits() == before
+
+
+def test_the_last_user_restores_the_limits_of_blas():
+    before = blas_limits()
+    with threads.single_threaded_blas():
+        with threads.single_threaded_blas():
+            pass
+        assert set(blas_limits()) == {1}
+    assert blas_limits() == before
