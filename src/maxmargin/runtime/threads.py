@@ -59,13 +59,22 @@ def single_threaded_blas() -> Iterator[None]:
                 for library, _ in _old_limits:
                     library.set_num_threads(1)
         yield
+    except BaseException:
+        # Threads that are still at work after Ctrl-C may be unable to restore those of this one.
+        with _lock:
+            _restore(_old_limits)
+        raise
     finally:
         with _lock:
             _users.discard(user)
-            if not _users and _old_limits is not None:
-                for library, limit in _old_limits:
-                    library.set_num_threads(limit)
+            if not _users:
+                _restore(_old_limits)
                 _old_limits = None
+
+
+def _restore(limits: list[tuple[Any, int]] | None) -> None:
+    for library, limit in limits or ():
+        library.set_num_threads(limit)
 
 
 @contextmanager
