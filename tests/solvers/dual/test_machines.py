@@ -264,6 +264,13 @@ def test_a_tube_as_wide_as_the_targets_leaves_no_weights(squared):
     assert solved(narrower).alpha.any()
 
 
+@pytest.mark.parametrize("solver", ["active set", "decomposition", "interior point", "piqp"])
+@pytest.mark.parametrize("squared", [False, True])
+def test_targets_of_zero_without_a_tube(squared, solver):
+    problem = DualProblem.regression(KERNEL, X, 0.0 * Y, 1.0, 0.0, squared=squared)
+    np.testing.assert_allclose(scores(problem, solved(problem, solver)), 0.0, atol=1e-9)
+
+
 def test_a_narrow_tube_of_great_cost_interpolates():
     problem = DualProblem.regression(RBF(gamma=2.0), X, Y, 1e6, 0.0)
     np.testing.assert_allclose(scores(problem, solved(problem)), Y, atol=1e-8)

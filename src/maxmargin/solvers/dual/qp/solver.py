@@ -141,8 +141,8 @@ def _units(problem: DualProblem, qp: QP) -> tuple[float, float]:
     kernel = float(np.abs(qp.P.diagonal()).max()) or 1.0
     rooms = problem.upper - problem.lower
     finite = rooms[np.isfinite(rooms) & (rooms > 0)]
-    size = float(np.median(finite)) if finite.size else problem.target_scale / kernel
-    return size, problem.target_scale or problem.total * kernel or 1.0
+    unit = problem.target_scale or problem.total * kernel or 1.0
+    return float(np.median(finite)) if finite.size else unit / kernel, unit
 
 
 def _scaled(qp: QP, size: float, unit: float) -> QP:
