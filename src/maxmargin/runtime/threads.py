@@ -59,7 +59,7 @@ def single_threaded_blas() -> Iterator[None]:
                 for library, _ in _old_limits:
                     library.set_num_threads(1)
         yield
-    except BaseException:
+    except KeyboardInterrupt:
         # Threads that are still at work after Ctrl-C may be unable to restore those of this one.
         with _lock:
             _restore(_old_limits)

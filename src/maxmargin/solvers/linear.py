@@ -12,6 +12,7 @@ from ..arrays import container
 from ..certificates import certify
 from ..problems import JointProblem, PrimalProblem
 from ..progress import Limits, Progress
+from ..runtime.loading import load
 from ..solution import Solution, Status
 from .best_seen import BestSeen
 from .centring import Origin
@@ -49,6 +50,9 @@ class Primal:
     tol: float
     seed: int
     tuning: Tuning = TUNING
+
+    def __post_init__(self) -> None:
+        load("joint", "primal.choice", package=__package__)
 
     def solve(
         self, problem: LinearProblem, start: Start | None, progress: Progress, limits: Limits

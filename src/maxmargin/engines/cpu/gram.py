@@ -13,6 +13,7 @@ from ...kernels import Kernel, Precomputed
 from ...runtime.memory import free_memory
 from ...runtime.simd import square
 from ...runtime.threads import in_parallel
+from .dual_state import CpuDualState
 from .kernel_values import values_of
 from .row_cache import RowCache, Slots, keep_rows
 from .row_sums import RowSums
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from ...problems import DualProblem
     from ..base import Claim
     from ..base import Gram as BaseGram
-    from .dual_state import CpuDualState
     from .store import Store
 
 
@@ -389,7 +389,5 @@ def _dual_state(
     exact: BaseGram | None,
     claim: Claim | None,
 ) -> CpuDualState:
-    from .dual_state import CpuDualState
-
     assert exact is None or isinstance(exact, Gram | GramView)
     return CpuDualState(problem, gram, alpha, exact, claim)

@@ -15,6 +15,7 @@ from ...engines.registry import engine_for
 from ...kernels import Kernel, Linear
 from ...problems import DualProblem
 from ...progress import Limits, Progress
+from ...runtime.loading import load
 from ...solution import Solution, Status
 from ..best_seen import BestSeen
 from ..centring import Origin, combined
@@ -146,6 +147,7 @@ class Dual:
             One that holds X already, and may hold kernel values of earlier fits; then X is taken
             as it is.
         """
+        load("active_set", "decomposition", "feature_space", "interior_point", package=__package__)
         if engine is not None:
             precision = engine.precision(kernel, tol, largest)
             return cls(engine, kernel, precision, solver, tol, shrinking, n_tasks)
