@@ -28,6 +28,16 @@ ENGINES: dict[str, tuple[Callable[[Any], bool], Callable[[], Any]]] = {
 }
 
 
+def engine_class(X: Any, name: str = "auto") -> Callable[..., HostEngine]:
+    """Return the class of the engine for X, imported; the parameters are those of `engine_for`."""
+    if name == "auto":
+        name = next((each for each, (holds, _) in ENGINES.items() if holds(X)), "cpu")
+    if name not in ENGINES:
+        raise ValueError(f"engine must be 'auto' or one of {sorted(ENGINES)}, got {name!r}.")
+    found: Callable[..., HostEngine] = ENGINES[name][1]()
+    return found
+
+
 def engine_for(X: Any, name: str = "auto", **options: Any) -> HostEngine:
     """Return an engine that holds X.
 
@@ -39,9 +49,4 @@ def engine_for(X: Any, name: str = "auto", **options: Any) -> HostEngine:
     **options
         Of the engine's class.
     """
-    if name == "auto":
-        name = next((each for each, (holds, _) in ENGINES.items() if holds(X)), "cpu")
-    if name not in ENGINES:
-        raise ValueError(f"engine must be 'auto' or one of {sorted(ENGINES)}, got {name!r}.")
-    engine: HostEngine = ENGINES[name][1]()(X, **options)
-    return engine
+    return engine_class(X, name)(X, **options)

@@ -213,7 +213,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
             self._check_blocks(joint)
         if joint:
             self._check_joint()
-        machine = Primal(self.solver, self.tol, int(training.rng.randint(2**31 - 1)))
+        machine = Primal.of(X, self.solver, self.tol, int(training.rng.randint(2**31 - 1)))
 
         def solve(
             problem: LinearProblem, start: Start | None, progress: Progress, max_iter: int

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..arrays import container
+from ..arrays import Matrix, container
 from ..certificates import certify
+from ..engines.registry import engine_class, engine_for
 from ..problems import JointProblem, PrimalProblem
 from ..progress import Limits, Progress
 from ..runtime.loading import load
@@ -51,8 +52,12 @@ class Primal:
     seed: int
     tuning: Tuning = TUNING
 
-    def __post_init__(self) -> None:
+    @classmethod
+    def of(cls, X: Matrix, solver: Solver, tol: float, seed: int) -> Primal:
+        """Prepare the machines of a fit to X; modules are imported before tasks run in threads."""
+        engine_class(X)
         load("joint", "primal.choice", package=__package__)
+        return cls(solver, tol, seed)
 
     def solve(
         self, problem: LinearProblem, start: Start | None, progress: Progress, limits: Limits
@@ -72,7 +77,6 @@ class Primal:
     def _soft(
         self, problem: LinearProblem, start: Start | None, progress: Progress, limits: Limits
     ) -> Solution:
-        from ..engines.registry import engine_for
         from .joint import CrammerSinger
 
         tol = self.tuning.aim * self.tol
@@ -84,7 +88,6 @@ class Primal:
 
     def _choice(self, problem: PrimalProblem, limits: Limits, tol: float) -> Choice:
         """Return the given solver, or the one that suits."""
-        from ..engines.registry import engine_for
         from .primal.choice import Choice
 
         return Choice(engine_for(problem.X).features(), self.solver, tol, limits, self.seed)
