@@ -1,4 +1,4 @@
-"""Data and models to draw; every figure is drawn without a screen and closed."""
+"""Data and models to draw; every figure is drawn without a screen."""
 
 import warnings
 
@@ -16,7 +16,7 @@ mpl.use("Agg")
 
 @pytest.fixture(autouse=True)
 def _tidy():
-    """No setting changes, nothing warns in drawing, and every figure is closed afterwards."""
+    """No setting changes, and nothing warns in drawing."""
     before = mpl.rcParams.copy()
     with warnings.catch_warnings():
         warnings.filterwarnings("error", category=UserWarning)
@@ -24,7 +24,6 @@ def _tidy():
         for number in plt.get_fignums():
             plt.figure(number).canvas.draw()
     assert mpl.rcParams == before
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
