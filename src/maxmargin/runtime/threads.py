@@ -1,13 +1,14 @@
-"""Parallel work on all cores: some threads per call, with BLAS limited to one thread meanwhile.
+"""Parallel work on all cores, with BLAS limited to one thread meanwhile.
 
-Threads are started when needed and not kept, which is safe in forked children, in other threads and
-in Dask workers.
+Work in Python is done by the threads of the team (`runtime.team`) once that is loaded, which takes
+the compiler; threads are started for it before. Regions of compiled code use the team directly.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import sys
 import threading
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator, Sequence
@@ -100,8 +101,9 @@ def in_parallel(
     ----------
     work : callable
         (part, stop) ↦ result. It should release the GIL, and return early once ``stop`` is set,
-        which is how Ctrl-C in the main thread ends the other threads. Parallel work that it starts
-        itself runs on one core.
+        which is how Ctrl-C in the main thread ends the other threads. In parallel work that it
+        starts itself those threads help that have nothing else to do; with a limit on the number
+        of cores, none.
     parts : sequence
     alone : bool, default=False
         Compute everything in this thread, for work that calls functions of the caller.
@@ -119,10 +121,11 @@ def in_parallel(
     failures: list[BaseException] = []
     turn = itertools.count()  # its next() is atomic
     by_others = threading.Semaphore(0)
+    inner = None if getattr(_here, "limit", None) is None else 1
 
     def take_turns(finished: Callable[[], None]) -> int:
         taken = 0
-        with at_most(1):
+        with at_most(inner):
             while not stop.is_set() and (k := next(turn)) < len(parts):
                 results[k] = work(parts[k], stop)
                 taken += 1
@@ -138,11 +141,9 @@ def in_parallel(
             by_others.release(len(parts))
 
     with single_threaded_blas():
+        withdraw = no_request
         try:
-            for _ in range(helpers):
-                # Unlike threading.Thread, this does not wait for the thread to start: by then all
-                # parts may be done.
-                start_new_thread(help_out, ())
+            withdraw = _call_helpers(help_out, helpers)
             mine = take_turns(lambda: None)
             for _ in range(len(parts) - mine):
                 by_others.acquire()
@@ -152,6 +153,24 @@ def in_parallel(
         finally:
             # After Ctrl-C, a thread inside LAPACK ends on its own later.
             stop.set()
+            withdraw()
+
+
+def _call_helpers(job: Callable[[], None], count: int) -> Callable[[], None]:
+    """Let other threads call a function; return what spares those that have not begun."""
+    team = sys.modules.get(f"{__package__}.team")
+    if team is not None and team.SUPPORTED:
+        withdraw: Callable[[], None] = team.team_of(count).help(job, count)
+        return withdraw
+    for _ in range(count):
+        # Unlike threading.Thread, this does not wait for the thread to start: by then all parts
+        # may be done.
+        start_new_thread(job, ())
+    return no_request
+
+
+def no_request() -> None:
+    """Withdraw nothing."""
 
 
 def interruptible(work: Callable[[], Result]) -> Result:
