@@ -39,6 +39,15 @@ def count_threads(part, address, most, milliseconds):
 
 
 @parallel
+def sum_slices(part, pair, out):
+    """Take slices of arrays in a tuple, whose references are counted elsewhere."""
+    x, z = pair
+    for k in range(100):
+        row = x[part][k % 3 :]
+        out[part] += row.sum() + z[k % 3 : k % 3 + 4].sum()
+
+
+@parallel
 def allocate(part, sizes):
     np.empty(sizes[part])
 
@@ -103,6 +112,16 @@ def test_arguments_of_other_types():
         strided = np.zeros(16)[::2]
         square(8, np.arange(8.0), strided)
     assert_array_equal(strided, np.arange(8.0) ** 2)
+
+
+def test_slices_of_arguments():
+    for _ in range(20):
+        x, z, out = np.ones((40, 30)), np.ones(10), np.zeros(40)
+        with at_most(3):
+            sum_slices(40, (x, z), out)
+        del x, z
+        assert (out == out[0]).all()
+        assert out[0] == sum(30 - k % 3 + 4 for k in range(100))
 
 
 def test_failed_parts_are_an_error():

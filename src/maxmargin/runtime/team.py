@@ -35,6 +35,7 @@ from typing import Any, Concatenate, Generic, ParamSpec
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .atomics import SUPPORTED, WORD, add, call, now, pause, pointer, read, sleep, wake, write
@@ -67,12 +68,29 @@ SLOT_BYTES = ARGUMENTS + ARGUMENT_BYTES
 NEVER = 1 << 40
 
 
+def _borrowed(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Return a value whose arrays count no references.
+
+    What counts them ends with the call that took the arrays from Python. Whoever opens the region
+    keeps them alive, and no counter is shared by all threads.
+    """
+    if isinstance(kind, types.BaseTuple):
+        items = [
+            _borrowed(context, builder, each, builder.extract_value(value, k))
+            for k, each in enumerate(kind)
+        ]
+        return context.make_tuple(builder, kind, items)
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, value)
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        array.parent = cgutils.get_null_value(array.parent.type)
+        return array._getvalue()
+    return value
+
+
 @intrinsic
 def lay(context, kernel, address, arguments):
-    """Write the arguments of a region to an address; return that of a function for one part.
-
-    Nothing is counted as a reference: whoever opens the region keeps the arrays alive.
-    """
+    """Write the arguments of a region to an address; return that of a function for one part."""
     signature = kernel.get_call_type(context, (types.int64, *arguments.types), {})
     overload = kernel.dispatcher.overloads[signature.args]
 
@@ -80,7 +98,9 @@ def lay(context, kernel, address, arguments):
         stored = args[2].type
         if context.get_abi_sizeof(stored) > ARGUMENT_BYTES:
             raise TypeError("too many arguments of a parallel region")
-        builder.store(args[2], pointer(builder, args[1], stored))
+        builder.store(
+            _borrowed(context, builder, arguments, args[2]), pointer(builder, args[1], stored)
+        )
         context.add_linking_libs([overload.library])
         name = f"part.{overload.fndesc.mangled_name}"
         function = ir.Function(builder.module, ir.FunctionType(WORD, [WORD, WORD]), name)

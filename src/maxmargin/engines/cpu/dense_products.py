@@ -12,7 +12,8 @@ from ...arrays import Floats, Integers
 from ...kernels import Kernel
 from ...runtime.threads import in_parallel
 from .products import Products
-from .values import TILE_COLUMNS, TILE_ROWS
+from .tiles import BLOCK_ROWS, n_parts, take_rows
+from .values import TILE_COLUMNS
 
 
 class DenseProducts(Products):
@@ -32,13 +33,17 @@ class DenseProducts(Products):
         self.squares = np.empty(self.n_samples, dtype=dtype)
         keep = not sparse.issparse(X) and self.dtype.itemsize <= X.dtype.itemsize
         kept = np.empty((self.n_samples, X.shape[1]), dtype=dtype) if keep else None
-        for start in range(0, self.n_samples, TILE_COLUMNS):
+
+        def work(start: int, stop: Event) -> None:
             part = slice(start, start + TILE_COLUMNS)
             rows = self._centred(part)
             self.squares[part] = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
             if kept is not None:
                 kept[part] = rows
+
+        in_parallel(work, range(0, self.n_samples, TILE_COLUMNS))
         self.rows, self.terms = kept, X.shape[1]
+        self.has_columns = kept is not None
 
     def _dense(self, rows: Any) -> Floats:
         X = self.of(rows)
@@ -53,27 +58,26 @@ class DenseProducts(Products):
         return X.astype(self.dtype, copy=False)
 
     def prepare(self, rows: Integers) -> Any:
-        return self._centred(rows), self.squares[rows]
+        return self.left(rows)
 
     def tile(self, prepared: Any, part: slice, columns: slice, out: Floats) -> None:
         x, x_sq = prepared
         np.dot(x[part], self._centred(columns).T, out=out)
         self._transform(out, x_sq[part], self.squares[columns])
 
-    def against(self, columns: Integers) -> Any:
-        return self._centred(columns).T, self.squares[columns]
+    def left(self, rows: Integers | None = None) -> tuple[Any, ...]:
+        if rows is None:
+            return self.rows, self.squares
+        return self._taken(rows), self.squares[rows]
 
-    def block(self, rows: Integers, columns: Any) -> Floats:
-        z, z_sq = columns
-        out = np.empty((rows.size, z_sq.size), dtype=self.dtype)
+    right = left
 
-        def work(start: int, stop: Event) -> None:
-            part = slice(start, start + TILE_ROWS)
-            np.dot(self._centred(rows[part]), z, out=out[part])
-            self._transform(out[part], self.squares[rows[part]], z_sq)
-
-        in_parallel(work, range(0, rows.size, TILE_ROWS))
-        return out
+    def _taken(self, rows: Integers) -> Floats:
+        if self.rows is None:
+            return np.ascontiguousarray(self._centred(rows))
+        taken = np.empty((rows.size, self.rows.shape[1]), dtype=self.dtype)
+        take_rows(n_parts(rows.size, BLOCK_ROWS), self.rows, rows, taken)
+        return taken
 
 
 def _middle(rows: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -15,8 +15,18 @@ from ...runtime.simd import square
 from ...runtime.threads import in_parallel
 from .dual_state import CpuDualState
 from .kernel_values import values_of
-from .row_cache import RowCache, Slots, keep_rows
+from .products import Products
+from .row_cache import RowCache, Slots, keep_rows, strip_of
 from .row_sums import RowSums
+from .tiles import (
+    BLOCK_ROWS,
+    add_columns,
+    add_strips,
+    add_tiles,
+    fill_square,
+    multiply_rows,
+    n_parts,
+)
 from .values import TILE_COLUMNS, TILE_ROWS, UNIT, Values
 
 if TYPE_CHECKING:
@@ -45,6 +55,9 @@ class Tuning:
 
 
 TUNING = Tuning()
+# Columns of K that a part adds up, and rows of a product that are fetched at a time.
+SUM_COLUMNS = 2048
+PRODUCT_ROWS = 8192
 
 
 class Gram:
@@ -145,24 +158,31 @@ class Gram:
             K = square(self.n_samples, self.dtype)
             if self._store is not None:
                 self._store.fill(self.index)
-            edges = range(0, self.n_samples, TILE_COLUMNS)
-            corners = [(i, j) for i in edges for j in edges if i <= j]
-
-            def fill(corner: tuple[int, int], stop: Event) -> None:
-                """Compute one tile on or above the diagonal, and mirror it."""
-                if stop.is_set():
-                    return
-                rows, columns = (slice(k, min(k + TILE_COLUMNS, self.n_samples)) for k in corner)
-                tile = np.empty((rows.stop - rows.start, columns.stop - columns.start), self.dtype)
-                prepared = self.values.prepare(np.arange(rows.start, rows.stop))
-                self.values.tile(prepared, slice(None), columns, tile)
-                K[rows, columns] = tile
-                K[columns, rows] = tile.T
-
-            in_parallel(fill, corners, alone=not self.kernel.elementwise)
+            self._fill(K)
             np.fill_diagonal(K, self.diagonal())
             self._whole, self._padded = K, True
         return self._whole
+
+    def _fill(self, K: Floats) -> None:
+        """Compute the tiles of K on or above the diagonal, and mirror them."""
+        values, edges = self.values, range(0, self.n_samples, TILE_ROWS)
+        corners = [(i, j) for i in edges for j in edges if i <= j]
+        if is_compiled(values):
+            operands = values.left(), values.right(), values.formula, values.gamma
+            fill_square(len(corners), *operands, np.array(corners), K, *values.scratch.tiles())
+            return
+
+        def fill(corner: tuple[int, int], stop: Event) -> None:
+            if stop.is_set():
+                return
+            rows, columns = (slice(k, min(k + TILE_ROWS, self.n_samples)) for k in corner)
+            tile = np.empty((rows.stop - rows.start, columns.stop - columns.start), self.dtype)
+            prepared = values.prepare(np.arange(rows.start, rows.stop))
+            values.tile(prepared, slice(None), columns, tile)
+            K[rows, columns] = tile
+            K[columns, rows] = tile.T
+
+        in_parallel(fill, corners, alone=not self.kernel.elementwise)
 
     def padded(self) -> Floats | None:
         """Return all of K if it is stored so that vectors may be read beyond the end of a row."""
@@ -217,8 +237,7 @@ class Gram:
             slots = self._slots(rows, keep)
             known = slots.known
             if known.any():
-                w = None if weights is None else weights[known]
-                self._add_kept(slots.cache, slots.of[known], v[known], w, sums)
+                self._add_cached(slots, v, weights, sums)
             if not known.all():
                 w = None if weights is None else weights[~known]
                 self._add_new(rows[~known], v[~known], w, slots, slots.of[~known], sums)
@@ -240,11 +259,20 @@ class Gram:
             sums = self._stored_sums(self._store, self.index[columns], v, None)
             return sums.total[self.index[rows]]
         total = np.empty(rows.size)
-        ready = self.values.against(columns)
+        values, ready = self.values, self.values.against(columns)
+        if isinstance(values, Products) and values.formula is not None:
+            for start in range(0, rows.size, PRODUCT_ROWS):
+                part = slice(start, start + PRODUCT_ROWS)
+                operands = values.left(rows[part]), ready[0], values.formula, values.gamma
+                some = total[part]
+                height = TILE_ROWS if some.size >= PRODUCT_ROWS else BLOCK_ROWS
+                tiles = values.scratch.tiles()
+                multiply_rows(n_parts(some.size, height), *operands, height, v, some, *tiles)
+            return total
         step = max(16, TUNING.values_per_step // max(1, columns.size))
         for start in range(0, rows.size, step):
             part = slice(start, start + step)
-            total[part] = self.values.block(rows[part], ready).astype(np.float64, copy=False) @ v
+            total[part] = values.block(rows[part], ready).astype(np.float64, copy=False) @ v
         return total
 
     def _spans_store(self, n_rows: int) -> bool:
@@ -268,14 +296,19 @@ class Gram:
         return self._kept.slots(rows, keep)
 
     def _add_kept(
-        self, cache: Floats, at: Integers, v: Floats, weights: Floats | None, sums: RowSums
+        self, K: Floats, rows: Integers, v: Floats, weights: Floats | None, sums: RowSums
     ) -> None:
-        """Add Σ_k v_k cache[at_k]."""
+        """Add Σ_k v_k K[rows_k]."""
+        w = v[:0] if weights is None else weights
+        strips = n_parts(sums.total.size, SUM_COLUMNS)
+        add_columns(strips, K, rows, v, w, sums.total, sums.sizes, SUM_COLUMNS)
 
-        def work(start: int, stop: Event) -> None:
-            sums.add(cache, at, v, weights, start, slice(start, start + 8192))
-
-        in_parallel(work, range(0, sums.total.size, 8192))
+    def _add_cached(self, slots: Slots, v: Floats, weights: Floats | None, sums: RowSums) -> None:
+        """Add Σ_k v_k times the known row k."""
+        w = v[:0] if weights is None else weights[slots.known]
+        strips, cache = n_parts(self.n_samples, TILE_COLUMNS), (slots.cache, slots.capacity)
+        at = slots.of[slots.known]
+        add_strips(strips, *cache, at, v[slots.known], w, sums.total, sums.sizes)
 
     def _add_new(
         self,
@@ -287,10 +320,19 @@ class Gram:
         sums: RowSums,
     ) -> None:
         """Compute rows of K tile by tile, add them up, keep those that have a slot."""
-        prepared = self.values.prepare(rows)
+        values, cache = self.values, (slots.cache, slots.capacity)
+        strips = n_parts(self.n_samples, TILE_COLUMNS)
         own = self.diagonal()[rows] if self.kernel.elementwise else None
+        if own is not None and is_compiled(values):
+            operands = values.left(rows), values.right(), values.formula, values.gamma
+            w = v[:0] if weights is None else weights
+            sinks = rows, own, v, w, at, *cache, sums.total, sums.sizes
+            add_tiles(strips, *operands, *sinks, *values.scratch.tiles())
+            return
+        prepared = values.prepare(rows)
 
-        def work(start: int, stop: Event) -> None:
+        def work(strip: int, stop: Event) -> None:
+            start = strip * TILE_COLUMNS
             columns = slice(start, min(start + TILE_COLUMNS, self.n_samples))
             # Memory from the system comes page by page, at the price of the values in it.
             most = TILE_ROWS * TILE_COLUMNS
@@ -301,16 +343,21 @@ class Gram:
                 part = slice(first, min(first + TILE_ROWS, rows.size))
                 size = (part.stop - first) * (columns.stop - start)
                 tile = memory[:size].reshape(-1, columns.stop - start)
-                self.values.tile(prepared, part, columns, tile)
+                values.tile(prepared, part, columns, tile)
                 if own is not None:  # exactly the diagonal, not what rounding makes of it
                     here = np.flatnonzero((rows[part] >= start) & (rows[part] < columns.stop))
                     tile[here, rows[part][here] - start] = own[part][here]
                 w = None if weights is None else weights[part]
                 sums.add(tile, np.arange(tile.shape[0]), v[part], w, 0, columns)
-                keep_rows(tile, at[part], start, slots.cache)
+                keep_rows(tile, at[part], 0, strip_of(*cache, self.n_samples, strip))
             self._spare.append(memory)
 
-        in_parallel(work, range(0, self.n_samples, TILE_COLUMNS), alone=not self.kernel.elementwise)
+        in_parallel(work, range(strips), alone=not self.kernel.elementwise)
+
+
+def is_compiled(values: Values) -> TypeGuard[Products]:
+    """Whether compiled code computes tiles of all columns."""
+    return isinstance(values, Products) and values.has_columns and values.formula is not None
 
 
 class GramView:

@@ -2,26 +2,66 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import cached_property
+from threading import Event
 from typing import Any
 
 import numpy as np
 
 from ...arrays import Floats, Integers
-from ...kernels import RBF
+from ...kernels import RBF, Kernel
 from ...kernels.products import finite
+from ...runtime.threads import in_parallel
 from .gaussian import gaussian
-from .values import UNIT, Values
+from .tiles import BLOCK_ROWS, LINEAR, Scratch, fill_block, formula_of, n_parts
+from .values import TILE_COLUMNS, TILE_ROWS, UNIT, Values
 
 
 class Products(Values):
     """A formula of ⟨x,z⟩, ‖x‖² and ‖z‖²; the ways to ⟨x,z⟩ differ.
 
-    ``squares`` are ‖x‖², and ``terms`` the roundings of an inner product at most.
+    ``squares`` are ‖x‖², ``terms`` the roundings of an inner product at most, ``formula`` the
+    kernel's number in compiled code, which does not know all kernels, and ``has_columns`` says
+    whether `right` may be asked for all columns.
     """
 
     squares: Floats
     terms: int
+    formula: int | None
+    has_columns = True
+
+    def __init__(self, kernel: Kernel, X: Any, index: Integers | None, dtype: Any) -> None:
+        super().__init__(kernel, X, index, dtype)
+        self.formula = formula_of(kernel)
+        self.gamma = float(getattr(kernel, "gamma", 0.0))
+        self.scratch = Scratch(dtype)
+
+    @abstractmethod
+    def left(self, rows: Integers | None = None) -> tuple[Any, ...]:
+        """Return rows, all by default, as the left operand of tiles."""
+
+    @abstractmethod
+    def right(self, rows: Integers | None = None) -> tuple[Any, ...]:
+        """Return rows, all by default, as the right operand of tiles."""
+
+    def against(self, columns: Integers) -> Any:
+        return self.right(columns), columns.size
+
+    def block(self, rows: Integers, columns: Any) -> Floats:
+        right, n_columns = columns
+        left, out = self.left(rows), np.empty((rows.size, n_columns), dtype=self.dtype)
+        formula = LINEAR if self.formula is None else self.formula
+        parts = n_parts(rows.size, BLOCK_ROWS) * n_parts(n_columns, TILE_COLUMNS)
+        fill_block(parts, left, right, formula, self.gamma, out, *self.scratch.tiles())
+        if self.formula is None:
+
+            def work(start: int, stop: Event) -> None:
+                part = slice(start, start + TILE_ROWS)
+                self._transform(out[part], left[-1][part], right[-1][:n_columns])
+
+            in_parallel(work, range(0, rows.size, TILE_ROWS))
+        return out
 
     def bound(self, rows: Any, columns: Integers, v: Floats) -> Floats:
         squares, weights = self.squares[: self.n_samples], np.abs(v)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers
 from ...runtime.row_access import compiled
+from .values import TILE_COLUMNS
 
 # Requests after which a kept row that none of them wanted may be replaced.
 STALE_REQUESTS = 32
@@ -18,6 +19,7 @@ class Slots(NamedTuple):
     """Where the rows of one request are kept: −1 for those that have no place."""
 
     cache: Floats
+    capacity: int
     of: Integers
     known: NDArray[np.bool_]
 
@@ -27,8 +29,9 @@ class RowCache:
 
     def __init__(self, n_samples: int, dtype: np.dtype[Any], budget: float) -> None:
         capacity = int(min(n_samples, budget // max(1, n_samples * dtype.itemsize)))
-        # Pages of an empty array cost nothing until a row is written to them.
-        self.cache = np.empty((capacity, n_samples), dtype=dtype)
+        # Strips of columns lie apart, each with all of its rows: the thread that computes a strip
+        # is the first to write to its memory, which the system provides at that moment.
+        self.cache = np.empty(capacity * n_samples, dtype=dtype)
         self.slot = np.full(n_samples, -1)
         self.owner = np.full(capacity, -1)
         self.used = np.zeros(capacity, dtype=np.int64)
@@ -44,7 +47,7 @@ class RowCache:
         if keep is not None:
             wanted = np.flatnonzero(~known & keep)
             at[wanted] = self._give(rows[wanted])
-        return Slots(self.cache, at, known)
+        return Slots(self.cache, self.owner.size, at, known)
 
     def _give(self, rows: Integers) -> Integers:
         """Give slots to rows: empty ones, then those unused for long; −1 where there are none.
@@ -54,8 +57,6 @@ class RowCache:
         slots = np.full(rows.size, -1)
         fresh = np.arange(self.n_given, min(self.n_given + rows.size, self.owner.size))
         self.n_given += fresh.size
-        # Two cores that meet in a new page would both make it: one of them beforehand does it once.
-        self.cache[fresh, :: 4096 // self.cache.itemsize] = 0
         self.used[fresh] = self.clock
         n = min(rows.size - fresh.size, self.owner.size)
         if n > 0:
@@ -68,12 +69,25 @@ class RowCache:
         self.used[fresh] = self.clock
         return slots
 
+    def row(self, slot: int) -> Floats:
+        """Return the row in a slot."""
+        n, capacity = self.slot.size, self.owner.size
+        strips = range(-(-n // TILE_COLUMNS))
+        return np.concatenate([strip_of(self.cache, capacity, n, k)[slot] for k in strips])
+
+
+@compiled
+def strip_of(cache, capacity, n, k):
+    """Return a strip of columns of all slots."""
+    j, stop = k * TILE_COLUMNS, min((k + 1) * TILE_COLUMNS, n)
+    return cache[j * capacity : stop * capacity].reshape(capacity, stop - j)
+
 
 @compiled
 def keep_rows(tile, at, start, cache):
-    """Do cache[at_k, start:] ← tile[k] for the rows k that have a slot."""
+    """Do cache[at_k, start:] ← tile[k], as far as it goes, for the rows k that have a slot."""
     for k in range(at.size):
         if at[k] >= 0:
             values, row = tile[k], cache[at[k]][start : start + tile.shape[1]]
-            for j in range(values.size):
+            for j in range(row.size):
                 row[j] = values[j]

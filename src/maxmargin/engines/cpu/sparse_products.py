@@ -15,17 +15,18 @@ from scipy import sparse
 
 from ...arrays import Floats, Integers
 from ...kernels import Kernel
-from ...runtime.row_access import compiled
-from ...runtime.simd import aligned, count, fill, load, store
+from ...runtime.simd import aligned, count
 from ...runtime.threads import in_parallel
 from .products import Products
-from .values import TILE_COLUMNS, TILE_ROWS
-
-# Vectors in a panel: as many running sums stay in registers.
-PANEL_VECTORS = 8
-# Products of sparse rows that are summed before they are added to the others: a sum of n numbers in
-# parts has the rounding errors of CHUNK + n/CHUNK.
-CHUNK = 16
+from .sparse_panels import (
+    CHUNK,
+    PANEL_VECTORS,
+    lay_panels,
+    pick_nonzeros,
+    sparse_products,
+    square_rows,
+)
+from .values import TILE_COLUMNS
 
 
 class SparseProducts(Products):
@@ -75,23 +76,17 @@ class SparseProducts(Products):
         if buffer is not out:
             out[:] = buffer[:, : out.shape[1]]
 
-    def against(self, columns: Integers) -> Any:
-        panels = self._laid(columns)
-        z_sq = np.zeros(panels.shape[0] * self.panel, dtype=self.dtype)
-        z_sq[: columns.size] = self.squares[columns]
-        return panels, z_sq, columns.size
+    def left(self, rows: Integers | None = None) -> tuple[Any, ...]:
+        rows = np.arange(self.n_samples) if rows is None else rows
+        return (*self.csr, rows, self.squares[rows])
 
-    def block(self, rows: Integers, columns: Any) -> Floats:
-        panels, z_sq, n_columns = columns
-        out = np.empty((rows.size, z_sq.size), dtype=self.dtype)
-
-        def work(start: int, stop: Event) -> None:
-            part = slice(start, start + TILE_ROWS)
-            sparse_products(*self.csr, rows[part], panels, out[part])
-            self._transform(out[part], self.squares[rows[part]], z_sq)
-
-        in_parallel(work, range(0, rows.size, TILE_ROWS))
-        return out[:, :n_columns]
+    def right(self, rows: Integers | None = None) -> tuple[Any, ...]:
+        if rows is None:
+            return self.panels, self.squares
+        panels = self._laid(rows)
+        squares = np.zeros(panels.shape[0] * self.panel, dtype=self.dtype)
+        squares[: rows.size] = self.squares[rows]
+        return panels, squares
 
 
 class WideProducts(Products):
@@ -99,6 +94,7 @@ class WideProducts(Products):
 
     def __init__(self, kernel: Kernel, X: Any, index: Integers | None, dtype: Any) -> None:
         super().__init__(kernel, sparse.csr_matrix(X), index, dtype)
+        self.formula, self.has_columns = None, False
         self.squares = np.zeros(self.n_samples, dtype=dtype)
         for start in range(0, self.n_samples, TILE_COLUMNS):
             rows = self.of(slice(start, start + TILE_COLUMNS)).astype(np.float64)
@@ -109,7 +105,7 @@ class WideProducts(Products):
     def cost(self) -> float:
         return 4.0 * self.X.nnz / max(self.X.shape[0], 1)
 
-    def prepare(self, rows: Integers) -> Any:
+    def prepare(self, rows: Integers) -> tuple[Any, ...]:
         return self.of(rows).astype(self.dtype, copy=False), self.squares[rows]
 
     def tile(self, prepared: Any, part: slice, columns: slice, out: Floats) -> None:
@@ -118,13 +114,16 @@ class WideProducts(Products):
         out[:] = (x[part] @ z.T).toarray()
         self._transform(out, x_sq[part], self.squares[columns])
 
-    def against(self, columns: Integers) -> Any:
-        return self.of(columns).astype(self.dtype, copy=False).T, self.squares[columns]
+    def left(self, rows: Integers | None = None) -> tuple[Any, ...]:
+        return self.prepare(np.arange(self.n_samples) if rows is None else rows)
+
+    right = left
 
     def block(self, rows: Integers, columns: Any) -> Floats:
-        z, z_sq = columns
-        out = np.asarray((self.of(rows).astype(self.dtype, copy=False) @ z).toarray())
-        self._transform(out, self.squares[rows], z_sq)
+        (z, z_sq), _ = columns
+        x, x_sq = self.left(rows)
+        out = np.asarray((x @ z.T).toarray())
+        self._transform(out, x_sq, z_sq)
         return out
 
 
@@ -147,74 +146,3 @@ def _csr(X: Any, index: Integers | None, dtype: Any) -> tuple[Floats, Integers, 
         range(len(parts)),
     )
     return data, indices, indptr
-
-
-@compiled
-def pick_nonzeros(X, rows, starts, data, indices):
-    """Write the non-zeros of dense rows to their places in a CSR matrix."""
-    for r in range(rows.size):
-        x, k = X[rows[r]], starts[r]
-        for j in range(x.size):
-            if x[j] != 0.0:
-                data[k] = x[j]
-                indices[k] = j
-                k += 1
-
-
-@compiled
-def square_rows(data, indices, indptr, squares):
-    """Do squares_i ← ‖x_i‖², summed in float64."""
-    for i in range(indptr.size - 1):
-        total = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            total += np.float64(data[k]) * data[k]
-        squares[i] = total
-
-
-@compiled
-def lay_panels(data, indices, indptr, samples, panels):
-    """Write samples into panels of zeros, feature by feature."""
-    width = panels.shape[2]
-    for s in range(samples.size):
-        panel, column = panels[s // width], s % width
-        i = samples[s]
-        for k in range(indptr[i], indptr[i + 1]):
-            panel[indices[k], column] = data[k]
-
-
-@compiled
-def sparse_products(data, indices, indptr, rows, panels, out):
-    """Do out[r] ← ⟨x_rows[r], x_s⟩ for all samples s of the panels, eight vectors at a time."""
-    n, width = count(data), panels.shape[2]
-    zero = fill(data, 0.0)
-    for p in range(panels.shape[0]):
-        panel, start = panels[p], p * width
-        for r in range(rows.size):
-            i = rows[r]
-            s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = zero
-            k, last = indptr[i], indptr[i + 1]
-            while k < last:
-                a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = zero
-                end = min(k + CHUNK, last)
-                while k < end:
-                    x, z = fill(data, data[k]), panel[np.uint32(indices[k])]
-                    a0 = a0 + x * load(z, 0)
-                    a1 = a1 + x * load(z, n)
-                    a2 = a2 + x * load(z, 2 * n)
-                    a3 = a3 + x * load(z, 3 * n)
-                    a4 = a4 + x * load(z, 4 * n)
-                    a5 = a5 + x * load(z, 5 * n)
-                    a6 = a6 + x * load(z, 6 * n)
-                    a7 = a7 + x * load(z, 7 * n)
-                    k += 1
-                s0, s1, s2, s3 = s0 + a0, s1 + a1, s2 + a2, s3 + a3
-                s4, s5, s6, s7 = s4 + a4, s5 + a5, s6 + a6, s7 + a7
-            dot = out[r]
-            store(dot, start, s0)
-            store(dot, start + n, s1)
-            store(dot, start + 2 * n, s2)
-            store(dot, start + 3 * n, s3)
-            store(dot, start + 4 * n, s4)
-            store(dot, start + 5 * n, s5)
-            store(dot, start + 6 * n, s6)
-            store(dot, start + 7 * n, s7)

@@ -11,7 +11,9 @@ from ...arrays import Floats, Integers
 from ...runtime.row_access import compiled
 from ...runtime.simd import square
 from ...runtime.threads import in_parallel
+from .products import Products
 from .row_cache import keep_rows
+from .tiles import fill_rows, n_parts
 from .values import TILE_COLUMNS, TILE_ROWS, Values
 
 
@@ -47,24 +49,32 @@ class Store:
             return
         with self._lock:
             rows = np.unique(rows[~self.known[rows]])
-            prepared, n = self.values.prepare(rows), self.values.n_samples
-
-            def work(start: int, stop: Event) -> None:
-                columns = slice(start, min(start + TILE_COLUMNS, n))
-                for first in range(0, rows.size, TILE_ROWS):
-                    if stop.is_set():
-                        return
-                    part = slice(first, min(first + TILE_ROWS, rows.size))
-                    shape = (part.stop - first, columns.stop - start)
-                    tile = np.empty(shape, self.values.dtype)
-                    self.values.tile(prepared, part, columns, tile)
-                    keep_rows(tile, rows[part], start, self.K)
-
-            in_parallel(work, range(0, n, TILE_COLUMNS), alone=not self.values.kernel.elementwise)
+            self._compute(rows)
             if self.values.kernel.elementwise:  # exactly the diagonal, which products would round
                 self.K[rows, rows] = self.diagonal[rows]
             self.known[rows] = True
-            self.n_computed += rows.size * n
+            self.n_computed += rows.size * self.values.n_samples
+
+    def _compute(self, rows: Integers) -> None:
+        values, n = self.values, self.values.n_samples
+        if isinstance(values, Products) and values.has_columns and values.formula is not None:
+            operands = values.left(rows), values.right(), values.formula, values.gamma
+            strips = n_parts(n, TILE_COLUMNS)
+            fill_rows(strips, *operands, rows, self.K, *values.scratch.tiles())
+            return
+        prepared = values.prepare(rows)
+
+        def work(start: int, stop: Event) -> None:
+            columns = slice(start, min(start + TILE_COLUMNS, n))
+            for first in range(0, rows.size, TILE_ROWS):
+                if stop.is_set():
+                    return
+                part = slice(first, min(first + TILE_ROWS, rows.size))
+                tile = np.empty((part.stop - first, columns.stop - start), values.dtype)
+                values.tile(prepared, part, columns, tile)
+                keep_rows(tile, rows[part], start, self.K)
+
+        in_parallel(work, range(0, n, TILE_COLUMNS), alone=not values.kernel.elementwise)
 
 
 class StoredValues(Values):

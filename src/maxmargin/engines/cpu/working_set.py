@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...arrays import Floats, Integers
-from ...runtime.row_access import compiled
 from ...runtime.simd import aligned, square
-from ...runtime.threads import in_parallel
+from ...runtime.team import parallel
 from .coordinate_ascent import single_steps
 from .smo import pair_steps
 
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from .dual_state import CpuDualState
 
 # Columns of the block that one core writes at a time.
-STRIP_COLUMNS = 256
+STRIP_COLUMNS = 128
 # Numbers in a vector of float32: the places of a group begin at whole vectors.
 VECTOR = 16
 
@@ -55,12 +53,7 @@ class WorkingSet:
         present = np.flatnonzero(self.members >= 0)
         rows, is_fresh = self.members[fresh], np.isin(present, fresh)
         values = np.ascontiguousarray(state.gram.block(rows, self.members[present]))
-
-        def work(start: int, stop: Event) -> None:
-            part = slice(start, start + STRIP_COLUMNS)
-            write_block(values, fresh, present[part], is_fresh[part], start, K)
-
-        in_parallel(work, range(0, present.size, STRIP_COLUMNS))
+        write_block(-(-present.size // STRIP_COLUMNS), values, fresh, present, is_fresh, K)
         K[fresh, fresh] = state.curvature[rows]
 
     def solve(
@@ -98,20 +91,22 @@ def _whole(state: CpuDualState) -> Floats:
     return K
 
 
-@compiled
-def write_block(values, fresh, present, is_fresh, start, K):
-    """Write values[r, start + c] to K[fresh_r, present_c] and to its mirror image, in squares.
+@parallel
+def write_block(part, values, fresh, present, is_fresh, K):
+    """Write values[r, c] to K[fresh_r, present_c] and to its mirror image, in squares.
 
     Rows of fresh places are written as they are: their mirror images may differ by rounding, and
     which of the two came last would depend on the threads.
     """
     square = np.empty((64, 64), dtype=K.dtype)  # rows of values lie too far apart for the cache
+    start = part * STRIP_COLUMNS
+    stop = min(start + STRIP_COLUMNS, present.size)
     for first in range(0, fresh.size, 64):
         height = min(64, fresh.size - first)
-        for c in range(0, present.size, 64):
-            width = min(64, present.size - c)
+        for c in range(start, stop, 64):
+            width = min(64, stop - c)
             for r in range(height):
-                row, numbers = K[fresh[first + r]], values[first + r][start + c : start + c + width]
+                row, numbers = K[fresh[first + r]], values[first + r][c : c + width]
                 for s in range(width):
                     row[present[c + s]] = numbers[s]
                     square[s, r] = numbers[s]
