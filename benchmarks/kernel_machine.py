@@ -2,6 +2,7 @@
 
     python benchmarks/kernel_machine.py [--data DIR] [--quick] [--out FILE] [--plot FILE.png]
         [--only CASE ...] [--without CONTESTANT ...] [--repeats N] [--our-cache MB]
+        [--cores N,N,... [--known FILE ...] [--budget SECONDS]]
 
     pip install matplotlib scikit-learn-intelex libsvm-official
 
@@ -11,6 +12,9 @@ letter and usps. ``--quick`` shrinks the data to see that all of it runs.
 
 Every contestant stops at its own tolerance of 1e-3. What its answer is worth is then said by one
 judge: α, b and the data as they were before anybody rounded them, in float64, by `certify`.
+
+``--cores 1,2,4`` races ours and oneDAL, both on float32 input, on so many cores each; ``--plot``
+then draws speed over cores.
 """
 
 from __future__ import annotations
@@ -30,7 +34,8 @@ from typing import Any
 
 import numpy as np
 import race
-from race import Fit, Outcome
+import scaling
+from race import Fit, Outcome, Summary, Target
 from separating import curved
 
 TOL = 1e-3
@@ -85,33 +90,19 @@ class Table:
         return next(filter(None, map(self.row, OURS)), None)
 
 
-@dataclass
-class Target:
-    """What was to be reached, what was, and whether that is enough (None: not judged)."""
-
-    what: str
-    value: str
-    reached: bool | None = None
-    goal: str = ""
-
-
-@dataclass
-class Summary:
-    """All targets of a run."""
-
-    title: str
-    targets: list[Target]
-
-
 def show(table: Table | Summary) -> None:
     """Print one case, or the summary."""
+    if isinstance(table, Summary):
+        return race.show_summary(table)
     from rich.console import Console
 
-    grid = _summary_grid(table) if isinstance(table, Summary) else _case_grid(table)
-    Console(width=max(Console().width, 130)).print(grid)
+    Console(width=max(Console().width, 130)).print(_case_grid(table))
+    return None
 
 
 def _case_grid(table: Table) -> Any:
+    from rich.table import Table as Grid
+
     cells: dict[str, list[str]] = {
         table.clock: [_seconds(row) for row in table.rows],
         "÷ ours": [_number(row.ratio, ".2f", "×") for row in table.rows],
@@ -120,7 +111,7 @@ def _case_grid(table: Table) -> Any:
         "support": [_number(row.support, ",") for row in table.rows],
         "memory": [_number(row.memory, ",.0f", " MiB") for row in table.rows],
     }
-    grid = _grid(table.title)
+    grid = Grid(title=table.title, title_justify="left", title_style="bold")
     grid.add_column("contestant", no_wrap=True)
     cells = {heading: column for heading, column in cells.items() if any(column)}
     for heading in cells:
@@ -129,22 +120,6 @@ def _case_grid(table: Table) -> Any:
     for k, row in enumerate(table.rows):
         grid.add_row(row.contestant, *(column[k] for column in cells.values()), row.note)
     return grid
-
-
-def _summary_grid(summary: Summary) -> Any:
-    grid = _grid(summary.title)
-    for heading in ("target", "goal", "measured", "verdict"):
-        grid.add_column(heading, overflow="fold")
-    words = {True: "[green]reached[/]", False: "[red]MISSED[/]", None: "[dim]not judged[/]"}
-    for target in summary.targets:
-        grid.add_row(target.what, target.goal, target.value, words[target.reached])
-    return grid
-
-
-def _grid(title: str) -> Any:
-    from rich.table import Table as Grid
-
-    return Grid(title=title, title_justify="left", title_style="bold")
 
 
 def _seconds(row: Row) -> str:
@@ -168,7 +143,18 @@ def our_svc(*, cache: float | None = None, **options: Any) -> Fit:
     from maxmargin import SVC
 
     budget = {} if cache is None else {"cache_size": cache}
-    return lambda X, y: SVC(tol=TOL, **budget, **options).fit(X, y)
+
+    def fit(X: Any, y: Any) -> Any:
+        return SVC(tol=TOL, **budget, **options).fit(X, y)
+
+    def warm_up(X: Any, y: Any) -> None:
+        # Small tasks and large ones run different code; class pairs of few rows are small.
+        fit(X[: race.WARM_UP], y[: race.WARM_UP])
+        if len(y) > race.WARM_UP:
+            fit(X, y == y[0])
+
+    fit.warm_up = warm_up
+    return fit
 
 
 def sklearn_svc(**options: Any) -> Fit:
@@ -350,6 +336,11 @@ def judge_machine(model: Any, X: Any, y: Any) -> dict[str, Any]:
     }
 
 
+def judge_briefly(model: Any, X: Any, y: Any) -> dict[str, Any]:
+    """What our answer says of itself, and the number of support vectors: no further computing."""
+    return {"support": len(model.support_), **(_claim(model) or {})}
+
+
 def _claim(model: Any) -> dict[str, float] | None:
     """What our own certificate says of itself."""
     certificate = getattr(model, "certificate_", None)
@@ -434,9 +425,9 @@ def _idx(path: Path) -> Any:
         return np.frombuffer(file.read(), dtype=np.uint8).reshape(shape)
 
 
-def even_or_odd(folder: Path) -> tuple[Any, Any]:
+def even_or_odd(folder: Path, n: int = 20_000) -> tuple[Any, Any]:
     X, digit = digits(folder, "train")
-    return X[:20_000], np.where(digit[:20_000] % 2 == 0, 1, -1)
+    return X[:n], np.where(digit[:n] % 2 == 0, 1, -1)
 
 
 @lru_cache(maxsize=1)
@@ -451,12 +442,13 @@ def forest(folder: Path, n: int = 40_000) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class Problem:
-    """A fit: data, C and γ; of the data folder, or generated."""
+    """A fit: data, C and γ; of the data folder, or generated; ``large``: only where asked for."""
 
     make: Callable[[Path], tuple[Any, Any]]
     C: float
     gamma: float
     generated: bool = False
+    large: bool = False
 
 
 PROBLEMS = {
@@ -471,7 +463,13 @@ PROBLEMS = {
     "covtype": Problem(forest, 10.0, 1.0),
     "letter": Problem(lambda folder: svmlight_dense(folder, "letter.scale"), 1.0, 1 / 16),
     "usps": Problem(lambda folder: svmlight_dense(folder, "usps"), 10.0, 1 / 50),
+    "mnist-60000": Problem(lambda folder: even_or_odd(folder, 60_000), 10.0, 1 / 50, large=True),
+    "mnist-ten": Problem(lambda folder: digits(folder, "train"), 10.0, 1 / 50, large=True),
 }
+# Raced over cores: where there is no data folder, the generated ones.
+OVER_CORES = (
+    "a9a", "a9a-500", "w8a", "ijcnn1", "mnist-60000", "covtype", "letter", "usps", "mnist-ten",
+)  # fmt: skip
 
 
 # Cases ---------------------------------------------------------------------------------------
@@ -784,6 +782,56 @@ def starting(tables: Iterable[Table]) -> Target:
     return Target(what, f"{seconds[0]:.2f} s", seconds[0] <= 1.5, goal)
 
 
+# Over cores ----------------------------------------------------------------------------------
+
+
+def race_over_cores(arguments: argparse.Namespace, contestants: Sequence[str]) -> None:
+    """Race ours and oneDAL on float32 input over numbers of cores."""
+    chosen = [name for name in ("maxmargin-float32", "intelex-float32") if name in contestants]
+    plan = scaling.plan(arguments, arguments.only, chosen)
+    done: list[scaling.Table] = []
+
+    def prepare(case: str, scratch: Path) -> tuple[str, scaling.Run]:
+        course = Course(
+            scratch, arguments.data, arguments.quick, chosen, arguments.repeats,
+            arguments.our_cache,
+        )  # fmt: skip
+        problem, folder = PROBLEMS[case], scratch / case
+        X, y = course.mixed(*problem.make(course.data or Path()))
+        race.save(folder, X, y)
+
+        def run(name: str, cores: int, limit: float, judged: bool) -> list[Outcome]:
+            who = CONTESTANTS[name]
+            return race.run(
+                "kernel_machine", who.function, folder, form=who.form,
+                judge="judge_machine" if judged else "judge_briefly",
+                laps=[course.options(name, problem.C, problem.gamma)],
+                repeats=arguments.repeats or scaling.REPEATS, long=scaling.LONG, limits=[limit],
+                warm_up=scaling.WARM_UP, cores=cores,
+            )  # fmt: skip
+
+        return _title(case, X, y, problem), run
+
+    def tables() -> Iterator[scaling.Table | Summary]:
+        for table in scaling.over_cores(plan, prepare):
+            done.append(table)
+            yield table
+        yield Summary("Targets", targets_over_cores(done, chosen[0]))
+
+    race.report(tables(), arguments.out, scaling.show, PACKAGES)
+    if arguments.plot is not None:
+        scaling.draw(done, chosen[0], arguments.plot)
+
+
+def targets_over_cores(tables: Sequence[scaling.Table], ours: str) -> list[Target]:
+    """Hold speed-ups and ratios to what was asked."""
+    return [
+        scaling.against(tables, 16, "intelex-float32", 1.5, 3),
+        scaling.against(tables, 2, "intelex-float32", 2.5, 4),
+        scaling.speed_up(tables, ours, 16, 5, 8, largest=6),
+    ]
+
+
 # The picture ---------------------------------------------------------------------------------
 
 # One colour per library (Okabe and Ito, for colour-blind readers), hollow for float64 input where
@@ -863,6 +911,8 @@ def main() -> None:
         if name not in present:
             print(f"{name} is missing: it takes no part.")
     contestants = [name for name in present if name not in arguments.without]
+    if arguments.cores:
+        return race_over_cores(arguments, contestants)
     done: list[Table] = []
 
     def tables() -> Iterator[Table | Summary]:
@@ -880,6 +930,7 @@ def main() -> None:
     race.report(tables(), arguments.out, show, PACKAGES)
     if arguments.plot is not None:
         draw(done, arguments.plot)
+    return None
 
 
 def command_line() -> argparse.Namespace:
@@ -896,6 +947,7 @@ def command_line() -> argparse.Namespace:
     add("--repeats", type=int, metavar="N",
         help=f"fits of which the shortest counts (3, but 1 beyond {LONG:g} s)")  # fmt: skip
     add("--our-cache", type=float, metavar="MB", help="cache_size of ours (its default)")
+    scaling.add_options(parser)
     arguments = parser.parse_args()
     folderless = [
         case
@@ -904,8 +956,16 @@ def command_line() -> argparse.Namespace:
     ]
     if lacking := [case for case in arguments.only or () if case not in folderless]:
         parser.error(f"{', '.join(lacking)}: pass --data DIR.")
-    arguments.only = arguments.only or folderless
+    arguments.only = arguments.only or default_cases(folderless, bool(arguments.cores))
     return arguments
+
+
+def default_cases(possible: Sequence[str], over_cores: bool) -> list[str]:
+    """Return the cases that run where none are named."""
+    if not over_cores:
+        return [case for case in possible if case not in PROBLEMS or not PROBLEMS[case].large]
+    named = [case for case in OVER_CORES if case in possible]
+    return named or [case for case in possible if case in PROBLEMS]
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
     python benchmarks/linear_machine.py [--data DIR] [--quick] [--out FILE] [--plot FOLDER]
         [--only CASE ...] [--peers PEER ...] [--repeats N] [--limit SECONDS]
+        [--cores N,N,... [--known FILE ...] [--budget SECONDS]]
 
     pip install matplotlib snapml skglm
 
@@ -15,6 +16,9 @@ by one judge in float64: P, the primal of the machine whose bias is free, at the
 the best b for it, and how far it is above D, the best dual that any lap of ours has proved; D is
 computed anew from α. The bias of all peers is penalised. Where that matters most, on sparse text,
 LIBLINEAR is raced on its own problem as well, at equal values of its own primal.
+
+``--cores 1,2,4`` races ours and Snap ML on so many cores each, both losses at the smallest C;
+``--plot`` then draws speed over cores.
 """
 
 from __future__ import annotations
@@ -30,11 +34,11 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-import kernel_machine
 import numpy as np
 import race
-from kernel_machine import Summary, Target, digits, svmlight
-from race import Fit, Outcome
+import scaling
+from kernel_machine import digits, svmlight
+from race import Fit, Outcome, Summary, Target
 from separating import text_like, two_clouds
 
 # What an answer may be off at most, relative to its primal.
@@ -126,7 +130,7 @@ class Table:
 def show(table: Table | Summary) -> None:
     """Print one problem, or the summary."""
     if isinstance(table, Summary):
-        return kernel_machine.show(table)
+        return race.show_summary(table)
     from rich.console import Console
     from rich.table import Table as Grid
 
@@ -1051,6 +1055,66 @@ def to_the_gap(tables: Iterable[Table], peer: str) -> Target:
     return Target(what, f"{value}; not reached on {never}", goal=goal)
 
 
+# Over cores ----------------------------------------------------------------------------------
+
+# What each contestant is asked for.
+LAPS_OVER_CORES = {
+    OURS: ("our_machine", {"tol": GAP}),
+    "snapml": ("snap_ml", {"tol": 1e-3, "max_iter": 1000}),
+}
+
+
+def judge_over_cores(plane: Plane, X: Any, y: Any) -> dict[str, Any]:
+    """The facts of `judge_plane`, with the gap that α proves under the name that tables have."""
+    facts = judge_plane(plane, X, y)
+    return {**facts, "relative_gap": facts.get("own_gap")}
+
+
+def race_over_cores(arguments: argparse.Namespace, contestants: Sequence[str]) -> None:
+    """Race ours and Snap ML over numbers of cores."""
+    chosen = [name for name in LAPS_OVER_CORES if name in contestants]
+    cases = [f"{case} {loss}" for case in arguments.only for loss in LOSSES]
+    plan = scaling.plan(arguments, cases, chosen)
+    done: list[scaling.Table] = []
+
+    def prepare(case: str, scratch: Path) -> tuple[str, scaling.Run]:
+        name, loss = case.split()
+        problem, folder = PROBLEMS[name], scratch / name
+        course = Course(
+            scratch, arguments.data, arguments.quick, chosen, arguments.repeats, arguments.limit
+        )
+        if not folder.exists():
+            race.save(folder, *course.rows(problem))
+        X, _ = race.load(folder, 1)
+        n = len(np.load(folder / "y.npy", mmap_mode="r"))
+        title = f"{name}: {n:,} × {X.shape[1]:,} {X.dtype}, {loss}, C={problem.Cs[0]:g}"
+
+        def run(name: str, cores: int, limit: float, judged: bool) -> list[Outcome] | None:
+            if name == "snapml" and loss != "hinge":
+                return None
+            function, options = LAPS_OVER_CORES[name]
+            return race.run(
+                "linear_machine", function, folder, judge="judge_over_cores",
+                form="float32" if name == "snapml" else None,
+                laps=[{"C": problem.Cs[0], "loss": loss, **options}],
+                repeats=arguments.repeats, long=LONG, limits=[min(limit, course.limit)],
+                warm_up=scaling.WARM_UP, cores=cores,
+            )  # fmt: skip
+
+        return title, run
+
+    def tables() -> Iterator[scaling.Table | Summary]:
+        for table in scaling.over_cores(plan, prepare):
+            done.append(table)
+            yield table
+        huge = [table for table in done if table.case == "huge hinge"]
+        yield Summary("Targets", [scaling.speed_up(huge, OURS, 16, 6, 8, largest=1)])
+
+    race.report(tables(), arguments.out, scaling.show, PACKAGES)
+    if arguments.plot is not None:
+        scaling.draw(done, OURS, arguments.plot / "linear_machine-cores.png")
+
+
 # The pictures --------------------------------------------------------------------------------
 
 # Okabe and Ito, for colour-blind readers; hollow where a library has two methods.
@@ -1150,6 +1214,8 @@ def main() -> None:
     for name in (OURS, *arguments.peers):
         if name not in contestants:
             print(f"{name} is missing: it takes no part.")
+    if arguments.cores:
+        return race_over_cores(arguments, contestants)
     done: list[Table] = []
 
     def tables() -> Iterator[Table | Summary]:
@@ -1167,6 +1233,7 @@ def main() -> None:
     race.report(tables(), arguments.out, show, PACKAGES)
     if arguments.plot is not None:
         draw(done, arguments.plot)
+    return None
 
 
 def command_line() -> argparse.Namespace:
@@ -1184,13 +1251,14 @@ def command_line() -> argparse.Namespace:
         help=f"fits of which the shortest counts (3; always 1 beyond {LONG:g} s)")  # fmt: skip
     add("--limit", type=float, metavar="SECONDS", default=60.0,
         help=f"a fit is stopped here (60), peers at {PATIENCE:g} times our seconds")  # fmt: skip
+    scaling.add_options(parser)
     arguments = parser.parse_args()
     folderless = [
         case for case, problem in PROBLEMS.items() if arguments.data is not None or problem.make
     ]
     if lacking := [case for case in arguments.only or () if case not in folderless]:
         parser.error(f"{', '.join(lacking)}: pass --data DIR.")
-    arguments.only = arguments.only or folderless
+    arguments.only = arguments.only or (["huge"] if arguments.cores else folderless)
     return arguments
 
 

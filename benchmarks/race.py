@@ -27,9 +27,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -49,7 +51,8 @@ PACKAGES = ("maxmargin", "numpy", "scipy", "scikit-learn", "numba")
 class Outcome:
     """What one contestant did: seconds of every repetition, extra memory in bytes, facts.
 
-    ``peak`` is the largest resident size of the whole process, imports and data included.
+    ``peak`` is the largest resident size of the whole process, imports and data included;
+    ``user`` holds the CPU seconds of all threads together, for every repetition.
     """
 
     seconds: list[float]
@@ -57,6 +60,7 @@ class Outcome:
     data_memory: int
     facts: dict[str, Any]
     peak: int = 0
+    user: list[float] = field(default_factory=list)
 
     @property
     def best(self) -> float:
@@ -89,6 +93,24 @@ class Table:
 
     title: str
     rows: list[Row] = field(default_factory=list)
+
+
+@dataclass
+class Target:
+    """What was to be reached, what was, and whether that is enough (None: not judged)."""
+
+    what: str
+    value: str
+    reached: bool | None = None
+    goal: str = ""
+
+
+@dataclass
+class Summary:
+    """All targets of a run."""
+
+    title: str
+    targets: list[Target]
 
 
 # The data, written once and read by every contestant -----------------------------------------
@@ -149,6 +171,8 @@ def run(
     form: str | None = None,
     long: float = math.inf,
     limits: Sequence[float] | None = None,
+    warm_up: int = WARM_UP,
+    cores: int | None = None,
 ) -> list[Outcome]:
     """Race one contestant in a process of its own; return an outcome for the options of each lap.
 
@@ -156,16 +180,17 @@ def run(
     the peak of a lap's first fit, on top of what was there when it began. Fits that take longer
     than ``long`` seconds are not repeated: noise is a small part of them. ``repeats`` may be a
     number for each lap. A fit that takes longer than the ``limits`` of its lap ends the process,
-    and there are fewer outcomes than laps.
+    and there are fewer outcomes than laps. ``warm_up`` is the number of rows of the first fit;
+    ``cores`` limits the process to so many cores.
     """
     counts = [repeats] * len(laps) if isinstance(repeats, int) else list(repeats)
     order = {
         "module": module, "contestant": contestant, "folder": str(folder), "judge": judge,
         "laps": list(laps), "repeats": counts, "form": form, "long": long,
-        "limits": list(limits or ()),
+        "limits": list(limits or ()), "warm_up": warm_up,
     }  # fmt: skip
     try:
-        return outcomes(fresh([__file__, json.dumps(order)]))
+        return outcomes(fresh([__file__, json.dumps(order)], cores))
     except subprocess.CalledProcessError as error:
         if error.returncode != -signal.SIGALRM:
             raise
@@ -183,16 +208,40 @@ def salvaged(error: subprocess.CalledProcessError) -> list[Outcome]:
     return outcomes(json.loads(told[-1])) if told else []
 
 
-def fresh(arguments: list[str], **environment: str) -> Any:
+def fresh(arguments: list[str], cores: int | None = None, **environment: str) -> Any:
     """Run Python on ``arguments`` in a new process; return the JSON of its last line."""
+    bound = None
+    if cores is not None:
+        environment["OMP_NUM_THREADS"] = str(cores)
+        bound = partial(os.sched_setaffinity, 0, choose_cores(cores))
     done = subprocess.run(
         [sys.executable, "-W", "ignore", *arguments],
         env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         text=True,
         check=True,
+        preexec_fn=bound,
     )
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def choose_cores(count: int) -> list[int]:
+    """Return the numbers of ``count`` logical cores, different physical cores first."""
+    taken: Counter[tuple[str, ...]] = Counter()
+    ranks = {}
+    for core in sorted(os.sched_getaffinity(0)):
+        physical = _physical_core(core)
+        ranks[core] = taken[physical]
+        taken[physical] += 1
+    return sorted(ranks, key=lambda core: (ranks[core], core))[:count]
+
+
+def _physical_core(core: int) -> tuple[str, ...]:
+    topology = Path(f"/sys/devices/system/cpu/cpu{core}/topology")
+    try:
+        return tuple((topology / name).read_text() for name in ("physical_package_id", "core_id"))
+    except OSError:
+        return (str(core),)
 
 
 def clocked(statement: str, after: str = "pass", **environment: str) -> float:
@@ -221,7 +270,7 @@ def contest(order: dict[str, Any]) -> Iterator[list[Outcome]]:
         return form(X), y
 
     for fit in fits:
-        timed(getattr(fit, "warm_up", fit), *formed(WARM_UP), max(limits))
+        timed(getattr(fit, "warm_up", fit), *formed(order["warm_up"]), max(limits))
     X, y = formed()
     baseline = forget_peak()
     done: list[Outcome] = []
@@ -234,26 +283,31 @@ def contest(order: dict[str, Any]) -> Iterator[list[Outcome]]:
             if repetition == 0:
                 tidy()
                 baseline = forget_peak(baseline)
-            model, seconds = timed(fit, X, y, limits[k])
+            model, seconds, user = timed(fit, X, y, limits[k])
             if repetition == 0:
                 peak = peak_memory()
                 facts = judge(model, *((X, y) if order["form"] is None else load(folder)))
                 done.append(Outcome([], peak - baseline, size_of(X), facts, peak))
             done[k].seconds.append(seconds)
+            done[k].user.append(user)
             del model
             yield done
 
 
-def timed(fit: Fit, X: Any, y: Any, limit: float = math.inf) -> tuple[Any, float]:
-    """Fit under the clock; a fit beyond the limit ends the process, whatever it is doing."""
+def timed(fit: Fit, X: Any, y: Any, limit: float = math.inf) -> tuple[Any, float, float]:
+    """Fit under the clock; return the model, the seconds and the user CPU seconds.
+
+    A fit beyond the limit ends the process, whatever it is doing.
+    """
     if math.isfinite(limit):
         signal.setitimer(signal.ITIMER_REAL, limit)
-    started = time.perf_counter()
+    started, user = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_utime
     model = fit(X, y)
     seconds = time.perf_counter() - started
+    user = resource.getrusage(resource.RUSAGE_SELF).ru_utime - user
     if math.isfinite(limit):
         signal.setitimer(signal.ITIMER_REAL, 0.0)
-    return model, seconds
+    return model, seconds, user
 
 
 def tidy() -> None:
@@ -368,6 +422,20 @@ def show(table: Table) -> None:
         )  # fmt: skip
     console = Console()
     Console(width=max(console.width, 130)).print(grid)
+
+
+def show_summary(summary: Summary) -> None:
+    """Print the targets and whether they were reached."""
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    grid = Grid(title=summary.title, title_justify="left", title_style="bold")
+    for heading in ("target", "goal", "measured", "verdict"):
+        grid.add_column(heading, overflow="fold")
+    words = {True: "[green]reached[/]", False: "[red]MISSED[/]", None: "[dim]not judged[/]"}
+    for target in summary.targets:
+        grid.add_row(target.what, target.goal, target.value, words[target.reached])
+    Console(width=max(Console().width, 130)).print(grid)
 
 
 def _seconds(value: float | None) -> str:

@@ -71,7 +71,11 @@ def _iris() -> tuple[Any, Any]:
 
 
 CASES = {
-    **{f"kernel {name}": _kernel_case(name) for name in kernel_machine.PROBLEMS},
+    **{
+        f"kernel {name}": _kernel_case(name)
+        for name, problem in kernel_machine.PROBLEMS.items()
+        if not problem.large
+    },
     "linear dense hinge": _linear_case("dense", loss="hinge"),
     "linear dense hinge C=100": _linear_case("dense", loss="hinge", C=100.0),
     "linear dense squared": _linear_case("dense", loss="squared_hinge"),
