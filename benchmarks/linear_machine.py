@@ -1097,7 +1097,7 @@ def race_over_cores(arguments: argparse.Namespace, contestants: Sequence[str]) -
                 "linear_machine", function, folder, judge="judge_over_cores",
                 form="float32" if name == "snapml" else None,
                 laps=[{"C": problem.Cs[0], "loss": loss, **options}],
-                repeats=arguments.repeats, long=LONG, limits=[min(limit, course.limit)],
+                repeats=arguments.repeats, long=LONG, limits=[limit],
                 warm_up=scaling.WARM_UP, cores=cores,
             )  # fmt: skip
 

@@ -233,6 +233,8 @@ def choose_cores(count: int) -> list[int]:
         physical = _physical_core(core)
         ranks[core] = taken[physical]
         taken[physical] += 1
+    if count > len(ranks):
+        raise ValueError(f"At most {len(ranks)} cores are available here, got {count}.")
     return sorted(ranks, key=lambda core: (ranks[core], core))[:count]
 
 
