@@ -238,13 +238,16 @@ def _text(value: float | None, form: str, unit: str = "") -> str:
 # Targets -------------------------------------------------------------------------------------
 
 
-def against(tables: Iterable[Table], cores: int, peer: str, least: float, aim: float) -> Target:
+def against(
+    tables: Iterable[Table], cases: Sequence[str], cores: int, peer: str, least: float, aim: float
+) -> Target:
     """The geometric mean of a peer's seconds over ours on so many cores, and the worst case."""
-    rows = ((table.case, table.row(peer, cores)) for table in tables)
+    rows = ((table.case, table.row(peer, cores)) for table in tables if table.case in cases)
     ratios = {case: row.ratio for case, row in rows if row is not None and row.ratio}
     what = f"{cores} cores, against {peer}, geometric mean"
     slower = [f"{case} {ratio:.2f}×" for case, ratio in ratios.items() if ratio < 1.0]
-    target = _mean(what, ratios, least, aim, f"≥ {least:g}×, aim {aim:g}×, no case below 1×")
+    goal = f"≥ {least:g}×, aim {aim:g}×, no case below 1×"
+    target = _mean(what, ratios, len(cases), least, aim, goal)
     if slower:
         target.value += f"; below 1×: {', '.join(slower)}"
         target.reached = False
@@ -252,24 +255,56 @@ def against(tables: Iterable[Table], cores: int, peer: str, least: float, aim: f
 
 
 def speed_up(
-    tables: Iterable[Table], ours: str, cores: int, least: float, aim: float, largest: int
-) -> Target:
+    tables: Iterable[Table], cases: Sequence[str], ours: str, cores: int, least: float,
+    aim: float | None, longest: int,
+) -> Target:  # fmt: skip
     """The geometric mean of our speed-ups, of the cases that take longest on one core."""
-    alone = {table.case: row.seconds for table in tables if (row := table.row(ours, 1))}
-    chosen = sorted(alone, key=lambda case: alone[case] or inf, reverse=True)[:largest]
-    rows = ((table.case, table.row(ours, cores)) for table in tables if table.case in chosen)
-    ratios = {case: row.speed_up for case, row in rows if row is not None and row.speed_up}
-    what = f"{cores} cores against our own 1 core, the {len(chosen)} longest, geometric mean"
-    return _mean(what, ratios, least, aim, f"≥ {least:g}×, aim {aim:g}×")
+    both = [
+        (table.case, alone.seconds, all_cores.speed_up)
+        for table in tables
+        if table.case in cases
+        if (alone := table.row(ours, 1)) and (all_cores := table.row(ours, cores))
+        if alone.seconds and all_cores.speed_up
+    ]
+    both.sort(key=lambda entry: entry[1], reverse=True)
+    ratios = {case: ratio for case, _, ratio in both[:longest]}
+    what = f"{cores} cores against our own 1 core, the {longest} longest, geometric mean"
+    # Which cases take longest is known when all are.
+    n_expected = longest if len(both) == len(cases) else len(cases)
+    goal = f"≥ {least:g}×" + ("" if aim is None else f", aim {aim:g}×")
+    return _mean(what, ratios, n_expected, least, aim, goal)
 
 
-def _mean(what: str, ratios: dict[str, float], least: float, aim: float, goal: str) -> Target:
+def _mean(
+    what: str, ratios: dict[str, float], n_expected: int, least: float, aim: float | None, goal: str
+) -> Target:
+    """The geometric mean; not judged before all cases are measured."""
     if not ratios:
         return Target(what, "not measured", goal=goal)
     mean = float(np.exp(np.mean(np.log(list(ratios.values())))))
     each = ", ".join(f"{case} {ratio:.2f}" for case, ratio in ratios.items())
-    reached = "reached" if mean >= aim else "not reached"
-    return Target(what, f"{mean:.2f}× ({each}); aim {reached}", mean >= least, goal)
+    if len(ratios) < n_expected:
+        value = f"{mean:.2f}× over {len(ratios)} of {n_expected} cases ({each})"
+        return Target(what, value, goal=goal)
+    value = f"{mean:.2f}× ({each})"
+    if aim is not None:
+        value += f"; aim {'reached' if mean >= aim else 'not reached'}"
+    return Target(what, value, mean >= least, goal)
+
+
+def exact(tables: Iterable[Table], ours: str, name: str, most: float) -> Target:
+    """The largest gap or violation of our answers, on any number of cores."""
+    what = f"worst {name.replace('_', ' ')} of our answers"
+    values = {
+        f"{table.case}, cores={row.cores}": value
+        for table in tables
+        for row in table.rows
+        if row.contestant == ours and (value := getattr(row, name)) is not None
+    }
+    if not values:
+        return Target(what, "not measured", goal=f"≤ {most:g}")
+    worst = max(values, key=lambda where: values[where])
+    return Target(what, f"{values[worst]:.1e} ({worst})", values[worst] <= most, f"≤ {most:g}")
 
 
 # The picture ---------------------------------------------------------------------------------
