@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
@@ -54,6 +56,13 @@ def check_training_data(
     accept_sparse: bool = True,
 ) -> tuple[Matrix, Labels]:
     """Return X (float32 or float64, dense or canonical CSR, uncopied if it is so) and y."""
+    if _is_plain(X) and _are_plain_labels(y, X.shape[0]):
+        if reset:
+            estimator.n_features_in_ = X.shape[1]
+            vars(estimator).pop("feature_names_in_", None)
+            return X, y
+        if _has_features_of(estimator, X):
+            return X, y
     try:
         X, labels = validate_data(
             estimator, X, y, reset=reset, accept_sparse="csr" if accept_sparse else False,
@@ -121,6 +130,8 @@ def check_two_labels(X: MatrixLike, y: ArrayLike) -> tuple[Matrix, Floats]:
 
 def check_new_data(estimator: BaseEstimator, X: MatrixLike) -> Matrix:
     """Return X for prediction, checked against the features of the fit."""
+    if _is_plain(X) and _has_features_of(estimator, X):
+        return X
     try:
         X = validate_data(
             estimator, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
@@ -128,6 +139,36 @@ def check_new_data(estimator: BaseEstimator, X: MatrixLike) -> Matrix:
     except ValueError as error:
         raise _located(error, X) from None
     return X
+
+
+# What most callers pass: scikit-learn's checks, of everything that may be passed, would take longer
+# than a small fit.
+
+
+def _is_plain(X: MatrixLike) -> bool:
+    """Return whether X is an array of finite numbers that can be used as they are."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype.char in "df"
+        and X.dtype.isnative
+        and _is_in_range(X)
+    )
+
+
+def _are_plain_labels(y: ArrayLike, n_samples: int) -> TypeGuard[Labels]:
+    """Return whether y holds numbers of clearly fewer classes than samples."""
+    if type(y) is not np.ndarray or y.shape != (n_samples,):
+        return False
+    if y.dtype.kind == "b":
+        return True
+    return y.dtype.kind in "iu" and int(y.max()) - int(y.min()) < n_samples // 2
+
+
+def _has_features_of(estimator: BaseEstimator, X: Matrix) -> bool:
+    """Return whether X has the features of the fit, which had no names."""
+    fitted = vars(estimator)
+    return "feature_names_in_" not in fitted and fitted.get("n_features_in_") == X.shape[1]
 
 
 def _check_labels(y: Labels) -> None:
@@ -332,14 +373,8 @@ def _constant_columns(X: Matrix) -> tuple[Integers, Floats]:
 
 def _refuse_overflow(X: Matrix) -> None:
     values = X.data if sparse.issparse(X) else X
-    if values.size == 0:
+    if values.size == 0 or _is_in_range(values):
         return
-    if values.flags.forc:
-        flat = values.ravel(order="K")
-        with np.errstate(over="ignore"):
-            # One pass of BLAS settles the usual case.
-            if LARGEST_VALUE**-2 < np.dot(flat, flat) < LARGEST_VALUE**2:
-                return
     largest = max(float(values.max()), -float(values.min()))
     if largest > LARGEST_VALUE or 0.0 < largest < 1.0 / LARGEST_VALUE:
         fault = "overflow" if largest > 1.0 else "underflow"
@@ -347,6 +382,15 @@ def _refuse_overflow(X: Matrix) -> None:
             f"X holds values up to {largest:.3g}, whose products {fault} float64: "
             "rescale the features, for instance with sklearn.preprocessing.StandardScaler."
         )
+
+
+def _is_in_range(values: Floats) -> bool:
+    """Return whether products are known to be finite and not to vanish, by one pass of BLAS."""
+    if not values.flags.forc:
+        return False
+    flat = values.ravel(order="K")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(LARGEST_VALUE**-2 < np.dot(flat, flat) < LARGEST_VALUE**2)
 
 
 def _located(error: ValueError, X: MatrixLike) -> ValueError:

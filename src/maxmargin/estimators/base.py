@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
+from functools import cache
+from inspect import signature
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import get_tags
+from sklearn.utils._param_validation import make_constraint
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -62,6 +65,20 @@ class CertifiedClassifier(
     _saved: ClassVar[Saved]
     # The measure of a certificate by which the worst of several is found.
     _ranked_by: ClassVar[str] = "violation"
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Return the names of the parameters, read from the constructor once."""
+        names: list[str] = super()._get_param_names()
+        return names
+
+    def _validate_params(self) -> None:
+        """Check the parameters that are not the default."""
+        for name, default, constraints in _parameters(type(self)):
+            value = getattr(self, name)
+            if value is not default and not any(c.is_satisfied_by(value) for c in constraints):
+                super()._validate_params()  # raises
 
     @abstractmethod
     def _method(self) -> Method[Any, Any, Proof]:
@@ -173,6 +190,17 @@ class CertifiedClassifier(
         return tags
 
 
+@cache
+def _parameters(kind: type[BaseEstimator]) -> list[tuple[str, object, list[Any]]]:
+    """Return the parameters of a class of estimators: name, default and constraints."""
+    defaults, declared = signature(kind).parameters, kind._parameter_constraints
+    return [
+        (name, defaults[name].default, [make_constraint(each) for each in declared[name]])
+        for name in kind._get_param_names()
+        if name in declared
+    ]
+
+
 def check_training(
     model: CertifiedClassifier[Any],
     X: MatrixLike,
@@ -184,7 +212,7 @@ def check_training(
     random_state: RandomState = None,
 ) -> Training:
     """Return the checked data of a fit."""
-    sparse_allowed = bool(get_tags(model).input_tags.sparse)
+    sparse_allowed = not sparse.issparse(X) or bool(get_tags(model).input_tags.sparse)
     X, labels = validation.check_training_data(
         model, X, y, reset=reset, accept_sparse=sparse_allowed
     )

@@ -119,7 +119,7 @@ def _check_training(
     reset: bool,
 ) -> Training:
     """Return checked data; of samples that are objects the matrix of their kernel values."""
-    if get_tags(model).input_tags.pairwise and sparse.issparse(X):
+    if sparse.issparse(X) and get_tags(model).input_tags.pairwise:
         raise TypeError("Sparse precomputed kernels are not supported: pass X.toarray().")
     objects, kernel = None, model.kernel
     if callable(kernel) and not isinstance(kernel, Kernel) and validation.holds_objects(X):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from inspect import signature
 from typing import Any, Literal
 
@@ -76,12 +77,17 @@ def resolve(
     if kernel not in KERNELS:
         known = ", ".join(map(repr, KERNELS))
         raise ValueError(f"kernel must be {known}, a Kernel or a callable, got {kernel!r}.")
-    takes = signature(KERNELS[kernel]).parameters
     options: dict[str, Any] = {"gamma": gamma, "degree": degree, "coef0": coef0}
-    options = {name: value for name, value in options.items() if name in takes}
+    options = {name: options[name] for name in _taken(KERNELS[kernel]) if name in options}
     if isinstance(options.get("gamma"), str):
         options["gamma"] = _gamma(options["gamma"], X)
     return KERNELS[kernel](**options)
+
+
+@cache
+def _taken(kind: type[Kernel]) -> tuple[str, ...]:
+    """Return the names of the parameters of a class of kernels."""
+    return tuple(signature(kind).parameters)
 
 
 def _gamma(rule: str, X: RowsLike | None) -> float:
