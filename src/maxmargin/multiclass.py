@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -93,19 +94,22 @@ class OneVsOne(Reduction):
 
     def votes(self, scores: Floats, n_classes: int) -> Floats:
         """Return how many planes decide for each class, (n, n_classes)."""
-        votes = np.zeros((scores.shape[0], n_classes))
-        for k, (i, j) in enumerate(self.pairs(n_classes)):
-            won = scores[:, k] >= 0
-            votes[won, i] += 1
-            votes[~won, j] += 1
-        return votes
+        first, second = _membership(n_classes)
+        won = (scores >= 0).astype(float)
+        return won @ first + (1.0 - won) @ second
 
     def confidences(self, scores: Floats, n_classes: int) -> Floats:
-        sums = np.zeros((scores.shape[0], n_classes))
-        for k, (i, j) in enumerate(self.pairs(n_classes)):
-            sums[:, i] += scores[:, k]
-            sums[:, j] -= scores[:, k]
+        first, second = _membership(n_classes)
+        sums = scores @ (first - second)
         return self.votes(scores, n_classes) + sums / (3 * (np.abs(sums) + 1))
+
+
+@cache
+def _membership(n_classes: int) -> tuple[Floats, Floats]:
+    """Return which class is the first of each pair, and which the second: (n_pairs, n_classes)."""
+    first, second = np.array(OneVsOne.pairs(n_classes)).T
+    classes = np.eye(n_classes)
+    return classes[first], classes[second]
 
 
 class Kesler(Reduction):

@@ -160,7 +160,7 @@ class CertifiedClassifier(
     @property
     def hyperplane_(self) -> Hyperplane:
         """The plane of a two-class model with a linear kernel or without a kernel."""
-        check_is_fitted(self)
+        check_fitted(self)
         coef, intercept = self.coef_, self.intercept_  # type: ignore[attr-defined]
         coef = coef.toarray() if sparse.issparse(coef) else coef
         if len(coef) != 1:
@@ -177,7 +177,7 @@ class CertifiedClassifier(
 
     def _worst(self) -> int:
         """Return the number of the task with the worst certificate."""
-        check_is_fitted(self)
+        check_fitted(self)
         return int(np.argmax([getattr(each, self._ranked_by) for each in self.certificates_]))
 
     def _reduction(self) -> Reduction:
@@ -188,6 +188,12 @@ class CertifiedClassifier(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def check_fitted(model: CertifiedClassifier[Any]) -> None:
+    """Raise scikit-learn's NotFittedError before a first fit."""
+    if "classes_" not in vars(model):
+        check_is_fitted(model)
 
 
 @cache

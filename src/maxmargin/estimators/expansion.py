@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from threading import Event
 
 import numpy as np
@@ -55,30 +56,36 @@ class Expansion:
         if isinstance(self.kernel, Linear):
             w = self.planes()
             return linear_scores(X, w.toarray() if sparse.issparse(w) else w)
-        dual = self.dual.toarray() if sparse.issparse(self.dual) else self.dual
-        ends = self._ends if self.of_pairs else np.array([0, self.support.size])
-        # Σ α y K(x, ·) of every row of dual, over the support vectors of one class each.
-        sums = np.zeros((X.shape[0], ends.size - 1, dual.shape[0]))
+        dual = (self.dual.toarray() if sparse.issparse(self.dual) else self.dual).T
+        ends = self._ends if self.of_pairs else [0, self.support.size]
+        parts = list(enumerate(pairwise(ends)))
+        # Σ α y K(x, ·) of every column of dual, over the support vectors of one class each.
+        sums = np.zeros((X.shape[0], len(parts), dual.shape[1]))
 
         def work(start: int, stop: Event) -> None:
             rows = slice(start, start + TILE_ROWS)
-            for c in range(ends.size - 1):
-                for first in range(ends[c], ends[c + 1], TILE_VECTORS):
-                    if stop.is_set():
-                        return
-                    some = slice(first, min(first + TILE_VECTORS, ends[c + 1]))
-                    sums[rows, c] += self._values(X[rows], some) @ dual[:, some].T
+            for first in range(0, self.support.size, TILE_VECTORS):
+                if stop.is_set():
+                    return
+                last = min(first + TILE_VECTORS, self.support.size)
+                values = self._values(X[rows], slice(first, last))
+                for c, (begin, end) in parts:
+                    begin, end = max(begin, first), min(end, last)
+                    if begin < end:
+                        some = values[:, begin - first : end - first]
+                        sums[rows, c] += some @ dual[begin:end]
 
         in_parallel(work, range(0, X.shape[0], TILE_ROWS), alone=not self.kernel.elementwise)
         if not self.of_pairs:
             return sums[:, 0]
-        return np.column_stack([sums[:, i, j - 1] + sums[:, j, i] for i, j in self._pairs])
+        i, j = np.array(self._pairs).T
+        return sums[:, i, j - 1] + sums[:, j, i]
 
     def planes(self) -> Matrix:
         """Return Σ α y z of every plane, (n_planes, n_features): w of a linear kernel."""
         if not self.of_pairs:
             return _combined(self.dual, self.vectors)
-        parts = [slice(*ends) for ends in zip(self._ends[:-1], self._ends[1:], strict=True)]
+        parts = [slice(*ends) for ends in pairwise(self._ends)]
         rows = []
         for i, j in self._pairs:
             both = np.r_[parts[i], parts[j]]
@@ -95,9 +102,9 @@ class Expansion:
         return OneVsOne.pairs(len(self.counts))
 
     @property
-    def _ends(self) -> Integers:
+    def _ends(self) -> list[int]:
         """Where the vectors of each class begin and end."""
-        return np.cumsum([0, *self.counts])
+        return [0, *accumulate(self.counts.tolist())]
 
     def _values(self, X: Matrix, some: slice) -> Floats:
         """K(x, z) in float64 for some support vectors z."""

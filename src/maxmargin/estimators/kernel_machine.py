@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
 from ..arrays import Floats, Integers, Labels, Matrix, MatrixLike
@@ -20,7 +19,7 @@ from ..multiclass import OneVsOne
 from ..progress import Callback
 from ..runtime.threads import at_most
 from ..solvers.dual.choice import Solver
-from .base import CertifiedClassifier, Constraints, Gamma, KernelLike, with_kernel
+from .base import CertifiedClassifier, Constraints, Gamma, KernelLike, check_fitted, with_kernel
 from .expansion import Expansion
 from .saved import COUNTS, EXPANSION, Saved
 from .training import ClassWeight, RandomState
@@ -107,7 +106,7 @@ class KernelMachine(CertifiedClassifier[MarginCertificate]):
         labels : ndarray of shape (n_samples,)
             Predicted classes.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         scores = self._scores(X)
@@ -148,7 +147,7 @@ class KernelMachine(CertifiedClassifier[MarginCertificate]):
             return self._expansion.scores(X) + self.intercept_
 
     def _check_new_data(self, X: MatrixLike) -> Matrix:
-        check_is_fitted(self)
+        check_fitted(self)
         if self._objects is not None and callable(self.kernel):
             X = self.kernel(X, self._objects)
         X = validation.check_new_data(self, X)
@@ -179,7 +178,7 @@ class KernelMachine(CertifiedClassifier[MarginCertificate]):
     @property
     def coef_(self) -> Matrix:
         """The planes of a linear kernel, one per row."""
-        check_is_fitted(self)
+        check_fitted(self)
         if not isinstance(self.kernel_, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
         coef = self._expansion.planes()

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
 from ..arrays import Floats, Integers, Matrix, MatrixLike, blocks_of
@@ -25,6 +24,7 @@ from .base import (
     Constraints,
     Gamma,
     KernelLike,
+    check_fitted,
     check_training,
     with_kernel,
 )
@@ -191,7 +191,7 @@ class KernelPerceptron(CertifiedClassifier[SeparationCertificate]):
     @property
     def coef_(self) -> Floats:
         """The planes of a linear kernel."""
-        check_is_fitted(self)
+        check_fitted(self)
         if self._linear_coef is None:
             raise AttributeError("coef_ is only available with kernel='linear'.")
         return self._linear_coef
@@ -271,7 +271,7 @@ class KernelPerceptron(CertifiedClassifier[SeparationCertificate]):
         return starts
 
     def _scores(self, X: MatrixLike) -> Floats:
-        check_is_fitted(self)
+        check_fitted(self)
         X = validation.check_new_data(self, X)
         scores = np.empty((X.shape[0], len(self.intercept_)))
         for block in blocks_of(X.shape[0], max(len(self.support_), 1)):

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
 from ..arrays import Floats, Integers, Matrix, MatrixLike, container, linear_scores
@@ -23,7 +22,14 @@ from ..progress import Callback, Progress
 from ..schedules import Constant, Function, Harmonic, Schedule
 from ..solution import Solution, Status
 from . import fitting
-from .base import CertifiedClassifier, Constraints, available, check_training, validated
+from .base import (
+    CertifiedClassifier,
+    Constraints,
+    available,
+    check_fitted,
+    check_training,
+    validated,
+)
 from .claims import Claims, Proof
 from .fitting import Attributes, Method, Work
 from .saved import PLANES, Saved
@@ -77,7 +83,7 @@ class LinearClassifier(CertifiedClassifier[Proof]):
     }
 
     def _scores(self, X: MatrixLike) -> Floats:
-        check_is_fitted(self)
+        check_fitted(self)
         coef = _dense_planes(self)
         parts = [
             linear_scores(validation.check_new_data(self, piece), coef) + self.intercept_

@@ -6,14 +6,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from ..certificates import SeparationCertificate
 from ..multiclass import Task
 from ..problems import SeparationProblem
 from ..progress import Callback
 from ..schedules import as_schedule
-from .base import Constraints
+from .base import Constraints, check_fitted
 from .claims import Separates
 from .documentation import documented
 from .fitting import Method
@@ -131,7 +130,7 @@ class Perceptron(OnlineClassifier[SeparationCertificate]):
     @property
     def mistake_bound_(self) -> float:
         """The sum of the mistake bounds of the tasks."""
-        check_is_fitted(self)
+        check_fitted(self)
         return float(sum(certificate.mistake_bound for certificate in self.certificates_))
 
     def _method(self) -> Method[SeparationProblem, PlaneStart, SeparationCertificate]:

@@ -133,7 +133,7 @@ class Kernel(ABC):
             if type(self).rounding is Kernel.rounding:
                 # Without a bound the float64 values define the kernel, as those of a callable do.
                 error = np.zeros_like(x_sq)
-            K = finite(self.from_products(dot, x_sq, z_sq), repr(self))
+            K = finite(self.from_products(dot, x_sq, z_sq), self)
         return K, error, np.abs(K) @ weights
 
     def __call__(self, X: RowsLike, Z: RowsLike | None = None) -> Floats:
@@ -154,7 +154,7 @@ class Kernel(ABC):
         rows = as_rows(X)
         others = rows if Z is None else as_rows(Z, "Z")
         with np.errstate(over="ignore", invalid="ignore"):
-            return finite(self._gram(rows, others), repr(self))
+            return finite(self._gram(rows, others), self)
 
     def diagonal(self, X: RowsLike) -> NDArray[np.float64]:
         """Return K(x_i, x_i) for every row, in float64.
@@ -170,7 +170,7 @@ class Kernel(ABC):
             The diagonal of the Gram matrix.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            return finite(self._diagonal(as_rows(X)), repr(self)).astype(np.float64)
+            return finite(self._diagonal(as_rows(X)), self).astype(np.float64)
 
     def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
         """Return an upper bound of |K(x, z)| for rows of these squared norms, ∞ if unknown."""

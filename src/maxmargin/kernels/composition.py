@@ -77,7 +77,7 @@ class _Composition(Kernel):
 
     def bounded(self, X: Any, Z: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
         parts = [part.bounded(X, Z, weights) for part in self.parts]
-        K = finite(self._join(values for values, _, _ in parts), repr(self))
+        K = finite(self._join(values for values, _, _ in parts), self)
         largest = [float(np.abs(values).max(initial=0.0)) for values, _, _ in parts]
         size: Floats = np.abs(K) @ weights
         error = self._join_errors([error for _, error, _ in parts], largest)

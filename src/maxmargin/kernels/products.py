@@ -78,8 +78,11 @@ def products(X: Any, Z: Any, centre: bool) -> Products:
     return Products(dot, x_sq, z_sq, _n_terms(A))
 
 
-def finite(values: Floats, name: str) -> Floats:
-    """Return ``values``, or raise ValueError where one of them is not finite."""
+def finite(values: Floats, name: object) -> Floats:
+    """Return ``values``, or raise ValueError where one of them is not finite.
+
+    ``name`` says what they are, and is made a string only then.
+    """
     # Extremes need no temporary of the size of a Gram matrix, and NaN is one.
     if np.isfinite(values.min(initial=0.0)) and np.isfinite(values.max(initial=0.0)):
         return values

@@ -112,4 +112,4 @@ class Products(Values):
             gaussian(dot, x_sq, z_sq, self.kernel.gamma)
         else:
             with np.errstate(over="ignore", invalid="ignore"):
-                dot[:] = finite(self.kernel.from_products(dot, x_sq, z_sq), repr(self.kernel))
+                dot[:] = finite(self.kernel.from_products(dot, x_sq, z_sq), self.kernel)
