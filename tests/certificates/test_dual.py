@@ -155,3 +155,46 @@ def test_no_bias_needs_no_balance():
     X = np.array([[1.0], [2.0]])
     problem = DualProblem.hard(Linear(), X, np.ones(2), bias=False)
     assert mm.certify(problem, answer([1.0, 0.0], 0.0)).holds(1e-14)
+
+
+POSED = {
+    "hinge": lambda kernel, X, y: DualProblem.hinge(kernel, X, y, 2.0),
+    "hinge without a bias": lambda kernel, X, y: DualProblem.hinge(kernel, X, y, 2.0, bias=False),
+    "squared hinge": lambda kernel, X, y: DualProblem.squared_hinge(kernel, X, y, 2.0),
+    "hard margin": DualProblem.hard,
+    "nu": lambda kernel, X, y: DualProblem.nu(kernel, X, y, 0.1),
+    "one class": lambda kernel, X, y: DualProblem.one_class(kernel, X, 0.3),
+}
+
+
+@pytest.mark.parametrize("posed", POSED)
+@pytest.mark.parametrize("kernel", [RBF(0.3), Linear(), Polynomial(2, coef0=1.0)], ids=repr)
+def test_tasks_are_certified_together_as_one_by_one(kernel, posed):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((60, 3)) + 3.0
+    problems, solutions = [], []
+    for n in (60, 40, 25):  # tasks of different rows and sizes
+        index = rng.permutation(60)[:n]
+        y = np.where(rng.standard_normal(n) > 0.0, 1.0, -1.0)
+        problem = replace(POSED[posed](kernel, X[:n], y), X=X, index=index)
+        problems.append(problem)
+        alpha = rng.uniform(-0.1, 1.1, n) * np.minimum(problem.upper, 2.0) * (index % 3 > 0)
+        solutions.append(answer(alpha, rng.standard_normal()))
+    together = mm.certificates.certify_tasks(problems, solutions)
+    for found, problem, solution in zip(together, problems, solutions, strict=True):
+        alone = mm.certify(problem, solution)
+        for name, value in vars(alone).items():
+            if name == "rounding":  # its bound is one for all tasks
+                assert value <= found.rounding * (1.0 + 1e-6) <= 50.0 * value
+            elif name != "coverage":
+                close = pytest.approx(value, rel=1e-7, abs=1e-9, nan_ok=True)
+                assert getattr(found, name) == close
+        assert found.coverage == alone.coverage == "complete"
+
+
+def test_hard_and_soft_tasks_may_be_mixed():
+    X, y = mm.datasets.load_six_points(return_X_y=True)
+    problems = [DualProblem.hard(Linear(), X, y), DualProblem.hinge(Linear(), X, y, 1.0)]
+    solution = answer(SIX_ALPHA, 2 / 15)
+    together = mm.certificates.certify_tasks(problems, [solution] * 2)
+    assert together == [mm.certify(problem, solution) for problem in problems]

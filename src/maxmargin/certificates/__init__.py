@@ -6,7 +6,7 @@ u ≥ 0, Σu = 1, Zᵀu = 0 (Gordan's alternative) holds up to rounding.
 """
 
 from .base import Certificate, NotSeparableError, certify
-from .dual import MarginCertificate
+from .dual import MarginCertificate, certify_tasks
 from .exact_kernels import feature_space_proof
 from .joint import JointMarginCertificate
 from .multipliers import gordan_residual, margin_bound, nearest_proof, refutes
@@ -22,6 +22,7 @@ __all__ = [
     "PlaneCertificate",
     "SeparationCertificate",
     "certify",
+    "certify_tasks",
     "feature_space_proof",
     "gordan_residual",
     "margin_bound",

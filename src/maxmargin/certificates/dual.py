@@ -17,24 +17,32 @@ s_i(w·φ(x_i) + b).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
 from ..problems import DualProblem
 from ..solution import Solution
 from .base import certify
-from .scores import UNIT, kernel_scores
-
-# The distance from a bound, relative to it, at which a variable counts as being there.
-ROUNDING = 8.0 * UNIT
-TINY = float(np.finfo(float).tiny)
-
-Coverage = Literal["complete", "bounded", "sampled"]
-Mask = NDArray[np.bool_]
+from .dual_tasks import (
+    TINY,
+    Coverage,
+    Margins,
+    Mask,
+    Tasks,
+    best_rho,
+    gap_terms,
+    kkt_rho,
+    kkt_violations,
+    least_rho,
+    of_sums,
+    slacks,
+    values_of,
+)
+from .scores import UNIT, kernel_scores, scores_of_tasks
 
 
 @dataclass(frozen=True)
@@ -133,15 +141,6 @@ class MarginCertificate:
         return f" (a sample: {self.n_checked} of {self.n_samples} scores recomputed)"
 
 
-class Margins(NamedTuple):
-    """s(w·φ(x) + b) of every variable, by how much it may be wrong, and how it is known."""
-
-    values: Floats
-    errors: Floats
-    n_checked: int
-    coverage: Coverage
-
-
 @certify.register
 def _(
     problem: DualProblem,
@@ -150,48 +149,94 @@ def _(
     sample: int | None = None,
     at_most: int | None = None,
 ) -> MarginCertificate:
-    assert solution.alpha is not None
-    alpha, b = np.clip(solution.alpha, problem.lower, problem.upper), float(solution.b[0])
-    box = float(np.abs(alpha - solution.alpha).max()) / max(1.0, float(alpha.max()))
-    balance = max(map(abs, _rests(problem, alpha)), default=0.0)
-    balance /= max(1.0, float(alpha.sum()))
-    margins = _margins(problem, solution, alpha, sample, at_most)
-    rho = kkt_rho(problem, alpha, margins.values)
-    wrong = kkt_violations(problem, margins.values, alpha, rho)
-    nominal, worst = (max(float(w.max()), 0.0) for w in (wrong, wrong + margins.errors))
-    largest = _largest(problem) if problem.groups else 0.0
-    unit = _unit(problem, b, rho, largest)
-    primal, dual, gap, least = _values(problem, alpha, margins, b, largest)
-    if not problem.target_scale:  # P is about −Σ|t|ρ, and may be 0
-        least = max(least, problem.total * unit)
-    with np.errstate(over="ignore"):
-        relative = float(np.divide(gap, max(least, TINY))) if np.isfinite(gap) else np.inf
-    return MarginCertificate(
-        primal, dual, gap, relative, nominal / unit, balance, box, (worst - nominal) / unit,
-        margins.n_checked, problem.n_variables, margins.coverage,
-    )  # fmt: skip
+    tasks = Tasks.of(problem)
+    claim = _Claim.of(tasks, [solution])
+    return _certificates(tasks, claim, _margins(problem, solution, claim.alpha, sample, at_most))[0]
 
 
-def _rests(problem: DualProblem, alpha: Floats) -> list[float]:
-    """Return Σ s_i α_i − t of every group."""
-    groups = zip(problem.groups, problem.sums, strict=True)
-    return [float(problem.signs[group] @ alpha[group]) - total for group, total in groups]
+def certify_tasks(
+    problems: Sequence[DualProblem], solutions: Sequence[Solution]
+) -> list[MarginCertificate]:
+    """Certify the tasks of a fit completely, small ones together."""
+    tasks = Tasks.of(*problems)
+    if len(set(tasks.is_hard)) > 1:
+        return [certify(*task) for task in zip(problems, solutions, strict=True)]
+    claim = _Claim.of(tasks, solutions)
+    found = scores_of_tasks(problems, tasks.parts(claim.alpha * tasks.signs), claim.b.tolist())
+    scores, errors = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    margins = Margins(tasks.signs * scores, errors, 0, "complete")
+    return _certificates(tasks, claim, margins)
 
 
-def _unit(problem: DualProblem, b: float, rho: float, largest: float) -> float:
+class _Claim(NamedTuple):
+    """α of all tasks, as given and clipped to its bounds, and b of each task."""
+
+    given: Floats
+    alpha: Floats
+    b: Floats
+
+    @classmethod
+    def of(cls, tasks: Tasks, solutions: Sequence[Solution]) -> _Claim:
+        given = np.concatenate([solution.alpha for solution in solutions])  # type: ignore[misc]
+        b = np.array([float(solution.b[0]) for solution in solutions])
+        return cls(given, np.clip(given, tasks.lower, tasks.upper), b)
+
+
+def _certificates(tasks: Tasks, claim: _Claim, margins: Margins) -> list[MarginCertificate]:
+    """Return the certificate of every task."""
+    given, alpha, b = claim
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        box = tasks.largest(np.abs(alpha - given)) / np.maximum(1.0, tasks.largest(alpha))
+        balance = np.zeros_like(b)
+        for rest in tasks.rests(alpha):
+            balance = np.maximum(balance, np.abs(rest))
+        balance = balance / np.maximum(1.0, tasks.total(alpha))
+        rho = tasks.of_two_groups(kkt_rho, alpha, margins.values)
+        wrong = kkt_violations(tasks, margins.values, alpha, rho)
+        nominal = np.maximum(tasks.largest(wrong), 0.0)
+        worst = np.maximum(tasks.largest(wrong + margins.errors), 0.0)
+        largest = _largest(tasks)
+        unit = _units(tasks, b, rho, largest)
+        primal, dual, gap, least = values_of(tasks, alpha, margins, b, largest)
+        # Where p = 0, P is about −Σ|t|ρ, and may be 0.
+        least = np.where(_target_scales(tasks) > 0.0, least, np.maximum(least, tasks.totals * unit))
+        relative = np.where(np.isfinite(gap), gap / np.maximum(least, TINY), np.inf)
+        columns = (
+            primal, dual, gap, relative, nominal / unit, balance, box, (worst - nominal) / unit
+        )  # fmt: skip
+    sizes = tasks.sizes.tolist()
+    n_checked = sizes if margins.coverage == "complete" else [margins.n_checked]
+    numbers = (column.tolist() for column in columns)
+    return [
+        MarginCertificate(*of_task)
+        for of_task in zip(*numbers, n_checked, sizes, [margins.coverage] * len(b), strict=True)
+    ]
+
+
+def _units(tasks: Tasks, b: Floats, rho: Floats, largest: Floats) -> Floats:
     """Return what violations are relative to: the scale of the targets, ρ where p = 0.
 
     But there need be no margin at all, and then it is that of the machine of C = 10⁶/max K.
     """
-    if problem.target_scale or not problem.total:
-        return problem.target_scale or 1.0
-    least = least_rho(problem, largest)
-    return max(-_of_sums(problem, b, rho) / problem.total, least)
+    scales = _target_scales(tasks)
+    if scales.all():
+        return scales
+    least = [least_rho(p, most) for p, most in zip(tasks.problems, largest.tolist(), strict=True)]
+    of_rho = np.maximum(-of_sums(tasks, b, rho) / tasks.totals, least)
+    return np.where(scales > 0.0, scales, np.where(tasks.totals > 0.0, of_rho, 1.0))
 
 
-def least_rho(problem: DualProblem, largest: float) -> float:
-    """Return the ρ below which a margin counts as 0, ``largest`` being max K(x, x)."""
-    return max(1e-6 * float(problem.upper.mean()) * largest, TINY)
+def _target_scales(tasks: Tasks) -> Floats:
+    return np.array([problem.target_scale for problem in tasks.problems])
+
+
+def _largest(tasks: Tasks) -> Floats:
+    """Return max K(x, x) of every task, 0 where there are no sums to repair."""
+    if not tasks.groups:
+        return np.zeros(len(tasks.problems))
+    first = tasks.problems[0]
+    index = np.concatenate([problem.index for problem in tasks.problems])
+    return tasks.largest(first.kernel.diagonal(first.X)[index])
 
 
 def _margins(
@@ -255,206 +300,16 @@ def _claims(
 
 def _decisive(problem: DualProblem, alpha: Floats, margins: Margins) -> Integers:
     """Return the variables whose errors widen the claims by more than a little."""
-    rho = kkt_rho(problem, alpha, margins.values)
-    wrong = kkt_violations(problem, margins.values, alpha, rho)
+    tasks = Tasks.of(problem)
+    rho = tasks.of_two_groups(kkt_rho, alpha, margins.values)
+    wrong = kkt_violations(tasks, margins.values, alpha, rho)
     certain = max(float((wrong - margins.errors).max()), 0.0)
     chosen: Mask = wrong + margins.errors > (1.0 + TUNING.widening_share) * certain
-    terms, widest = _gap_terms(problem, alpha, margins)
+    z = slacks(tasks, margins.values, tasks.of_two_groups(best_rho, margins.values))
+    terms, widest = gap_terms(tasks, alpha, z, margins.errors)
     wider = np.where(np.isfinite(widest), widest, np.inf) - terms
     wider[chosen] = 0.0
     order = np.argsort(wider)
     allowed = np.cumsum(wider[order]) <= TUNING.widening_share * float(terms.sum())
     chosen[order[~allowed]] = True
     return np.flatnonzero(chosen)
-
-
-# KKT conditions ----------------------------------------------------------------------------------
-
-
-def kkt_violations(problem: DualProblem, margins: Floats, alpha: Floats, rho: float) -> Floats:
-    """Return by how much every variable violates its KKT condition; below 0 it does not.
-
-    The derivative s(w·φ(x) + μ) + p + Dα of the Lagrangian must be ≥ 0 for all α that may grow,
-    and ≤ 0 for all that may shrink.
-    """
-    below, above = _may_move(problem, alpha)
-    slope = margins + problem.ridge * alpha + problem.p
-    if len(problem.groups) == 2:
-        slope -= rho * _signs_of_rho(problem)
-    return np.maximum(np.where(below, -slope, -np.inf), np.where(above, slope, -np.inf))
-
-
-def kkt_rho(problem: DualProblem, alpha: Floats, margins: Floats) -> float:
-    """Return the ρ that serves the KKT conditions best: 0 but for two groups."""
-    if len(problem.groups) != 2:
-        return 0.0
-    below, above = _may_move(problem, alpha)
-    signs = _signs_of_rho(problem)
-    rho = signs * (margins + problem.ridge * alpha + problem.p)  # where a condition holds exactly
-    rises = signs > 0.0
-    largest = float(rho[np.where(rises, below, above)].min(initial=np.inf))
-    least = float(rho[np.where(rises, above, below)].max(initial=-np.inf))
-    if not (np.isfinite(largest) and np.isfinite(least)):
-        return best_rho(problem, margins)
-    return 0.5 * (largest + least)
-
-
-def _may_move(problem: DualProblem, alpha: Floats) -> tuple[Mask, Mask]:
-    """Return which α may grow and which may shrink."""
-    x, room = alpha - problem.lower, problem.upper - problem.lower
-    return x < (1.0 - ROUNDING) * room, x > ROUNDING * np.minimum(room, x.max())
-
-
-def _signs_of_rho(problem: DualProblem) -> Floats:
-    """Return how ρ of two groups enters z = −p − s(w·φ(x) + μ), as +ρ or −ρ."""
-    signs = problem.signs.copy()
-    signs[problem.groups[1]] *= -1.0
-    return signs
-
-
-# Values ------------------------------------------------------------------------------------------
-
-
-def _values(
-    problem: DualProblem, alpha: Floats, margins: Margins, b: float, largest: float
-) -> tuple[float, float, float, float]:
-    """Return P at most, D at least, P − D at most, and \\|P\\| at least."""
-    values, errors = margins.values, margins.errors
-    sizes = np.abs(alpha)
-    blur = float(sizes @ errors)
-    signed = float(np.sum(problem.signs * alpha)) if problem.groups else 0.0
-    square = float(alpha @ values) - b * signed
-    repair, off = _repair(problem, alpha, margins, b, largest)
-    if _is_hard(problem).all() and problem.has_unit_margin:
-        # As if every margin were as small as it may be.
-        scale = min(float((values - errors).min()), 1.0)
-        worst = 0.5 * (square + blur) / scale**2 if scale > 0.0 else np.inf
-        dual = float(alpha.sum()) - 0.5 * (square + blur) - repair - abs(b) * off
-        return worst, dual, worst - dual, 0.5 * (square - blur)
-    primal = primal_value(problem, square, values, b)
-    terms, widest = _gap_terms(problem, alpha, margins)
-    # Sums by pairs of numbers round log₂ n times.
-    cancelled = abs(b * signed) + abs(b) * problem.total
-    size = float(np.abs(problem.p) @ sizes) + abs(primal) + abs(square) + cancelled
-    gap = float(widest.sum()) + repair + 64.0 * UNIT * size
-    unknown = float((widest - terms).sum()) + 1.5 * blur + 64.0 * UNIT * cancelled
-    least = abs(primal) - unknown
-    if not problem.total:
-        loss = float(losses(problem, -problem.p - values - errors).sum())
-        least = 0.5 * (square - blur) + loss
-    if margins.coverage == "complete":
-        return primal + unknown, primal - unknown - gap, gap, least
-    return primal, primal - gap, gap, least
-
-
-def _repair(
-    problem: DualProblem, alpha: Floats, margins: Margins, b: float, largest: float
-) -> tuple[float, float]:
-    """Return what D loses when α is moved until every sum is right, and the errors of the sums.
-
-    The variables of a group that can be lowered are, by the same share of their distance to l, or
-    else those that can be raised. That takes Σ |Δα_i z_i| + ½‖Σ Δα_i s_i φ(x_i)‖² at most from what
-    the sum of terms says. Where the bounds leave no room for it, which is for rounding only if the
-    answer is feasible, the sum itself is taken for right: μ times its error.
-    """
-    rho = best_rho(problem, margins.values) if len(problem.groups) == 2 else 0.0
-    lost, errors = 0.0, 0.0
-    sizes = np.abs(alpha)
-    for k, rest in enumerate(_rests(problem, alpha)):
-        group, total = problem.groups[k], abs(problem.sums[k])
-        off = abs(rest) + 64.0 * UNIT * (float(sizes[group].sum()) + total)
-        errors += off
-        pull = problem.signs[group] * (1.0 if rest >= 0.0 else -1.0)
-        down = (alpha - problem.lower)[group]
-        up = (problem.upper - alpha)[group]
-        z = _slacks(problem, margins.values, rho)[group]
-        distance, cost = down, np.abs(z) + margins.errors[group]
-        room, ridge = float(down[pull > 0].sum()), 0.0
-        if room < off and np.isfinite(up[pull < 0]).all():
-            distance, room = np.where(pull < 0, up, 0.0), float(up[pull < 0].sum())
-            cost = cost + (problem.ridge * sizes)[group]
-            ridge = float(problem.ridge[group].max(initial=0.0))
-        if room >= off > 0.0:
-            lost += off / room * float(distance @ cost)
-            lost += 0.5 * off**2 * (largest + ridge)
-        else:
-            lost += off * (abs(b) + abs(rho))
-    return lost, errors
-
-
-def _largest(problem: DualProblem) -> float:
-    """Return max K(x, x)."""
-    return float(problem.kernel.diagonal(problem.X)[problem.index].max())
-
-
-def _slacks(problem: DualProblem, margins: Floats, rho: float) -> Floats:
-    """Return z = −p − s(w·φ(x) + μ) of every variable."""
-    if len(problem.groups) == 2:
-        return rho * _signs_of_rho(problem) - problem.p - margins
-    return -problem.p - margins
-
-
-def _gap_terms(problem: DualProblem, alpha: Floats, margins: Margins) -> tuple[Floats, Floats]:
-    """Return h(z) − αz + ½Dα² of every variable, and the most that it may be."""
-    rho = best_rho(problem, margins.values) if len(problem.groups) == 2 else 0.0
-    z = _slacks(problem, margins.values, rho)
-    fixed = 0.5 * problem.ridge * alpha**2
-    terms = losses(problem, z) - alpha * z + fixed
-    # The function is convex in z: the most is at an end.
-    ends = [losses(problem, end) - alpha * end for end in (z - margins.errors, z + margins.errors)]
-    return terms, np.maximum(*ends) + fixed
-
-
-def losses(problem: DualProblem, z: Floats) -> Floats:
-    """Return h(z) of every variable: ∞ where a hard margin is violated."""
-    lower, upper, ridge = problem.lower, problem.upper, problem.ridge
-    if not ridge.any() and np.isfinite(upper).all():
-        return np.maximum(upper * z, lower * z)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        a = np.clip(z / ridge, lower, upper)
-        bound = np.where(z > 0.0, upper, lower)
-        h = np.where(ridge > 0.0, a * (z - 0.5 * ridge * a), bound * z)
-        return np.where((z > 0.0) | (lower != 0.0), h, 0.0)
-
-
-def _is_hard(problem: DualProblem) -> Mask:
-    return np.asarray(np.isinf(problem.upper) & (problem.ridge == 0.0))
-
-
-def best_rho(problem: DualProblem, margins: Floats) -> float:
-    """Return the ρ of two groups that minimises P: a weighted quantile where D = 0.
-
-    Σ h_i(z_i) has the slope Σ l_i − Σ u_j, over the z that grow and that fall with ρ, left of all ρ
-    at which some z_i is 0, and it grows by u_i − l_i at each of them.
-    """
-    signs = _signs_of_rho(problem)
-    zeros = signs * (margins + problem.p)
-    grows = signs > 0.0
-    needed = problem.sums[0] - problem.sums[1] - float(problem.lower[grows].sum())
-    needed += float(problem.upper[~grows].sum())
-    order = np.argsort(zeros, kind="stable")
-    sums = np.cumsum((problem.upper - problem.lower)[order])
-    reached = int(np.searchsorted(sums, needed * (1.0 - 1e-12)))
-    return float(zeros[order[min(reached, order.size - 1)]])
-
-
-def _of_sums(problem: DualProblem, b: float, rho: float) -> float:
-    """Return Σ t μ of the groups."""
-    if len(problem.sums) == 2:
-        first, second = problem.sums
-        return b * (first + second) - rho * (first - second)
-    return b * sum(problem.sums)
-
-
-def primal_value(problem: DualProblem, square: float, margins: Floats, b: float = 0.0) -> float:
-    """Return P(w, b) from ‖w‖² and the margins s(w·φ(x) + b), with the best ρ of two groups.
-
-    Without sums other than 0, b is of no account but for the margins. For the hard margin P is that
-    of the plane scaled up until every y g(x) ≥ 1; ∞ if none does it.
-    """
-    if _is_hard(problem).all() and problem.has_unit_margin:
-        smallest = float(margins.min())
-        return 0.5 * square / min(smallest, 1.0) ** 2 if smallest > 0 else np.inf
-    rho = best_rho(problem, margins) if len(problem.groups) == 2 else 0.0
-    loss = float(losses(problem, _slacks(problem, margins, rho)).sum())
-    return 0.5 * square + _of_sums(problem, b, rho) + loss

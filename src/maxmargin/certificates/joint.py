@@ -12,7 +12,8 @@ from ..problems.circulation import circulation
 from ..solution import Solution
 from .base import certify
 from .centring import Origin, frobenius, row_norms, score_error, sum_error
-from .dual import ROUNDING, MarginCertificate
+from .dual import MarginCertificate
+from .dual_tasks import ROUNDING
 from .scores import UNIT
 
 

@@ -17,7 +17,8 @@ from ..solution import Solution
 from .base import certify
 from .centring import Origin, frobenius, score_error, sum_error
 from .compensated import compensated_dot
-from .dual import ROUNDING, MarginCertificate
+from .dual import MarginCertificate
+from .dual_tasks import ROUNDING
 from .scores import UNIT
 
 # Numbers of X that are read between two checks for Ctrl-C.

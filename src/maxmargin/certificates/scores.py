@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event
 
@@ -24,6 +25,10 @@ class Tuning:
 
     # Rows and columns of the tiles in which kernel values are recomputed: they fit a core's cache.
     tile_rows: int = 512
+    # Kernel values that are worth a thread: some tenths of a millisecond.
+    values_per_thread: int = 1 << 15
+    # Products of kernel values and coefficients up to which tasks share one block of such values.
+    max_shared_products: int = 1 << 20
     # Columns of X up to which tiles of sparse rows are made dense.
     max_dense_columns: int = 4096
     # Errors of scores w·x + b above which they are computed in twice the precision, if X has at
@@ -70,13 +75,60 @@ def kernel_scores(
             errors += error + n_terms * UNIT * size
         return scores, errors + 2.0 * UNIT * np.abs(scores)
 
-    side = max(1, min(tile_rows, -(-rows.size // n_threads())))
+    share = max(-(-rows.size // n_threads()), TUNING.values_per_thread // max(support.size, 1))
+    side = max(1, min(tile_rows, share))
     parts = [rows[k : k + side] for k in range(0, rows.size, side)]
     done = in_parallel(part, parts, alone=not problem.kernel.elementwise)
     return (
         np.concatenate([np.empty(0), *(scores for scores, _ in done)]),
         np.concatenate([np.empty(0), *(errors for _, errors in done)]),
     )
+
+
+def scores_of_tasks(
+    problems: Sequence[DualProblem], coefficients: Sequence[Floats], b: Sequence[float]
+) -> list[tuple[Floats, Floats]]:
+    """Return the same as `kernel_scores` for all variables of each of the tasks of a fit.
+
+    The kernel values of small tasks are computed once for all of them.
+    """
+    found = _shared_scores(problems, coefficients, b) if len(problems) > 1 else None
+    if found is not None:
+        return found
+
+    def one(k: int, stop: Event) -> tuple[Floats, Floats]:
+        return kernel_scores(problems[k], coefficients[k], b=b[k])
+
+    is_alone = len(problems) == 1 or not problems[0].kernel.elementwise
+    return in_parallel(one, range(len(problems)), alone=is_alone)
+
+
+def _shared_scores(
+    problems: Sequence[DualProblem], coefficients: Sequence[Floats], b: Sequence[float]
+) -> list[tuple[Floats, Floats]] | None:
+    """Return the scores of tasks from one block of kernel values, None where that takes longer.
+
+    Its rounding errors are bounded for the largest coefficients of any task, which is a bound for
+    each task: None where it shows.
+    """
+    kernel, X, n_tasks = problems[0].kernel, problems[0].X, len(problems)
+    is_costly = X.shape[0] ** 2 * n_tasks > TUNING.max_shared_products
+    if is_costly or isinstance(kernel, Linear) or not kernel.elementwise:
+        return None
+    everywhere = np.zeros((X.shape[0], n_tasks))
+    for k, problem in enumerate(problems):
+        everywhere[problem.index, k] = coefficients[k]
+    support = np.flatnonzero(everywhere.any(axis=1))
+    some = everywhere[support]
+    K, errors, size = _float64_tile(
+        kernel, X, np.arange(X.shape[0]), support, np.abs(some).max(axis=1, initial=0.0)
+    )
+    errors += (support.size + 2) * UNIT * size
+    if not errors.max(initial=0.0) <= TUNING.accepted_error:
+        return None
+    scores = K @ some + b
+    errors = errors[:, np.newaxis] + 2.0 * UNIT * (np.abs(scores) + np.abs(b))
+    return [(scores[p.index, k], errors[p.index, k]) for k, p in enumerate(problems)]
 
 
 def _float64_tile(

@@ -12,7 +12,8 @@ from scipy import sparse
 
 from ..arrays import MatrixLike
 from ..certificates import certify
-from ..certificates.dual import TUNING, primal_value
+from ..certificates.dual import TUNING
+from ..certificates.dual_tasks import primal_value
 from ..estimators.linear_svc import LinearSVC
 from ..estimators.svc import NuSVC
 from ..estimators.training import Training

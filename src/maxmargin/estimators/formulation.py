@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 
 from .. import validation
 from ..arrays import Floats, Matrix, MatrixLike
-from ..certificates import MarginCertificate, certify
+from ..certificates import MarginCertificate, certify, certify_tasks
 from ..kernels import Kernel, Precomputed, resolve
 from ..multiclass import OneVsOne, Task, reduction_for
 from ..problems import DualProblem
@@ -233,11 +233,12 @@ def _certify(
     """
     vectors = [int(np.count_nonzero(s.alpha)) for s in solutions]  # type: ignore[arg-type]
     work = sum(p.n_variables * n for p, n in zip(problems, vectors, strict=True))
-    share = max(32, TUNING.checked_samples // int(len(problems) ** 0.5))
-    sample = None if work <= TUNING.thorough_values else share
+    if work <= TUNING.thorough_values:
+        return certify_tasks(problems, solutions)
+    sample = max(32, TUNING.checked_samples // int(len(problems) ** 0.5))
     seconds = time_limit.left(TOTAL_TIME_SHARE)
     affordable = np.inf if seconds is None else seconds * _values_per_second(problems[0])
-    hurried = sample is not None and work > affordable
+    hurried = work > affordable
 
     def one(k: int, stop: Event) -> MarginCertificate:
         most = int(affordable / len(problems) / max(vectors[k], 1)) if hurried else None

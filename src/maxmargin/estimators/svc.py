@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .. import validation
 from ..arrays import Floats, MatrixLike
 from ..certificates import MarginCertificate
-from ..certificates.dual import best_rho, kkt_rho, least_rho, primal_value
+from ..certificates.dual_tasks import best_rho, kkt_rho, least_rho, primal_value
 from ..certificates.scores import kernel_scores
 from ..kernels import Kernel
 from ..multiclass import Task

@@ -23,7 +23,7 @@ from ..certificates import (
     PlaneCertificate,
     SeparationCertificate,
 )
-from ..certificates.dual import Coverage
+from ..certificates.dual_tasks import Coverage
 from ..kernels import KERNELS, Custom, Kernel, Product, Scaled, Sum
 from ..progress import UNITS
 from ..schedules import Constant, Harmonic
