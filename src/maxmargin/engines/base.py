@@ -15,6 +15,8 @@ Solvers that keep vectors of length n themselves, for a few thousand samples, ta
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -260,6 +262,41 @@ class HostGram(Gram, Protocol):
         """Return K[rows, rows]: a view that shares the values this one has stored."""
 
 
+@dataclass(frozen=True)
+class TaskGoal:
+    """How far small tasks are solved.
+
+    Parameters
+    ----------
+    tol : float
+        The largest violation of the KKT conditions that the caller accepts.
+    final_tol : float
+        The one that tasks are solved to.
+    max_steps : sequence of int
+        Steps of each task at most.
+    rounding : float
+        The relative error of a score, as a sum of products.
+    """
+
+    tol: float
+    final_tol: float
+    max_steps: Sequence[int]
+    rounding: float
+
+
+class Ended(NamedTuple):
+    """How a small task ended."""
+
+    alpha: Floats
+    b: float
+    steps: float
+    converged: float  # 1 or 0
+    violation: float
+    value: float  # ½αᵀ(Q + D)α + pᵀα
+    gap: float  # relative to P
+    errors: float
+
+
 class HostEngine(Engine, Protocol):
     """An engine of `HostGram`, and of features in the memory of this machine."""
 
@@ -280,3 +317,15 @@ class HostEngine(Engine, Protocol):
 
     def sums(self, index: Integers | None = None) -> RowSums:
         """Return sums over the rows of X named by ``index``, which are not copied."""
+
+    def solve_small(
+        self,
+        kernel: Kernel,
+        problems: Sequence[DualProblem],
+        precision: Precision,
+        goal: TaskGoal,
+    ) -> list[Ended] | None:
+        """Solve classifiers of few samples each, with finite costs; None where that is not known.
+
+        A task that did not converge is the caller's to solve in another way.
+        """

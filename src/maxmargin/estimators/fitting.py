@@ -70,6 +70,9 @@ class Work(Generic[Problem, Start, Proof]):
         (problems, solutions) ↦ certificates.
     side_by_side : bool, default=False
         Whether tasks are small enough to be solved one on each core.
+    solve_all : callable, optional
+        (problems, starts, max_iter) ↦ solutions of all tasks, where no callback follows them; it
+        may leave some to ``solve``.
     """
 
     pose: Callable[[Task], Problem]
@@ -78,6 +81,7 @@ class Work(Generic[Problem, Start, Proof]):
     finish: Callable[[list[Solution]], list[Solution]] = unchanged
     certify: Callable[[Sequence[Problem], Sequence[Solution]], list[Proof]] = one_by_one
     side_by_side: bool = False
+    solve_all: Callable[[list[Problem], Sequence[Start | None], int], list[Solution]] | None = None
 
 
 @dataclass(frozen=True)
@@ -288,6 +292,11 @@ def _solve(
 ) -> tuple[list[Problem], list[Solution]]:
     """Pose and solve every task; those that no callback follows side by side if they are small."""
     watched = method.callback or method.verbose or getattr(model, "_skl_callbacks", None)
+    problems: list[Problem] = []
+    solutions: list[Solution] = []
+    if work.solve_all and not watched:
+        problems = [work.pose(task) for task in tasks]
+        return problems, work.solve_all(problems, starts, max_iter)
     if len(tasks) > 1 and not watched and work.side_by_side:
 
         def one(k: int, stop: Event) -> tuple[Problem, Solution]:
@@ -301,8 +310,6 @@ def _solve(
         listeners.append(Printer([task.name for task in tasks]))
     known = max_iter if max_iter > 0 else None
     bridge = sklearn_callbacks(model, training.X, training.y, len(tasks), known)
-    problems: list[Problem] = []
-    solutions: list[Solution] = []
     for k, (task, start) in enumerate(zip(tasks, starts, strict=True)):
         if bridge:
             bridge.begin_task(

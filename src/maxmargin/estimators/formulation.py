@@ -176,13 +176,34 @@ def _begin(
     ) -> Solution:
         return dual.solve(problem, start, progress, time_limit.limits(max_iter))
 
+    side_by_side = kernel.elementwise and max(task.rows.size for task in tasks) <= SMALL_SAMPLES
+
+    def solve_all(
+        problems: list[DualProblem], starts: Sequence[WarmStart | None], max_iter: int
+    ) -> list[Solution]:
+        free = max_iter == -1 and time_limit.seconds is None
+        quick = dual.solve_small(problems) if free and not any(starts) else []
+
+        def one(k: int, stop: Event) -> Solution:
+            if quick and quick[k].status is Status.CONVERGED:
+                return quick[k]
+            start = _beginning(quick[k]) if quick else starts[k]
+            return solve(problems[k], start, Progress(), max_iter)
+
+        return in_parallel(one, range(len(problems)), alone=not side_by_side)
+
     return Work(
         partial(formulation.pose, kernel, training),
         solve,
         partial(_attributes, model, formulation, kernel, training),
         certify=partial(_certify, model.tol, time_limit),
-        side_by_side=kernel.elementwise and max(task.rows.size for task in tasks) <= SMALL_SAMPLES,
+        solve_all=solve_all if side_by_side else None,
     )
+
+
+def _beginning(solution: Solution) -> WarmStart:
+    assert solution.alpha is not None
+    return WarmStart(solution.alpha, None)
 
 
 def _resolved(model: KernelMachine, training: Training) -> Kernel:

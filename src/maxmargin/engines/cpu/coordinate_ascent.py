@@ -13,6 +13,7 @@ import numpy as np
 from ...runtime.row_access import compiled
 from ...runtime.simd import count, fill, lane, load, rough_reciprocal, store, where_greater
 from .smo import FLAT, _open
+from .task_rows import kernel_row
 
 
 @compiled
@@ -26,7 +27,7 @@ def single_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, stop,
         _open(k, beta, lower, upper, raisable, lowerable)
     i, t, steps = 0, 0.0, 0
     while steps < max_steps:
-        Ki, by = K[i], fill(f, t)
+        Ki, by = kernel_row(K, i), fill(f, t)
         best, at, worst, place = fill(f, -1.0), zero, zero, first
         for k in range(0, f.size, n):
             value = load(f, k) - by * load(Ki, k)

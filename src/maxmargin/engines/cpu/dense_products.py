@@ -47,7 +47,8 @@ class DenseProducts(Products):
 
     def _dense(self, rows: Any) -> Floats:
         X = self.of(rows)
-        return X.toarray() if sparse.issparse(X) else X
+        # The same sums for every layout.
+        return X.toarray() if sparse.issparse(X) else np.ascontiguousarray(X)
 
     def _centred(self, rows: Any) -> Floats:
         if self.rows is not None:

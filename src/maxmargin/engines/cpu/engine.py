@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -12,11 +13,15 @@ from scipy import sparse
 from ...arrays import Integers
 from ...kernels import Kernel, Precomputed
 from ...kernels.products import far_columns, shifted
-from ..base import Precision
+from ..base import Ended, Precision, TaskGoal
 from .class_pairs import ClassBlocks, PairGram
 from .features import Features
 from .gram import Gram, GramView
+from .small_tasks import KernelBlocks, can_compute, solve_tasks
 from .store import Store
+
+if TYPE_CHECKING:
+    from ...problems import DualProblem
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class Tuning:
     # answer is then the same for X dense or sparse, and for K computed here or by the caller.
     few_samples: int = 256
     few_numbers: int = 1 << 20
+    # Rows of X up to which small tasks share all of K in float64.
+    whole_samples: int = 2048
     # The tolerance down to which float32 kernel values, with float64 corrections, are of use.
     finest_tol: float = 1e-5
     # The error α ΔK of float32 up to which descent with corrections is faster than in float64.
@@ -123,6 +130,23 @@ class CpuEngine:
     def sums(self, index: Integers | None = None) -> Features:
         """Return sums over the rows of X named by ``index``, which are not copied."""
         return Features(self._X, index)
+
+    def solve_small(
+        self,
+        kernel: Kernel,
+        problems: Sequence[DualProblem],
+        precision: Precision,
+        goal: TaskGoal,
+    ) -> list[Ended] | None:
+        """Solve classifiers of few samples each; None where kernel values are not at hand."""
+        if self._X.shape[0] <= TUNING.whole_samples:
+            gram = self._source(kernel, "exact")
+            blocks = KernelBlocks.of_whole(gram, problems) if gram.fits else None
+        else:
+            gram = self._source(kernel, precision)
+            codes = self._codes if can_compute(gram) else None
+            blocks = None if codes is None else KernelBlocks.of_classes(gram, codes, problems)
+        return None if blocks is None else solve_tasks(blocks, gram, problems, goal)
 
     def _source(self, kernel: Kernel, precision: Precision) -> Gram:
         """Return K of all rows."""

@@ -23,6 +23,7 @@ import numpy as np
 
 from ...runtime.row_access import compiled
 from ...runtime.simd import count, fill, lane, load, rough_reciprocal, store, where_greater
+from .task_rows import kernel_row
 
 # Larger than any gradient: added to entries that may not be chosen.
 FAR = 1e30
@@ -46,7 +47,7 @@ def pair_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, edges, 
     i, j, t, steps, n_groups = 0, 0, 0.0, 0, edges.size - 1
     while steps < max_steps:
         # f ← f − t (K_i − K_j), and at once the largest f that may grow, the least that may shrink.
-        Ki, Kj, by = K[i], K[j], fill(f, t)
+        Ki, Kj, by = kernel_row(K, i), kernel_row(K, j), fill(f, t)
         group, violation, most = 0, -FAR, 0.0
         for g in range(n_groups):
             top, at, low = fill(f, -FAR), zero, fill(f, FAR)
@@ -69,7 +70,7 @@ def pair_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, edges, 
         if violation <= stop:
             break
         # The partner that gains most: (f_i − f_j)²/(K_ii + K_jj − 2K_ij).
-        Ki, own, highest = K[i], fill(f, curvature[i]), fill(f, most)
+        Ki, own, highest = kernel_row(K, i), fill(f, curvature[i]), fill(f, most)
         best, at = fill(f, -1.0), zero
         place = first + fill(f, edges[group])
         for k in range(edges[group], edges[group + 1], n):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -22,6 +23,7 @@ from ..centring import Origin, combined
 from .attempts import Attempts
 from .optimality import exactly_balanced, is_hard
 from .sizes import SMALL_SAMPLES
+from .small_tasks import solve_small
 
 if TYPE_CHECKING:
     from .active_set import ActiveSet
@@ -168,6 +170,26 @@ class Dual:
         back = partial(_moved_back, problem, self.origin)
         return back(self._answer(moved, start, BestSeen(progress, back), limits))
 
+    def solve_small(self, problems: Sequence[DualProblem]) -> list[Solution]:
+        """Return the solutions of all tasks side by side; none where they are not small.
+
+        A solution that has not converged is one to begin with.
+        """
+        solutions = solve_small(self, problems)
+        if self.kernel.shift_invariant:  # rounding of Σ sα leaves no trace in its scores
+            return solutions
+        return [
+            self._without_rest(problem, solution) if problem.groups else solution
+            for problem, solution in zip(problems, solutions, strict=bool(solutions))
+        ]
+
+    def first_steps(self, problem: DualProblem) -> int | None:
+        """Return the steps of decomposition after which other methods are tried."""
+        n = problem.n_variables
+        if _in_feature_space(problem):
+            return self.tuning.linear_steps_per_variable * n
+        return self._enough(n)
+
     def _answer(
         self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
@@ -217,9 +239,10 @@ class Dual:
                 # A library's tolerances are absolute, and not those of the machine.
                 self._otherwise(problem, attempts)
             return attempts.solution()
-        linear = _in_feature_space(problem, progress)
+        # Callbacks that take every update see α move pair by pair.
+        linear = _in_feature_space(problem) and not progress.watchers
         if not linear or n <= SMALL_SAMPLES:
-            most = self.tuning.linear_steps_per_variable * n if linear else self._enough(n)
+            most = self.first_steps(problem) if linear else self._enough(n)
             attempts.run(partial(self._decompose, problem, start), most)
         if linear and not attempts.is_over:
             attempts.run(partial(self._linear, problem, _after(attempts, start)))
@@ -417,16 +440,13 @@ def _after(attempts: Attempts, start: WarmStart | None) -> WarmStart | None:
     return start if point is None else WarmStart(point.alpha, point.scores, point.bounds)
 
 
-def _in_feature_space(problem: DualProblem, progress: Progress) -> bool:
-    """Whether this is the linear machine, by its kernel, with more samples than features.
-
-    Callbacks that take every update see α move pair by pair instead.
-    """
+def _in_feature_space(problem: DualProblem) -> bool:
+    """Whether this is the linear machine, by its kernel, with more samples than features."""
     return (
         isinstance(problem.kernel, Linear)
         and problem.n_variables > problem.X.shape[1]
         and problem.has_unit_margin
-        and not (is_hard(problem).any() or progress.watchers)
+        and not is_hard(problem).any()
     )
 
 

@@ -1,0 +1,255 @@
+"""Tasks of up to some thousand variables, from kernel values to the solution in compiled code.
+
+The method is the decomposition of `maxmargin.solvers.dual.decomposition` with all variables in the
+working set: SMO on K of whatever type, then f = −sp − (K + D)β summed up anew in float64, until the
+KKT conditions hold and the duality gap is small. Where K is float32, f of some variables is
+compared with float64 kernel values before the end; if they differ visibly f is computed anew from
+float64 values of all, and the descent goes on from there.
+
+What does not end well here is left unfinished: the caller goes on with other solvers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...runtime.row_access import compiled
+from ...runtime.team import parallel
+from .coordinate_ascent import single_steps
+from .gaussian import exp2, gaussian
+from .selection import gap_sums
+from .smo import pair_steps
+from .task_rows import VECTOR, kernel_row, lazy_rows, vectors
+
+# The columns of the numbers that a task returns.
+BIAS, STEPS, CONVERGED, VIOLATION, VALUE, GAP, ERRORS = range(7)
+N_NUMBERS = 7
+
+# Two variables may be 2·tol apart with each within tol of the bias; some is left to rounding.
+PAIR_GOAL_TOLS = 1.75
+# The largest relative gap at the end, in units of tol.
+GAP_TOLS = 1.6
+# Times that f is summed up anew, and corrected by float64 kernel values, at most.
+MAX_ROUNDS, MAX_CORRECTIONS = 40, 5
+# Variables on which float32 kernel values are checked, the shares of tol that their errors may add
+# to a violation and to the gap, and what stands for an infinite cost, relative to α.
+N_CHECKED, VIOLATION_SHARE, GAP_SHARE, FAR_COST = 32, 0.05, 0.3, 100.0
+# log₂ e
+PER_NEPER = 1.4426950408889634
+
+
+@parallel
+def solve_task(part, order, problems, blocks, goal, alpha, numbers):
+    """Solve the task order[part] from α = 0: write its α, and what the columns of numbers say.
+
+    The tuples are those of `small_tasks`: the problems of all tasks one after the other, where
+    their kernel values come from, and how far to go.
+    """
+    t = order[part]
+    starts, n_first, signs, p, lower, upper, ridge, diagonal, max_steps = problems
+    begin, end, first = starts[t], starts[t + 1], n_first[t]
+    gap = -first % VECTOR
+    size = end - begin + gap
+    size += -size % VECTOR
+    places = np.arange(end - begin)
+    places[first:] += gap
+    state = vectors(7, size, signs)
+    state[:] = 0.0
+    s, target, D, low, up, beta, f = state
+    curvature = vectors(1, size, blocks[0])[0]
+    curvature[:] = 0.0
+    for v in range(places.size):
+        k, i = places[v], begin + v
+        s[k], D[k], target[k] = signs[i], ridge[i], -signs[i] * p[i]
+        curvature[k] = diagonal[i] + ridge[i]
+        low[k] = lower[i] if s[k] > 0.0 else -upper[i]
+        up[k] = upper[i] if s[k] > 0.0 else -lower[i]
+        f[k] = target[k]
+    K = _rows(t, begin, end, first, curvature, blocks)
+    vectors_of_task = (places, s, target, D, low, up, beta, f)
+    exact = (blocks[6], blocks[9], blocks[2][t], blocks[3])
+    descend(K, curvature, vectors_of_task, exact, goal, max_steps[t], numbers[t])
+    for v in range(places.size):
+        alpha[begin + v] = s[places[v]] * beta[places[v]] + 0.0
+
+
+@compiled
+def _rows(t, begin, end, first, curvature, blocks):
+    """Return the rows of K + D of a task: from all of K, or computed between its two classes."""
+    whole, index, classes, edges, rows, squares, _, within, corners, gamma = blocks
+    a, b = classes[t]
+    mine, others = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
+    n, m = edges[a + 1] - edges[a], edges[b + 1] - edges[b]
+    between, across = np.empty((n, m), whole.dtype), np.empty((m, n), whole.dtype)
+    if n:
+        np.dot(rows[mine], rows[others].T, between)
+        gaussian(between, squares[mine], squares[others], gamma)
+        transpose(between, across)
+    return lazy_rows(
+        first, curvature, whole, index[begin : end if index.size else begin],
+        within[corners[a] : corners[a + 1]].reshape(n, n),
+        within[corners[b] : corners[b + 1]].reshape(m, m), between, across,
+    )  # fmt: skip
+
+
+@compiled
+def descend(K, curvature, task, exact, goal, max_steps, numbers):
+    """Descend from β = 0, where f is the target, until the conditions hold to the final tol."""
+    places, s, target, D, low, up, beta, f = task
+    tol, final_tol, rounding, has_bias = goal
+    size, edges = f.size, np.array([0, f.size])
+    single, raisable, lowerable = vectors(3, size, curvature)
+    base, origin = f.copy(), np.zeros(size)  # f = base − (K + D)(β − origin)
+    tightened, steps, n_corrections = 1.0, 0, 0
+    violation, b, value, relative, errors, converged = np.inf, 0.0, 0.0, np.inf, 0, False
+    for _ in range(MAX_ROUNDS):
+        violation, b = bias(f, beta, low, up, has_bias, final_tol)
+        stop = tightened * (PAIR_GOAL_TOLS if has_bias else 0.5 * PAIR_GOAL_TOLS) * final_tol
+        if violation <= stop:
+            gap, _, _, _, errors = gap_sums(places, s, target, D, low, up, beta, f, b, b)
+            value = -0.5 * np.sum(beta * (f + target))
+            relative = gap / max(abs(gap - value), 1e-300)
+            if relative > GAP_TOLS * final_tol:  # many small violations add up
+                if tightened < 1e-6:
+                    break
+                tightened *= 0.5
+                continue
+            if n_corrections < MAX_CORRECTIONS and corrected(task, exact, tol, gap - value):
+                base[:], origin[:] = f, beta
+                n_corrections += 1
+                continue
+            firm = firm_gap(task, curvature, b, gap, rounding)
+            converged = firm <= 2.0 * tol * max(abs(gap - value), 1e-300)
+            converged &= n_corrections < MAX_CORRECTIONS
+            break
+        if steps >= max_steps:
+            break
+        single[:] = f
+        parts = (K, curvature, beta, low, up, single, raisable, lowerable)
+        if has_bias:
+            made = pair_steps(*parts, edges, 0.5 * stop, max_steps - steps)
+        else:
+            made = single_steps(*parts, 0.5 * stop, max_steps - steps)
+        if made == 0:  # float32 sees no violators where there are some
+            break
+        steps += made
+        f[:] = base
+        for k in range(size):
+            if beta[k] != origin[k]:
+                subtract(kernel_row(K, k), beta[k] - origin[k], f)
+    numbers[BIAS], numbers[STEPS], numbers[CONVERGED] = b, steps, converged
+    numbers[VIOLATION], numbers[VALUE] = violation, value
+    numbers[GAP], numbers[ERRORS] = relative, errors
+
+
+@compiled
+def bias(f, beta, low, up, has_bias, tol):
+    """Return the largest violation, and b: the mean f of the free, as far as it serves all."""
+    top, least, total, n_free = -np.inf, np.inf, 0.0, 0
+    for k in range(f.size):
+        if beta[k] < up[k]:
+            top = max(top, f[k])
+        if beta[k] > low[k]:
+            least = min(least, f[k])
+            if beta[k] < up[k]:
+                total += f[k]
+                n_free += 1
+    if not has_bias:
+        return max(top, -least, 0.0), 0.0
+    if top == -np.inf or least == np.inf:
+        return top - least, top if least == np.inf else least
+    middle, width = 0.5 * (top + least), top - least
+    room = max(0.0, 0.5 * (PAIR_GOAL_TOLS * tol - width))
+    mean = total / n_free if n_free else middle
+    return width, min(max(mean, middle - room), middle + room)
+
+
+@compiled
+def firm_gap(task, curvature, b, gap, rounding):
+    """Return P − D where rounding has made every margin too large; ∞ where nothing is known."""
+    places, s, _, D, low, up, beta, f = task
+    largest, size = 0.0, 0.0
+    for k in range(beta.size):
+        root = np.sqrt(max(np.float64(curvature[k]), 0.0))
+        largest = max(largest, root)
+        size += root * abs(beta[k])
+    if rounding * largest * size >= 8.0:  # not even the side of the margin
+        return np.inf
+    error = rounding * (largest * size + abs(b))
+    for k in places:
+        slack = s[k] * (f[k] + D[k] * beta[k] - b) + error
+        if slack > 0.0 and D[k] > 0.0:
+            gap += error * min(slack / D[k], up[k] - low[k])
+        elif slack > 0.0:
+            gap += min(error, slack) * (up[k] - low[k])
+    return gap
+
+
+@compiled
+def corrected(task, exact, tol, primal):
+    """Compute f anew from float64 kernel values if errors on some of the variables are visible.
+
+    An error e of f changes violations by e, and the gap by at most e times the costs of the free
+    variables: of those as many are checked as of all.
+    """
+    places, _, target, D, low, up, beta, f = task
+    if not exact[0].size:
+        return False
+    support = places[beta[places] != 0.0]
+    free = support[(low[support] < beta[support]) & (beta[support] < up[support])]
+    costs = np.sum(np.minimum(up[free] - low[free], FAR_COST * np.abs(beta[free])))
+    accepted = tol * min(VIOLATION_SHARE, GAP_SHARE * primal / max(costs, 1e-300))
+    off = 0.0
+    for some in (places, free):
+        for k in some[:: max(1, some.size // N_CHECKED)]:
+            scored = exact_score(exact, k, support, beta)
+            off = max(off, abs(target[k] - D[k] * beta[k] - scored - f[k]))
+    if off <= accepted:
+        return False
+    for k in places:
+        f[k] = target[k] - D[k] * beta[k] - exact_score(exact, k, support, beta)
+    return True
+
+
+@compiled
+def exact_score(exact, k, support, beta):
+    """Return Σ_j β_j K_kj of one variable, from differences of rows in float64."""
+    rows, gamma, classes, edges = exact
+    first, second = edges[classes[0]], edges[classes[1]]
+    n_first = edges[classes[0] + 1] - first
+    second -= n_first + -n_first % VECTOR
+    x, total = rows[k + (first if k < n_first else second)], 0.0
+    for j in support:
+        z, square = rows[j + (first if j < n_first else second)], 0.0
+        for c in range(x.size):
+            square += (x[c] - z[c]) * (x[c] - z[c])
+        total += beta[j] * exp2(-PER_NEPER * gamma * square)
+    return total
+
+
+@compiled
+def subtract(row, by, f):
+    """Do f ← f − by·row."""
+    for k in range(f.size):
+        f[k] -= by * row[k]
+
+
+@compiled
+def transpose(block, out):
+    """Do out ← blockᵀ, in strips of rows that stay in the nearest cache."""
+    for top in range(0, block.shape[0], 64):
+        for j in range(block.shape[1]):
+            column, row = block[top : top + 64, j], out[j, top : top + 64]
+            for i in range(row.size):
+                row[i] = column[i]
+
+
+@parallel
+def fill_within(a, rows, squares, gamma, edges, corners, within):
+    """Write K within class a."""
+    n, mine = edges[a + 1] - edges[a], slice(edges[a], edges[a + 1])
+    block = within[corners[a] : corners[a + 1]].reshape(n, n)
+    np.dot(rows[mine], rows[mine].T, block)
+    gaussian(block, squares[mine], squares[mine], gamma)
+    for k in range(n):
+        block[k, k] = 1.0
