@@ -7,7 +7,7 @@ import pytest
 
 import maxmargin as mm
 from maxmargin.certificates import primal as certificate
-from maxmargin.engines.cpu import primal_state
+from maxmargin.engines.cpu import primal_passes
 from maxmargin.problems import PrimalProblem
 from maxmargin.problems.losses import LOSSES, Loss, loss_value, proximal_alpha
 
@@ -29,7 +29,7 @@ def test_solvers_and_certificates_have_the_loss_of_the_definition(u, D):
     for z in SLACKS:
         expected = by_definition(z, u, D)
         of_certificate = certificate._loss(np.array([max(z, 0.0)]), np.array([u]), np.array([D]))
-        for found in (loss_value(z, u, D), primal_state._loss_value(z, u, D), of_certificate):
+        for found in (loss_value(z, u, D), primal_passes._loss_value(z, u, D), of_certificate):
             assert found == pytest.approx(expected, abs=1e-9)
 
 
@@ -42,7 +42,7 @@ def test_alpha_is_the_derivative_of_the_loss(u, D):
             assert found == pytest.approx(slope, abs=1e-5)
         for before in (0.0, 0.3 * min(u, 1.0)):
             alpha = proximal_alpha(z, before, u, D, 0.7)
-            assert alpha == primal_state._proximal_alpha(z, before, u, D, 0.7)
+            assert alpha == primal_passes._proximal_alpha(z, before, u, D, 0.7)
             if 0.0 < u < np.inf:
                 near = np.clip(alpha + np.array([-1e-4, 0.0, 1e-4]), 0.0, u)
                 values = near * z - 0.5 * D * near**2 - 0.35 / u * (near - before) ** 2

@@ -9,6 +9,7 @@ from scipy import sparse
 import maxmargin as mm
 from maxmargin.engines.cpu import features as features_module
 from maxmargin.engines.cpu.features import Features
+from maxmargin.runtime import vectors
 from tests.helpers.primal_solvers import KINDS, ROUNDING, cloud, dense
 
 
@@ -27,10 +28,9 @@ def numbers(n=300):
 
 @pytest.mark.parametrize("part", [64, 1 << 19], ids=["parts", "whole"])
 def test_sums_over_rows(rows, part, monkeypatch):
-    tuning = features_module.Tuning(
-        part_numbers=part, moments_multiplications=1e3 if part == 64 else 1e7
-    )
+    tuning = features_module.Tuning(moments_multiplications=1e3 if part == 64 else 1e7)
     monkeypatch.setattr(features_module, "TUNING", tuning)
+    monkeypatch.setattr(vectors, "TUNING", vectors.Tuning(part_numbers=part))
     given, X = rows
     features, c = Features(given), numbers()
     w, b = np.linspace(-1.0, 2.0, 7), 0.25

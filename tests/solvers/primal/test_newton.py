@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from maxmargin.engines.cpu import primal_state
+from maxmargin.runtime import vectors
 from maxmargin.solvers.primal import direction
 from maxmargin.solvers.primal.newton import SemismoothNewton
 from tests.helpers.primal_solvers import (
@@ -27,7 +27,7 @@ from tests.helpers.primal_solvers import (
 @pytest.mark.parametrize("kind", ["float64", "csr", "blocks"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
 def test_every_way_of_newtons_method(way, kind, monkeypatch, watched):
-    monkeypatch.setattr(primal_state, "TUNING", replace(primal_state.TUNING, part_rows=500))
+    monkeypatch.setattr(vectors, "TUNING", vectors.Tuning(part_numbers=2000))
     called = [watched(*place) for place in way.called]
     X, y = cloud(MANY, 6)
     X = KINDS[kind](X)

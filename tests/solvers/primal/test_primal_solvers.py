@@ -11,10 +11,10 @@ from scipy import sparse
 
 import maxmargin as mm
 from maxmargin.certificates import primal as plane_certificate
-from maxmargin.engines.cpu import descent_state, primal_state
+from maxmargin.engines.cpu import descent_state, primal_passes
 from maxmargin.engines.cpu import features as features_module
 from maxmargin.progress import Limits, Progress
-from maxmargin.runtime import threads
+from maxmargin.runtime import threads, vectors
 from maxmargin.runtime.threads import at_most
 from maxmargin.solution import Status
 from maxmargin.solvers.primal.ledger import Plane
@@ -267,9 +267,9 @@ def test_input_is_not_changed(method, loss, kind):
 def two_cores(monkeypatch):
     """Two cores and parts so small that there are many of them."""
     monkeypatch.setattr(threads, "_available", lambda: 2)
-    small = features_module.Tuning(part_numbers=1 << 9, moments_multiplications=1e3)
+    small = features_module.Tuning(moments_multiplications=1e3)
     monkeypatch.setattr(features_module, "TUNING", small)
-    monkeypatch.setattr(primal_state, "TUNING", primal_state.Tuning(part_rows=1 << 8))
+    monkeypatch.setattr(vectors, "TUNING", vectors.Tuning(part_numbers=1 << 9))
     monkeypatch.setattr(plane_certificate, "NUMBERS_PER_CHECK", 1 << 10)
 
 
@@ -320,7 +320,7 @@ def test_compiled_code_does_what_its_python_does(method, kind, monkeypatch):
             problem = posed(KINDS[kind](X), y, weights(name, 40), loss)
             compiled = answer(method, problem)
             with monkeypatch.context() as patch:
-                for module in (primal_state, descent_state, features_module):
+                for module in (primal_passes, descent_state, features_module):
                     functions = compiled_functions(module)
                     assert functions
                     for each, function in functions.items():

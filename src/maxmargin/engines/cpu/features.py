@@ -20,10 +20,12 @@ from ...arrays import Container, Floats, Integers, blocks_of, container, row_blo
 from ...problems import JointProblem, PrimalProblem
 from ...runtime.row_access import StoredRows, compiled, row_add, row_dot, row_square, rows_of
 from ...runtime.threads import in_parallel
+from ...runtime.vectors import nonzero, part_count, part_rows, spread, taken
 from .ascent_state import AscentState
 from .descent_state import DescentState
 from .interior_state import InteriorState
 from .joint_state import JointState
+from .panel_products import TILE, add_products
 from .primal_state import PrimalState
 
 Result = TypeVar("Result")
@@ -33,9 +35,11 @@ Result = TypeVar("Result")
 class Tuning:
     """Sizes of the parts that cores work on."""
 
-    part_numbers: int = 1 << 21  # stored numbers in a part of the rows: threads cost more for less
-    panel_numbers: int = 1 << 17  # numbers of scaled rows multiplied at once: they fit a cache
-    moments_multiplications: float = 5e7  # of a sum of squares that one core does alone
+    turned_numbers: int = 1 << 21  # of columns that are turned into rows at once
+    moments_multiplications: float = 4e6  # of a sum of squares that one core does alone
+    moments_numbers: int = 1 << 24  # in the sums of all parts
+    fewest_parts: int = 4  # worth their memory at any size
+    most_parts: int = 128
     copied_numbers: int = 1 << 22  # of rows that are copied to spare finding them again
     classes_multiplications: float = 1e7  # of products with several vectors that one core does
 
@@ -99,6 +103,11 @@ class Features:
         """The mean number of stored values per row."""
         return self._container.stored() / max(self.X.shape[0], 1)
 
+    @property
+    def _is_table(self) -> bool:
+        """Whether X is one array, stored row by row."""
+        return isinstance(self.X, np.ndarray) and bool(self.X.flags.c_contiguous)
+
     # Sums over rows ------------------------------------------------------------------------
 
     def scores(self, w: Floats, b: Floats | float = 0.0, out: Floats | None = None) -> Floats:
@@ -106,24 +115,14 @@ class Features:
         if w.ndim == 2:
             return self._class_scores(w, b)
         out = np.empty(self.n_rows) if out is None else out
-
-        def work(rows: StoredRows, first: int, last: int, start: int) -> None:
-            _scores(rows, w, b, out[start : start + last - first], first, last)
-
-        self._over(work)
+        for start, block in self._pieces():
+            here = out[start : start + block.shape[0]]
+            _region(_scores, block, w, float(b), here)
         return out
 
     def combine(self, c: Floats) -> Floats:
-        """Return Xᵀc, (c, d) for coefficients of several classes; rows of c_i = 0 are not read."""
-        if c.ndim == 2:
-            return self._class_combine(c)
-
-        def work(rows: StoredRows, first: int, last: int, start: int) -> Floats:
-            total = np.zeros(self.n_columns)
-            _combine(rows, c[start : start + last - first], first, last, total)
-            return total
-
-        return sum(self._over(work), np.zeros(self.n_columns))
+        """Return Xᵀc, (c, d) for coefficients of several classes."""
+        return self._class_combine(c) if c.ndim == 2 else self._summed(_combine, c)
 
     def moments(self, c: Floats, chosen: Integers | None = None) -> Floats:
         """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ for c ≥ 0, over some rows or over those with c_i > 0.
@@ -131,56 +130,27 @@ class Features:
         For chosen rows, in increasing order, c holds one number each, or a single one for all.
         """
         if chosen is None:
-            chosen = np.flatnonzero(c)
-            c = c[chosen]
-        c = np.broadcast_to(c, chosen.shape)
+            chosen = nonzero(c)
+            c = taken(c, chosen)
         size = self.n_columns + 1
         total = np.zeros((size, size))
         for start, block in self._pieces():
-            rows = rows_of(block)
             low, high = np.searchsorted(chosen, [start, start + block.shape[0]])
-            used, here = chosen[low:high] - start, c[low:high]
-            # Few parts: each has a square of numbers to add up.
-            work = used.size * (_stored_per_row(block) + 1.0) ** 2
-            n_parts = int(min(4, 1 + work // TUNING.moments_multiplications))
-
-            def part(some: slice, stop: Event, rows=rows, used=used, here=here) -> Floats:
-                sums = np.zeros((size, size))
-                if len(rows) == 1:
-                    _dense_moments(rows, used[some], np.sqrt(here[some]), sums)
-                else:
-                    _sparse_moments(rows, used[some], np.ascontiguousarray(here[some]), sums)
-                return sums
-
-            step = max(1, -(-used.size // n_parts))
-            parts = [slice(k, k + step) for k in range(0, used.size, step)]
-            for sums in in_parallel(part, parts):
-                total += sums
-        if not self.is_dense:
-            _mirror(total)
+            used, here = chosen[low:high], c if c.size == 1 else c[low:high]
+            if used.size:
+                total += _moments(block, used if start == 0 else used - start, here)
         return total
 
     def squared_lengths(self) -> Floats:
         """Return ‖x_i‖² of every row."""
         out = np.empty(self.n_rows)
-
-        def work(rows: StoredRows, first: int, last: int, start: int) -> None:
-            _squares(rows, out[start : start + last - first], first, last)
-
-        self._over(work)
+        for start, block in self._pieces():
+            _region(_squares, block, out[start : start + block.shape[0]])
         return out
 
     def squared_columns(self, c: Floats) -> Floats:
         """Return Σ c_i x_ij² of every column j; (c, d) for weights of several classes."""
-        if c.ndim == 2:
-            return self._class_squares(c)
-
-        def work(rows: StoredRows, first: int, last: int, start: int) -> Floats:
-            total = np.zeros(self.n_columns)
-            _column_squares(rows, c[start : start + last - first], first, last, total)
-            return total
-
-        return sum(self._over(work), np.zeros(self.n_columns))
+        return self._class_squares(c) if c.ndim == 2 else self._summed(_column_squares, c)
 
     def gram(self, rows: Integers | None = None) -> Floats:
         """Return XXᵀ of a few rows, all of them by default."""
@@ -198,7 +168,8 @@ class Features:
 
     def restrict(self, rows: Integers) -> Features:
         """Return some of the rows, in increasing order: a copy of them."""
-        return Features(self.X[rows if self.index is None else self.index[rows]])
+        rows = rows if self.index is None else self.index[rows]
+        return Features(taken(self.X, rows) if self._is_table else self.X[rows])
 
     def view(self, rows: Integers) -> Features:
         """Return some of the rows, in increasing order, without a copy."""
@@ -262,24 +233,17 @@ class Features:
 
     # Iteration -----------------------------------------------------------------------------
 
-    def _over(self, work: Callable[[StoredRows, int, int, int], Result]) -> list[Result]:
-        """Return ``work(rows, first, last, start)`` of every part of every piece.
-
-        Rows ``first`` to ``last`` of the piece are rows ``start`` and on of X. Parts depend on X
-        alone, so that sums are the same on any number of cores.
-        """
-        done: list[Any] = []
+    def _summed(self, kernel: Callable[..., None], c: Floats) -> Floats:
+        """Return the sum of d-vectors over all rows that a kernel makes of parts of them."""
+        total = np.zeros(self.n_columns)
         for start, block in self._pieces():
-            rows, n = rows_of(block), block.shape[0]
-            step = max(64, int(TUNING.part_numbers / (_stored_per_row(block) + 1.0)))
-
-            def part(first: int, stop: Event, rows=rows, n=n, start=start, step=step) -> Any:
-                if stop.is_set():
-                    return None
-                return work(rows, first, min(first + step, n), start + first)
-
-            done += in_parallel(part, range(0, n, step))
-        return done
+            n, per_row = block.shape[0], _stored_per_row(block)
+            # The sums of all parts have fewer numbers than the rows.
+            step = max(part_rows(n, per_row + 1.0), int(4 * self.n_columns / max(per_row, 1.0)))
+            sums = np.zeros((part_count(n, step), self.n_columns))
+            spread(kernel, len(sums), step, rows_of(block), c[start : start + n], sums)
+            total += sums.sum(axis=0)
+        return total
 
     def _over_blocks(self, work: Callable[[slice, Any], Result], n_vectors: int) -> list[Result]:
         """Return ``work(block, rows)`` of every block; blocks depend on X alone."""
@@ -316,7 +280,7 @@ class Features:
                 yield start, piece
                 continue
             # Columns are turned into rows block by block: all of them are not copied.
-            step = max(64, TUNING.part_numbers // self.n_columns)
+            step = max(64, TUNING.turned_numbers // self.n_columns)
             for first in range(0, piece.shape[0], step):
                 yield start + first, np.ascontiguousarray(piece[first : first + step])
 
@@ -325,73 +289,127 @@ def _stored_per_row(X: Any) -> float:
     return X.nnz / max(X.shape[0], 1) if sparse.issparse(X) else float(X.shape[1])
 
 
-def _dense_moments(rows: StoredRows, used: Integers, factors: Floats, total: Floats) -> None:
-    """Add (fx, f)(fx, f)ᵀ of some rows, by products of panels of them."""
-    n_rows = max(16, min(TUNING.panel_numbers // total.shape[0], used.size))
-    panel = np.empty((n_rows, total.shape[0]))
-    for k in range(0, used.size, panel.shape[0]):
-        some = slice(k, k + panel.shape[0])
-        n = used[some].size
-        _scaled(rows, used[some], factors[some], panel)
-        total += panel[:n].T @ panel[:n]
+def _region(kernel: Callable[..., None], X: Any, *arguments: Any) -> None:
+    """Let a kernel read all rows of X, in parts that depend on X alone."""
+    n = X.shape[0]
+    step = part_rows(n, _stored_per_row(X) + 1.0)
+    spread(kernel, part_count(n, step), step, rows_of(X), *arguments)
+
+
+def _moments(X: Any, used: Integers, c: Floats) -> Floats:
+    """Return Σ c (x, 1)(x, 1)ᵀ of some rows of X."""
+    size = X.shape[1] + 1
+    dense = not sparse.issparse(X)
+    # Every part has a square of numbers to add up; whole vectors of them where rows are dense.
+    side = -(-size // TILE) * TILE if dense else size
+    n_parts = int(used.size * (_stored_per_row(X) + 1.0) ** 2 / TUNING.moments_multiplications)
+    most = max(TUNING.fewest_parts, min(TUNING.most_parts, TUNING.moments_numbers // side**2))
+    step = -(-used.size // max(1, min(n_parts, most)))
+    sums = np.zeros((part_count(used.size, step), side, side))
+    spread(_dense_moments if dense else _sparse_moments, len(sums), step, rows_of(X), used, c, sums)
+    total: Floats = sums.sum(axis=0)[:size, :size].copy()
+    _mirror(total)
+    return total
+
+
+# Rows whose products are computed at once: they fit a core's cache.
+PANEL_ROWS = 128
+# Columns up to which rows are added four at a time: a sum then stays in few registers.
+FEW_COLUMNS = 128
 
 
 @compiled
-def _scores(rows, w, b, out, first, last):
-    for i in range(first, last):
-        out[i - first] = row_dot(rows, i, w) + b
+def _scores(part, step, rows, w, b, out):
+    for i in range(part * step, min((part + 1) * step, out.size)):
+        out[i] = row_dot(rows, i, w) + b
 
 
 @compiled
-def _combine(rows, c, first, last, total):
-    for i in range(first, last):
-        if c[i - first] != 0.0:
-            row_add(rows, i, total, c[i - first])
+def _combine(part, step, rows, c, sums):
+    """Add c_i x_i; rows of c_i = 0 are not read."""
+    total = sums[part]
+    last = min((part + 1) * step, c.size)
+    chosen = np.empty(1024, np.intp)
+    for first in range(part * step, last, chosen.size):
+        # Without a branch that depends on c, which the processor could not foresee.
+        n = 0
+        for i in range(first, min(first + chosen.size, last)):
+            chosen[n] = i
+            n += c[i] != 0.0
+        _add_rows(rows, chosen[:n], c, total)
 
 
 @compiled
-def _squares(rows, out, first, last):
-    for i in range(first, last):
-        out[i - first] = row_square(rows, i)
+def _add_rows(rows, chosen, c, total):
+    n = chosen.size
+    together = 0
+    if len(rows) == 1:
+        together = n // 4 * 4 if total.size <= FEW_COLUMNS else 0
+        X = rows[0]
+        for k in range(0, together, 4):
+            i, j, l, m = chosen[k], chosen[k + 1], chosen[k + 2], chosen[k + 3]  # noqa: E741
+            p, q, r, s = c[i], c[j], c[l], c[m]
+            for h in range(total.size):
+                total[h] += (p * X[i, h] + q * X[j, h]) + (r * X[l, h] + s * X[m, h])
+    for k in range(together, n):
+        row_add(rows, chosen[k], total, c[chosen[k]])
 
 
 @compiled
-def _column_squares(rows, c, first, last, total):
-    for i in range(first, last):
+def _squares(part, step, rows, out):
+    for i in range(part * step, min((part + 1) * step, out.size)):
+        out[i] = row_square(rows, i)
+
+
+@compiled
+def _column_squares(part, step, rows, c, sums):
+    total = sums[part]
+    for i in range(part * step, min((part + 1) * step, c.size)):
         if len(rows) == 1:
             x = rows[0][i]
             for j in range(total.size):
-                total[j] += c[i - first] * (np.float64(x[j]) * np.float64(x[j]))
+                total[j] += c[i] * (np.float64(x[j]) * np.float64(x[j]))
         else:
             for k in range(rows[2][i], rows[2][i + 1]):
                 value = np.float64(rows[0][k])
-                total[rows[1][k]] += c[i - first] * value * value
+                total[rows[1][k]] += c[i] * value * value
 
 
 @compiled
-def _scaled(rows, chosen, factors, out):
-    d = out.shape[1] - 1
-    for k in range(chosen.size):
-        x = rows[0][chosen[k]]
-        for j in range(d):
-            out[k, j] = factors[k] * x[j]
-        out[k, d] = factors[k]
+def _dense_moments(part, step, rows, used, c, sums):
+    """Add c (x, 1)(x, 1)ᵀ of some rows to the lower triangle, panel by panel."""
+    total = sums[part]
+    X = rows[0]
+    d = X.shape[1]
+    last = min((part + 1) * step, used.size)
+    panel = np.zeros((PANEL_ROWS, total.shape[0]))
+    for first in range(part * step, last, PANEL_ROWS):
+        n = min(PANEL_ROWS, last - first)
+        for k in range(n):
+            factor = np.sqrt(c[first + k] if c.size > 1 else c[0])
+            x, line = X[used[first + k]], panel[k]
+            for j in range(d):
+                line[j] = factor * x[j]
+            line[d] = factor
+        add_products(panel[:n], total)
 
 
 @compiled
-def _sparse_moments(rows, used, c, total):
+def _sparse_moments(part, step, rows, used, c, sums):
     """Add c (x, 1)(x, 1)ᵀ of some rows to the lower triangle; columns come in increasing order."""
+    total = sums[part]
     data, indices, indptr = rows
     d = total.shape[0] - 1
-    for r in range(used.size):
+    for r in range(part * step, min((part + 1) * step, used.size)):
         first, last = indptr[used[r]], indptr[used[r] + 1]
+        weight = c[r] if c.size > 1 else c[0]
         for k in range(first, last):
-            scaled = c[r] * data[k]
+            scaled = weight * data[k]
             line = total[indices[k]]
             for m in range(first, k + 1):
                 line[indices[m]] += scaled * data[m]
             total[d, indices[k]] += scaled
-        total[d, d] += c[r]
+        total[d, d] += weight
 
 
 @compiled

@@ -8,30 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers
 from ...problems import PrimalProblem
-from ...problems.best_bias import balanced, best_biases
-from ...problems.losses import loss_value, proximal_alpha
-from ...runtime.row_access import compiled
-from ...runtime.threads import in_parallel
+from ...problems.best_bias import best_biases
+from ...runtime.vectors import copied, in_slices, nonzero, part_count, part_rows, spread, taken
 from ..linear import Held, Kink, Projection
+from . import primal_passes as passes
 
 if TYPE_CHECKING:
     from .features import Features
 
-Mask = NDArray[np.bool_]
+Marks = NDArray[np.uint8]
+NOTHING = np.empty(0)
 
 
 @dataclass(frozen=True)
 class Tuning:
     """Sizes of passes over the rows."""
 
-    part_rows: int = 1 << 19  # rows in one core's part of a pass
     quantile_rows: int = 10_000  # rows that a quantile is estimated from
     most_subtracted: int = 4  # rows subtracted from a sum, relative to those in it
     same_turn: float = 1e-9  # relative spread of the u_i D_i that are one number
@@ -60,10 +59,9 @@ class PrimalState:
         self.center: Floats | None = np.zeros(1)
         self._curved = problem.curved
         self._turn = _turn(problem)
-        self._sum = _KinkSum(features)
-        self._inside: Mask = np.zeros(n, dtype=bool)
-        # The changes of α, and in their place the scores of a step.
-        self._change: Floats = np.empty(0)
+        self._sum = _KinkSum(features, problem.upper)
+        # The changes of α, and in their place the scores of a step, or α y.
+        self._change: Floats = NOTHING
         self._measured: Floats | None = None
         self._kept: Floats | None = None
         self._rows: Integers | None = None
@@ -76,11 +74,11 @@ class PrimalState:
         if w.any():
             self.features.scores(w, b, out=self.scores)
         else:
-            self.scores.fill(b)
+            self._everywhere(lambda some: self.scores[some].fill(b))
 
     def shift(self, t: float) -> None:
         """Add t to the bias, and to all scores."""
-        self.scores += t
+        self._everywhere(lambda some: np.add(self.scores[some], t, out=self.scores[some]))
 
     def start(self, alpha: Floats) -> None:
         """Begin with α, put into its bounds."""
@@ -96,86 +94,91 @@ class PrimalState:
 
     def total(self) -> Floats:
         """Return Σ α_i y_i (x_i, 1)."""
-        return self._total(self.values * self.problem.y)
+        sums = self._balance(_Balance(), relative=False, out=NOTHING)
+        return np.append(self.features.combine(self._change), sums[2])
 
     def recentre(self) -> None:
         """Make α⁰ the α now."""
-        self.center = self.values.copy()
+        self.center = copied(self.values)
 
     # Newton's method -----------------------------------------------------------------------
 
     def project(self, delta: float) -> Projection:
         """Make α that of the scores."""
-        if self._change.size != self.n_rows:
-            self._change = np.empty(self.n_rows)
-        arrays = (self.scores, self.problem.y, self._center(), *self._bounds())
-        done = self._in_parts(_project, *arrays, delta, self.values, self._change)
-        slack, loss, errors = np.sum(done, axis=0)
-        return Projection(float(slack), float(loss), int(errors), self._total(self._change))
+        arrays = (self.scores, self.problem.y, self._center(), *self._bounds(), delta)
+        slack, loss, errors, changes = self._sums(
+            passes.project, 4, *arrays, self.values, self._scratch()
+        )
+        change = np.append(self.features.combine(self._change), changes)
+        return Projection(float(slack), float(loss), int(errors), change)
 
     def aim(self, step: Floats) -> None:
         """Compute the scores of a step."""
-        self.features.scores(step[:-1], float(step[-1]), out=self._change)
+        self.features.scores(step[:-1], float(step[-1]), out=self._scratch())
 
     def slope(self, t: float, delta: float) -> float:
         """Return Σ α_i y_i (x_i, 1)·step after t steps."""
         arrays = (self.scores, self._change, self.problem.y, self._center(), *self._bounds())
-        return float(sum(self._in_parts(_slope, *arrays, delta, t)))
+        return float(self._sums(passes.slope, 1, *arrays, delta, t)[0])
 
     def advance(self, t: float) -> tuple[float, float]:
         """Go t steps; return the largest change of a score and the largest score."""
-        along = self._change
-        along *= t
-        self.scores += along
-        moved = max(along.max(), -along.min())
-        return float(moved), float(max(self.scores.max(), -self.scores.min()))
+        done = self._lines(passes.advance, 2, self._change, float(t), self.scores)
+        moved, largest = done.max(axis=0)
+        return float(moved), float(largest)
 
     def reach(self, share: float, delta: float) -> float:
         """Return about how far z is from the kink at most, of a share of the rows."""
         some = slice(None, None, max(1, self.n_rows // TUNING.quantile_rows))
         z = 1.0 - self.problem.y[some] * self.scores[some]
-        return _share_of(_off_kink(z, self._width(delta, some)), share)
+        return float(np.quantile(_off_kink(z, self._width(delta, some)), share))
 
     def hold(self, share: float, delta: float) -> Held:
         """Hold all rows but a share of them near the kink."""
-        z = np.multiply(self.problem.y, self.scores)
-        np.subtract(1.0, z, out=z)
-        distance = _off_kink(z, self._width(delta))
-        reach = _share_of(distance, share)
-        near = distance <= reach
-        del distance
-        rows = np.flatnonzero(near)
-        sloping = z > 0.0
-        sloping[rows] = False
-        errors = int(np.count_nonzero(sloping & (z > 1.0)))
-        M, v, constant = self._quadratic(near, sloping, z)
-        del z, near, sloping
-        self._part = self._restricted(rows)
+        reach = self.reach(share, delta)
+        marks, counts = np.empty(self.n_rows, np.uint8), self._line_of(3, np.intp)
+        upper, ridge = self._bounds()
+        lines = self._lines(
+            passes.mark_held, 2, self.scores, self.problem.y, upper, ridge, self._width(delta),
+            reach, not np.isinf(upper).all(), self.values, self._scratch(), marks, counts,
+        )  # fmt: skip
+        constant, total = lines.sum(axis=0)
+        v = np.append(self.features.combine(self._change), total)
+        M = None
+        if self._curved:
+            bent = self._marked(marks, passes.ON_PARABOLA, counts[:, 1])
+            M = self.features.moments(_of(1.0 / ridge, bent), bent)
+        self._part = self._restricted(self._marked(marks, passes.NEAR, counts[:, 0]))
         self.center = None
-        return Held(self._part, M, v, constant, errors, reach)
+        return Held(self._part, M, v, float(constant), int(counts[:, 2].sum()), reach)
 
     def take_back(self) -> None:
         """Take over α from the rows that were not held, and forget them."""
         part, self._part = self._part, None
-        if part is not None:
-            assert part._rows is not None
-            self.values[part._rows] = part.values
+        if part is None:
+            return
+        rows, values = part._rows, part.values
+        assert rows is not None
+
+        def put(some: slice) -> None:
+            self.values[rows[some]] = values[some]
+
+        in_slices(put, rows.size)
 
     def kink(self) -> Kink:
         """Find the rows on the kink."""
-        self._inside = (self.values > 0.0) & (self.values < self.problem.upper)
-        return Kink(int(np.count_nonzero(self._inside)), self._sum.changes(self._inside))
+        return self._sum.look(self.values)
 
     def curvature(self, delta: float) -> Floats:
         """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ over the rows on the kink."""
         costs, factor = self._costs(delta)
         if self._turn.size > 1:  # their ratios change with δ
             self._sum.forget()
-        return self._sum.over(self._inside, costs) * factor
+        return self._sum.over(costs) * factor
 
     def kink_rows(self, delta: float) -> WeightedRows:
         """Return the rows on the kink, with their c_i."""
-        rows = np.flatnonzero(self._inside)
+        rows = self._sum.rows()
         costs, factor = self._costs(delta)
         weights = np.broadcast_to(_of(costs, rows) * factor, rows.size)
         return WeightedRows(self.features.restrict(rows), weights)
@@ -184,7 +187,8 @@ class PrimalState:
 
     def loss(self) -> float:
         """Return Σ h_i(z_i)."""
-        return float(sum(self._in_parts(_loss, self.scores, self.problem.y, *self._bounds())))
+        arrays = (self.scores, self.problem.y, *self._bounds())
+        return float(self._sums(passes.loss, 1, *arrays)[0])
 
     def best_biases(self, b: float) -> tuple[float, float]:
         """Return the least and the largest t for which b + t is the best bias."""
@@ -192,38 +196,36 @@ class PrimalState:
 
     def dual(self, total: Floats | None = None, *, of_scores: bool = False) -> float:
         """Return D(α), after yᵀα = 0 is restored where the bias is free."""
-        problem, given = self.problem, self.values
-        if of_scores and self._curved:
-            given = self._alpha_of_scores()
-        alpha = balanced(problem, given) if problem.bias == "free" else given
-        signed = alpha * problem.y
+        given = self._alpha_of_scores() if of_scores and self._curved else self.values
+        change = self._imbalance(given)
+        out = np.empty(self.n_rows) if total is None and change.factor != 1.0 else NOTHING
+        sums = self._balance(change, given, relative=total is not None, out=out)
         if total is None:
-            w = self.features.combine(signed)
-        elif alpha is not given:
-            w = total[:-1] + self.features.combine(signed - given * problem.y)
+            w = self.features.combine(self._change)
+            self._measured = out if out.size else given
         else:
             w = total[:-1]
-        value = float(signed @ problem.y) - 0.5 * float(w @ w)
-        if problem.bias == "penalised":
-            value -= 0.5 * float(signed.sum()) ** 2
-        if problem.ridge.any():
-            ridge = np.where(np.isfinite(problem.ridge), problem.ridge, 0.0)
-            value -= 0.5 * _weighted_sum(ridge, np.square(alpha, out=signed))
-        self._measured = alpha if total is None else None
+            if change.factor != 1.0:
+                w = w + self.features.combine(self._change)
+            self._measured = None
+        value = float(sums[0]) - 0.5 * float(w @ w) - 0.5 * float(sums[1])
+        if self.problem.bias == "penalised":
+            value -= 0.5 * float(sums[2]) ** 2
         return value
 
     def keep(self) -> None:
         """Remember the α that `dual` measured last."""
         # α itself goes on changing in place.
         alpha = self._measured
-        self._kept = self.values.copy() if alpha is self.values else alpha
+        self._kept = copied(self.values) if alpha is self.values else alpha
 
     def alpha(self, *, kept: bool = False) -> Floats:
         """Return a copy of α with yᵀα = 0 where the bias is free, or of the one remembered."""
         if kept:
-            return np.zeros(self.n_rows) if self._kept is None else self._kept.copy()
-        alpha = self.values.copy()
-        return balanced(self.problem, alpha) if self.problem.bias == "free" else alpha
+            return np.zeros(self.n_rows) if self._kept is None else copied(self._kept)
+        out = np.empty(self.n_rows)
+        self._balance(self._imbalance(self.values), relative=False, out=out)
+        return out
 
     # How it is done ------------------------------------------------------------------------
 
@@ -232,18 +234,61 @@ class PrimalState:
 
     def _center(self) -> Floats:
         if self.center is None:
-            self.center = self.values.copy()
+            self.center = copied(self.values)
         return self.center
 
-    def _total(self, signed: Floats) -> Floats:
-        return np.append(self.features.combine(signed), signed.sum())
+    def _scratch(self) -> Floats:
+        """Return room for a number per row."""
+        if self._change.size != self.n_rows:
+            self._change = np.empty(self.n_rows)
+        return self._change
 
-    def _in_parts(self, kernel: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """Return a compiled kernel's sums over parts of the rows."""
-        n, step = self.n_rows, TUNING.part_rows
-        return in_parallel(
-            lambda k, stop: kernel(*arguments, k, min(k + step, n)), range(0, max(n, 1), step)
-        )
+    def _everywhere(self, work: Callable[[slice], Any]) -> None:
+        in_slices(work, self.n_rows)
+
+    def _line_of(self, n_sums: int, dtype: Any = np.float64) -> NDArray[Any]:
+        """Return room for the sums of every part of the rows."""
+        return np.zeros((part_count(self.n_rows, part_rows(self.n_rows)), n_sums), dtype)
+
+    def _lines(self, kernel: Callable[..., None], n_sums: int, *arguments: Any) -> Floats:
+        """Return what a kernel adds up, one line for each part of the rows."""
+        lines = self._line_of(n_sums)
+        spread(kernel, len(lines), part_rows(self.n_rows), *arguments, lines)
+        return lines
+
+    def _sums(self, kernel: Callable[..., None], n_sums: int, *arguments: Any) -> Floats:
+        """Return what a kernel adds up over all rows."""
+        total: Floats = self._lines(kernel, n_sums, *arguments).sum(axis=0)
+        return total
+
+    def _marked(self, marks: Marks, mark: int, counts: Integers) -> Integers:
+        """Return the rows that have a mark, given how many there are in each part."""
+        first, rows = _places(counts)
+        spread(passes.marked, counts.size, part_rows(self.n_rows), marks, mark, first, rows)
+        return rows
+
+    def _imbalance(self, alpha: Floats) -> _Balance:
+        """Return how yᵀα = 0 is restored: from α between its bounds if they are enough."""
+        if self.problem.bias != "free":
+            return _Balance()
+        totals = self._sums(passes.class_totals, 4, alpha, self.problem.y, self.problem.upper)
+        excess = float(totals[0] - totals[1])
+        if excess == 0.0:
+            return _Balance()
+        heavier = 0 if excess > 0.0 else 1
+        below = bool(totals[2 + heavier] >= abs(excess))
+        total = float(totals[2 + heavier if below else heavier])
+        return _Balance(1.0 - 2.0 * heavier, 1.0 - abs(excess) / total, below)
+
+    def _balance(
+        self, change: _Balance, alpha: Floats | None = None, *, relative: bool, out: Floats
+    ) -> Floats:
+        """Return Σ α, Σ Dα² and yᵀα of an α restored; write it to ``out``, and α y."""
+        return self._sums(
+            passes.balance, 3, self.values if alpha is None else alpha, self.problem.y,
+            *self._bounds(), change.heavier, change.factor, change.below, relative, out,
+            self._scratch(),
+        )  # fmt: skip
 
     def _width(self, delta: float, some: slice = slice(None)) -> Floats:
         """Return how wide the kink is: between 0 and there rounding off bends the loss."""
@@ -262,54 +307,42 @@ class PrimalState:
 
     def _alpha_of_scores(self) -> Floats:
         """Return α where u = ∞ as the scores have it."""
-        alpha, change = np.zeros(self.n_rows), np.empty(self.n_rows)
-        arrays = (self.scores, self.problem.y, np.zeros(1), *self._bounds())
-        self._in_parts(_project, *arrays, 0.0, alpha, change)
+        alpha = np.zeros(self.n_rows)
+        arrays = (self.scores, self.problem.y, np.zeros(1), *self._bounds(), 0.0)
+        self._lines(passes.project, 4, *arrays, alpha, self._scratch())
         infinite = np.isinf(self.problem.upper)
         return alpha if infinite.all() else np.where(infinite, alpha, self.values)
 
     def _problem_of(self, rows: Integers, times: float = 1.0) -> PrimalProblem:
         problem = self.problem
         upper, ridge = _of(problem.upper, rows), _of(problem.ridge, rows)
-        return replace(problem, y=problem.y[rows], upper=upper * times, ridge=ridge / times)
+        return replace(problem, y=taken(problem.y, rows), upper=upper * times, ridge=ridge / times)
 
     def _restricted(self, rows: Integers) -> PrimalState:
         part = PrimalState(self._problem_of(rows), self.features.restrict(rows))
-        part.scores, part.values, part._rows = self.scores[rows], self.values[rows], rows
+        part.scores, part.values = taken(self.scores, rows), taken(self.values, rows)
+        part._rows = rows
         part.center = _of(self.center, rows) if self.center is not None else None
         return part
 
-    def _quadratic(
-        self, near: Mask, sloping: Mask, scratch: Floats
-    ) -> tuple[Floats | None, Floats, float]:
-        """Return M, v and the constant of the rows held; α of those on a line goes to its bound."""
-        problem, (upper, ridge) = self.problem, self._bounds()
-        signed, M, constant = scratch, None, 0.0
-        signed[:] = 0.0
-        if not np.isinf(upper).all():
-            line = sloping & np.isfinite(upper) if self._curved else sloping
-            self.values[~near] = 0.0
-            self.values[line] = _of(upper, line)
-            np.multiply(self.values, problem.y, out=signed, where=line)
-            constant = float(signed @ problem.y)
-            if ridge.any():
-                finite = np.where(np.isfinite(ridge), ridge, 0.0)
-                constant -= 0.5 * _weighted_sum(finite, signed * signed)
-        if self._curved:
-            rows = np.flatnonzero(sloping & np.isinf(upper))
-            costs = _of(1.0 / ridge, rows)
-            M = self.features.moments(costs, rows)
-            signed[rows] = costs * problem.y[rows]
-            constant += 0.5 * float(np.sum(np.broadcast_to(costs, rows.shape)))
-        return M, self._total(signed), constant
+
+class _Balance(NamedTuple):
+    """How yᵀα = 0 is restored: α of the heavier class, or what of it is α < u, times a factor."""
+
+    heavier: float = 0.0
+    factor: float = 1.0
+    below: bool = False
 
 
 class _KinkSum:
-    """Σ c_i (x_i, 1)(x_i, 1)ᵀ over a set of rows, updated as the set changes."""
+    """Σ c_i (x_i, 1)(x_i, 1)ᵀ over the rows on the kink, updated as they change."""
 
-    def __init__(self, features: Features) -> None:
-        self.features = features
-        self.inside: Mask = np.zeros(features.n_rows, dtype=bool)
+    def __init__(self, features: Features, upper: Floats) -> None:
+        self.features, self.upper = features, upper
+        self.marks: Marks = np.zeros(features.n_rows, dtype=np.uint8)
+        self.step = part_rows(features.n_rows)
+        # Rows on the kink, those that came and those that left, in every part of the rows.
+        self.counts = np.zeros((part_count(features.n_rows, self.step), 3), dtype=np.intp)
         self.total: Floats | None = None
         self.subtracted = 0
 
@@ -317,31 +350,49 @@ class _KinkSum:
         """Compute the sum anew next time."""
         self.total = None
 
-    def changes(self, inside: Mask) -> int:
-        """Return how many rows the sum over a set would read."""
-        whole = int(np.count_nonzero(inside))
-        if self.total is None:
-            return whole
-        return min(whole, int(np.count_nonzero(inside != self.inside)))
+    def look(self, alpha: Floats) -> Kink:
+        """Find the rows on the kink."""
+        arrays = (alpha, self.upper, self.marks, self.counts)
+        spread(passes.mark_kink, len(self.counts), self.step, *arrays)
+        inside, came, left = (int(count) for count in self.counts.sum(axis=0))
+        return Kink(inside, inside if self.total is None else min(inside, came + left))
 
-    def over(self, inside: Mask, costs: Floats) -> Floats:
-        """Return the sum over a set."""
-        left = self.inside & ~inside
-        self.subtracted += int(np.count_nonzero(left))
-        size = int(np.count_nonzero(inside))
+    def rows(self) -> Integers:
+        """Return the rows on the kink."""
+        return nonzero(self.marks & passes.ON_KINK)
+
+    def over(self, costs: Floats) -> Floats:
+        """Return the sum over the rows on the kink."""
+        inside, came, left = (int(count) for count in self.counts.sum(axis=0))
+        self.subtracted += left
         # Rounding errors of what was subtracted stay: they must not outgrow what is there.
-        too_many = self.subtracted > TUNING.most_subtracted * size
-        if self.total is None or self.changes(inside) >= size or too_many:
-            self.total, self.subtracted = self._sum(inside, costs), 0
+        too_many = self.subtracted > TUNING.most_subtracted * inside
+        if self.total is None or came + left >= inside or too_many:
+            rows, _ = self._changes(afresh=True)
+            self.total, self.subtracted = self._sum(rows, costs), 0
         else:
-            gained = self._sum(inside & ~self.inside, costs)
-            self.total = self.total + gained - self._sum(left, costs)
-        self.inside = inside
+            rows, others = self._changes(afresh=False)
+            self.total = self.total + self._sum(rows, costs) - self._sum(others, costs)
         return self.total
 
-    def _sum(self, chosen: Mask, costs: Floats) -> Floats:
-        rows = np.flatnonzero(chosen)
+    def _changes(self, *, afresh: bool) -> tuple[Integers, Integers]:
+        """Return the rows to be added and subtracted; those on the kink count as in the sum."""
+        first_came, came = _places(self.counts[:, 0 if afresh else 1])
+        first_left, left = _places(self.counts[:, 2])
+        places = (first_came, first_left, came, left)
+        spread(passes.kink_changes, len(self.counts), self.step, self.marks, afresh, *places)
+        # Asked again without another look, nothing has changed.
+        self.counts[:, 1:] = 0
+        return came, left
+
+    def _sum(self, rows: Integers, costs: Floats) -> Floats:
         return self.features.moments(_of(costs, rows), rows)
+
+
+def _places(counts: Integers) -> tuple[Integers, Integers]:
+    """Return where the list of every part begins in a list of all, and room for that."""
+    ends = np.cumsum(counts)
+    return ends - counts, np.empty(ends[-1], dtype=np.intp)
 
 
 class WeightedRows:
@@ -390,85 +441,12 @@ def _turn(problem: PrimalProblem) -> Floats:
     return turns
 
 
-def _of(values: Floats, rows: Integers | Mask) -> Floats:
+def _of(values: Floats, rows: Integers) -> Floats:
     """Return the values of some rows; a single value is that of all."""
-    return values if values.size == 1 else values[rows]
-
-
-def _weighted_sum(weights: Floats, values: Floats) -> float:
-    if weights.size == 1:
-        return float(weights[0]) * float(values.sum())
-    return float(weights @ values)
+    return values if values.size == 1 else taken(values, rows)
 
 
 def _off_kink(z: Floats, width: Floats) -> Floats:
     """Return how far z is from 0 ≤ z ≤ width."""
-    distance = z - 0.5 * width
-    np.abs(distance, out=distance)
-    distance -= 0.5 * width
+    distance: Floats = np.abs(z - 0.5 * width) - 0.5 * width
     return distance
-
-
-def _share_of(distances: Floats, share: float) -> float:
-    """Return the distance within which a share of the rows lies."""
-    some = distances[:: max(1, distances.size // TUNING.quantile_rows)]
-    return float(np.quantile(some, share))
-
-
-_proximal_alpha = compiled(proximal_alpha)
-_loss_value = compiled(loss_value)
-
-
-@compiled
-def _project(scores, y, center, upper, ridge, delta, alpha, change, first, last):
-    """Fill in α, and y times its change; return the slack, the loss and the number of errors."""
-    slack, losses, errors = 0.0, 0.0, 0.0
-    u, D = upper[0], ridge[0]
-    for i in range(first, last):
-        if upper.size > 1:
-            u = upper[i]
-        if ridge.size > 1:
-            D = ridge[i]
-        z = 1.0 - y[i] * scores[i]
-        if z > 1.0:
-            errors += 1.0
-        before = center[i] if center.size > 1 else center[0]
-        a = _proximal_alpha(z, before, u, D, delta)
-        loss = _loss_value(z, u, D)
-        # Elsewhere α is that of the loss itself.
-        finite = D if np.inf > D else 0.0
-        slack += loss - a * (z - 0.5 * finite * a) if u < np.inf else 0.0
-        losses += loss
-        change[i] = (a - alpha[i]) * y[i]
-        alpha[i] = a
-    return slack, losses, errors
-
-
-@compiled
-def _slope(scores, along, y, center, upper, ridge, delta, t, first, last):
-    """Return Σ α_i y_i p_i at the scores s + tp."""
-    total = 0.0
-    u, D = upper[0], ridge[0]
-    for i in range(first, last):
-        if upper.size > 1:
-            u = upper[i]
-        if ridge.size > 1:
-            D = ridge[i]
-        z = 1.0 - y[i] * (scores[i] + t * along[i])
-        before = center[i] if center.size > 1 else center[0]
-        total += _proximal_alpha(z, before, u, D, delta) * y[i] * along[i]
-    return total
-
-
-@compiled
-def _loss(scores, y, upper, ridge, first, last):
-    """Return Σ h_i(z_i)."""
-    total = 0.0
-    u, D = upper[0], ridge[0]
-    for i in range(first, last):
-        if upper.size > 1:
-            u = upper[i]
-        if ridge.size > 1:
-            D = ridge[i]
-        total += _loss_value(1.0 - y[i] * scores[i], u, D)
-    return total
