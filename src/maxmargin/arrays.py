@@ -71,6 +71,20 @@ def row_length(X: Matrix) -> int:
     return int(X.nnz // max(X.shape[0], 1)) + 1 if sparse.issparse(X) else X.shape[1]
 
 
+def row_pieces(X: Matrix, numbers: int = 1 << 21) -> Iterator[tuple[int, Any]]:
+    """Yield pieces of X that are stored row by row, each with the place of its first row.
+
+    Columns are turned into rows some ``numbers`` at a time: all of them are not copied.
+    """
+    for start, piece in container(X).pieces():
+        if sparse.issparse(piece) or piece.flags.c_contiguous:
+            yield start, piece
+            continue
+        step = max(64, numbers // max(piece.shape[1], 1))
+        for first in range(0, piece.shape[0], step):
+            yield start + first, np.ascontiguousarray(piece[first : first + step])
+
+
 def linear_scores(
     X: Matrix, w: Floats, index: Integers | None = None, *, absolute: bool = False
 ) -> Floats:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from maxmargin.runtime import threads
+from maxmargin.runtime import team, threads
 from tests.helpers.interruption import Interpreter
 
 
@@ -19,13 +19,23 @@ def interpreter() -> Iterator[Interpreter]:
 
 @pytest.fixture
 def started_threads(monkeypatch):
-    """Threads that were started, on a machine of two cores."""
-    made, start = [], threads.start_new_thread
+    """Work that was given to other threads, on a machine of two cores."""
+    made, start, run, ask = [], threads.start_new_thread, team.Team.run, team.Team.help
 
     def started(work, arguments):
         made.append(work)
         return start(work, arguments)
 
+    def ran(self, lay, n_parts, n_helpers, arguments):
+        made.extend([lay] * n_helpers)
+        return run(self, lay, n_parts, n_helpers, arguments)
+
+    def asked(self, job, count):
+        made.extend([job] * count)
+        return ask(self, job, count)
+
     monkeypatch.setattr(threads, "start_new_thread", started)
+    monkeypatch.setattr(team.Team, "run", ran)
+    monkeypatch.setattr(team.Team, "help", asked)
     monkeypatch.setattr(threads, "_available", lambda: 2)
     return made

@@ -50,9 +50,9 @@ def in_slices(work: Callable[[slice], Result], n_rows: int, numbers: float = 4.0
     return in_parallel(lambda some, stop: work(some), parts)
 
 
-def spread(kernel: Callable[..., None], n_parts: int, *arguments: Any) -> None:
-    """Call ``kernel(part, *arguments)`` of every part, on all cores."""
-    in_parallel(lambda part, stop: kernel(part, *arguments), range(n_parts))
+def is_one_number(values: NDArray[Any]) -> bool:
+    """Return whether values are a single number seen many times (`numpy.broadcast_to`)."""
+    return values.size > 0 and values.strides == (0,)
 
 
 def copied(values: NDArray[Any]) -> NDArray[Any]:

@@ -10,7 +10,6 @@ import pytest
 from scipy import sparse
 
 import maxmargin as mm
-from maxmargin.certificates import primal as plane_certificate
 from maxmargin.engines.cpu import descent_state, primal_passes
 from maxmargin.engines.cpu import features as features_module
 from maxmargin.progress import Limits, Progress
@@ -270,7 +269,6 @@ def two_cores(monkeypatch):
     small = features_module.Tuning(moments_multiplications=1e3)
     monkeypatch.setattr(features_module, "TUNING", small)
     monkeypatch.setattr(vectors, "TUNING", vectors.Tuning(part_numbers=1 << 9))
-    monkeypatch.setattr(plane_certificate, "NUMBERS_PER_CHECK", 1 << 10)
 
 
 @pytest.mark.parametrize("kind", ["float64", "csr"])

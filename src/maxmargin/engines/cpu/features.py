@@ -16,11 +16,21 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from ...arrays import Container, Floats, Integers, blocks_of, container, row_block, row_length
+from ...arrays import (
+    Container,
+    Floats,
+    Integers,
+    blocks_of,
+    container,
+    row_block,
+    row_length,
+    row_pieces,
+)
 from ...problems import JointProblem, PrimalProblem
 from ...runtime.row_access import StoredRows, compiled, row_add, row_dot, row_square, rows_of
+from ...runtime.team import Region, parallel
 from ...runtime.threads import in_parallel
-from ...runtime.vectors import nonzero, part_count, part_rows, spread, taken
+from ...runtime.vectors import nonzero, part_count, part_rows, taken
 from .ascent_state import AscentState
 from .descent_state import DescentState
 from .interior_state import InteriorState
@@ -35,7 +45,6 @@ Result = TypeVar("Result")
 class Tuning:
     """Sizes of the parts that cores work on."""
 
-    turned_numbers: int = 1 << 21  # of columns that are turned into rows at once
     moments_multiplications: float = 4e6  # of a sum of squares that one core does alone
     moments_numbers: int = 1 << 24  # in the sums of all parts
     fewest_parts: int = 4  # worth their memory at any size
@@ -117,7 +126,7 @@ class Features:
         out = np.empty(self.n_rows) if out is None else out
         for start, block in self._pieces():
             here = out[start : start + block.shape[0]]
-            _region(_scores, block, w, float(b), here)
+            _read(_scores, block, w, float(b), here)
         return out
 
     def combine(self, c: Floats) -> Floats:
@@ -145,7 +154,7 @@ class Features:
         """Return ‖x_i‖² of every row."""
         out = np.empty(self.n_rows)
         for start, block in self._pieces():
-            _region(_squares, block, out[start : start + block.shape[0]])
+            _read(_squares, block, out[start : start + block.shape[0]])
         return out
 
     def squared_columns(self, c: Floats) -> Floats:
@@ -233,15 +242,15 @@ class Features:
 
     # Iteration -----------------------------------------------------------------------------
 
-    def _summed(self, kernel: Callable[..., None], c: Floats) -> Floats:
-        """Return the sum of d-vectors over all rows that a kernel makes of parts of them."""
+    def _summed(self, region: Region[...], c: Floats) -> Floats:
+        """Return the sum of d-vectors over all rows that a region makes of parts of them."""
         total = np.zeros(self.n_columns)
         for start, block in self._pieces():
             n, per_row = block.shape[0], _stored_per_row(block)
             # The sums of all parts have fewer numbers than the rows.
             step = max(part_rows(n, per_row + 1.0), int(4 * self.n_columns / max(per_row, 1.0)))
             sums = np.zeros((part_count(n, step), self.n_columns))
-            spread(kernel, len(sums), step, rows_of(block), c[start : start + n], sums)
+            region(len(sums), step, rows_of(block), c[start : start + n], sums)
             total += sums.sum(axis=0)
         return total
 
@@ -275,25 +284,18 @@ class Features:
             for block in blocks_of(self.n_rows, row_length(self.X)):
                 yield block.start, self.X[self.index[block]]
             return
-        for start, piece in self._container.pieces():
-            if sparse.issparse(piece) or piece.flags.c_contiguous:
-                yield start, piece
-                continue
-            # Columns are turned into rows block by block: all of them are not copied.
-            step = max(64, TUNING.turned_numbers // self.n_columns)
-            for first in range(0, piece.shape[0], step):
-                yield start + first, np.ascontiguousarray(piece[first : first + step])
+        yield from row_pieces(self.X)
 
 
 def _stored_per_row(X: Any) -> float:
     return X.nnz / max(X.shape[0], 1) if sparse.issparse(X) else float(X.shape[1])
 
 
-def _region(kernel: Callable[..., None], X: Any, *arguments: Any) -> None:
-    """Let a kernel read all rows of X, in parts that depend on X alone."""
+def _read(region: Region[...], X: Any, *arguments: Any) -> None:
+    """Let a region read all rows of X, in parts that depend on X alone."""
     n = X.shape[0]
     step = part_rows(n, _stored_per_row(X) + 1.0)
-    spread(kernel, part_count(n, step), step, rows_of(X), *arguments)
+    region(part_count(n, step), step, rows_of(X), *arguments)
 
 
 def _moments(X: Any, used: Integers, c: Floats) -> Floats:
@@ -306,7 +308,8 @@ def _moments(X: Any, used: Integers, c: Floats) -> Floats:
     most = max(TUNING.fewest_parts, min(TUNING.most_parts, TUNING.moments_numbers // side**2))
     step = -(-used.size // max(1, min(n_parts, most)))
     sums = np.zeros((part_count(used.size, step), side, side))
-    spread(_dense_moments if dense else _sparse_moments, len(sums), step, rows_of(X), used, c, sums)
+    region = _dense_moments if dense else _sparse_moments
+    region(len(sums), step, rows_of(X), used, c, sums)
     total: Floats = sums.sum(axis=0)[:size, :size].copy()
     _mirror(total)
     return total
@@ -318,13 +321,13 @@ PANEL_ROWS = 128
 FEW_COLUMNS = 128
 
 
-@compiled
+@parallel
 def _scores(part, step, rows, w, b, out):
     for i in range(part * step, min((part + 1) * step, out.size)):
         out[i] = row_dot(rows, i, w) + b
 
 
-@compiled
+@parallel
 def _combine(part, step, rows, c, sums):
     """Add c_i x_i; rows of c_i = 0 are not read."""
     total = sums[part]
@@ -355,13 +358,13 @@ def _add_rows(rows, chosen, c, total):
         row_add(rows, chosen[k], total, c[chosen[k]])
 
 
-@compiled
+@parallel
 def _squares(part, step, rows, out):
     for i in range(part * step, min((part + 1) * step, out.size)):
         out[i] = row_square(rows, i)
 
 
-@compiled
+@parallel
 def _column_squares(part, step, rows, c, sums):
     total = sums[part]
     for i in range(part * step, min((part + 1) * step, c.size)):
@@ -375,7 +378,7 @@ def _column_squares(part, step, rows, c, sums):
                 total[rows[1][k]] += c[i] * value * value
 
 
-@compiled
+@parallel
 def _dense_moments(part, step, rows, used, c, sums):
     """Add c (x, 1)(x, 1)ᵀ of some rows to the lower triangle, panel by panel."""
     total = sums[part]
@@ -394,7 +397,7 @@ def _dense_moments(part, step, rows, used, c, sums):
         add_products(panel[:n], total)
 
 
-@compiled
+@parallel
 def _sparse_moments(part, step, rows, used, c, sums):
     """Add c (x, 1)(x, 1)ᵀ of some rows to the lower triangle; columns come in increasing order."""
     total = sums[part]

@@ -1,6 +1,6 @@
 """Compiled passes over vectors of a linear machine: scores, α, y, u and D of all rows.
 
-Every kernel works on rows ``part * step`` and on, ``step`` of them at most; sums go to the line
+Every region works on rows ``part * step`` and on, ``step`` of them at most; sums go to the line
 ``sums[part]``. u, D and α⁰ hold one number per row, or a single one for all.
 """
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from ...problems.losses import loss_value, proximal_alpha
 from ...runtime.row_access import compiled
+from ...runtime.team import parallel
 
 _proximal_alpha = compiled(proximal_alpha)
 _loss_value = compiled(loss_value)
@@ -24,7 +25,7 @@ def _of(values, i):
     return values[i] if values.size > 1 else values[0]
 
 
-@compiled
+@parallel
 def project(part, step, scores, y, center, upper, ridge, delta, alpha, change, sums):
     """Fill in α, and y times its change; add up the slack, the loss, errors and changes."""
     slack, losses, errors, changes = 0.0, 0.0, 0.0, 0.0
@@ -46,7 +47,7 @@ def project(part, step, scores, y, center, upper, ridge, delta, alpha, change, s
     sums[part, 0], sums[part, 1], sums[part, 2], sums[part, 3] = slack, losses, errors, changes
 
 
-@compiled
+@parallel
 def slope(part, step, scores, along, y, center, upper, ridge, delta, t, sums):
     """Add up α_i y_i p_i at the scores s + tp."""
     total = 0.0
@@ -57,7 +58,7 @@ def slope(part, step, scores, along, y, center, upper, ridge, delta, t, sums):
     sums[part, 0] = total
 
 
-@compiled
+@parallel
 def loss(part, step, scores, y, upper, ridge, sums):
     """Add up h_i(z_i)."""
     total = 0.0
@@ -66,7 +67,7 @@ def loss(part, step, scores, y, upper, ridge, sums):
     sums[part, 0] = total
 
 
-@compiled
+@parallel
 def advance(part, step, along, t, scores, largest):
     """Go t steps; find the largest change of a score, and the largest score."""
     moved, most = 0.0, 0.0
@@ -77,7 +78,7 @@ def advance(part, step, along, t, scores, largest):
     largest[part, 0], largest[part, 1] = moved, most
 
 
-@compiled
+@parallel
 def mark_kink(part, step, alpha, upper, marks, counts):
     """Mark the rows on the kink; count them, and those that came and left since `kink_changes`."""
     inside, came, left = 0, 0, 0
@@ -91,7 +92,7 @@ def mark_kink(part, step, alpha, upper, marks, counts):
     counts[part, 0], counts[part, 1], counts[part, 2] = inside, came, left
 
 
-@compiled
+@parallel
 def kink_changes(part, step, marks, afresh, first_came, first_left, came, left):
     """List the rows that came to the kink and left it; if ``afresh``, all that are on it came."""
     k, m = first_came[part], first_left[part]
@@ -106,7 +107,7 @@ def kink_changes(part, step, marks, afresh, first_came, first_left, came, left):
         marks[i] = ON_KINK | IN_SUM if now else 0
 
 
-@compiled
+@parallel
 def class_totals(part, step, alpha, y, upper, sums):
     """Add up α of both classes, and of the rows with α < u among them."""
     positive, negative, below_positive, below_negative = 0.0, 0.0, 0.0, 0.0
@@ -123,7 +124,7 @@ def class_totals(part, step, alpha, y, upper, sums):
     sums[part, 2], sums[part, 3] = below_positive, below_negative
 
 
-@compiled
+@parallel
 def balance(
     part, step, alpha, y, upper, ridge, heavier, factor, below, relative, out, signed, sums
 ):
@@ -146,7 +147,7 @@ def balance(
     sums[part, 0], sums[part, 1], sums[part, 2] = total, squares, balance
 
 
-@compiled
+@parallel
 def mark_held(
     part,
     step,
@@ -194,7 +195,7 @@ def mark_held(
     sums[part, 0], sums[part, 1] = constant, total
 
 
-@compiled
+@parallel
 def marked(part, step, marks, mark, first, out):
     """List the rows that have a mark."""
     k = first[part]

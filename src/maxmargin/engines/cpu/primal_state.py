@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ...arrays import Floats, Integers
 from ...problems import PrimalProblem
 from ...problems.best_bias import best_biases
-from ...runtime.vectors import copied, in_slices, nonzero, part_count, part_rows, spread, taken
+from ...runtime.team import Region
+from ...runtime.vectors import copied, in_slices, nonzero, part_count, part_rows, taken
 from ..linear import Held, Kink, Projection
 from . import primal_passes as passes
 
@@ -250,21 +251,21 @@ class PrimalState:
         """Return room for the sums of every part of the rows."""
         return np.zeros((part_count(self.n_rows, part_rows(self.n_rows)), n_sums), dtype)
 
-    def _lines(self, kernel: Callable[..., None], n_sums: int, *arguments: Any) -> Floats:
-        """Return what a kernel adds up, one line for each part of the rows."""
+    def _lines(self, region: Region[...], n_sums: int, *arguments: Any) -> Floats:
+        """Return what a region adds up, one line for each part of the rows."""
         lines = self._line_of(n_sums)
-        spread(kernel, len(lines), part_rows(self.n_rows), *arguments, lines)
+        region(len(lines), part_rows(self.n_rows), *arguments, lines)
         return lines
 
-    def _sums(self, kernel: Callable[..., None], n_sums: int, *arguments: Any) -> Floats:
-        """Return what a kernel adds up over all rows."""
-        total: Floats = self._lines(kernel, n_sums, *arguments).sum(axis=0)
+    def _sums(self, region: Region[...], n_sums: int, *arguments: Any) -> Floats:
+        """Return what a region adds up over all rows."""
+        total: Floats = self._lines(region, n_sums, *arguments).sum(axis=0)
         return total
 
     def _marked(self, marks: Marks, mark: int, counts: Integers) -> Integers:
         """Return the rows that have a mark, given how many there are in each part."""
         first, rows = _places(counts)
-        spread(passes.marked, counts.size, part_rows(self.n_rows), marks, mark, first, rows)
+        passes.marked(counts.size, part_rows(self.n_rows), marks, mark, first, rows)
         return rows
 
     def _imbalance(self, alpha: Floats) -> _Balance:
@@ -353,7 +354,7 @@ class _KinkSum:
     def look(self, alpha: Floats) -> Kink:
         """Find the rows on the kink."""
         arrays = (alpha, self.upper, self.marks, self.counts)
-        spread(passes.mark_kink, len(self.counts), self.step, *arrays)
+        passes.mark_kink(len(self.counts), self.step, *arrays)
         inside, came, left = (int(count) for count in self.counts.sum(axis=0))
         return Kink(inside, inside if self.total is None else min(inside, came + left))
 
@@ -380,7 +381,7 @@ class _KinkSum:
         first_came, came = _places(self.counts[:, 0 if afresh else 1])
         first_left, left = _places(self.counts[:, 2])
         places = (first_came, first_left, came, left)
-        spread(passes.kink_changes, len(self.counts), self.step, self.marks, afresh, *places)
+        passes.kink_changes(len(self.counts), self.step, self.marks, afresh, *places)
         # Asked again without another look, nothing has changed.
         self.counts[:, 1:] = 0
         return came, left
