@@ -12,6 +12,7 @@ import maxmargin as mm
 from maxmargin.certificates import primal as plane_certificate
 from maxmargin.kernels import Linear
 from maxmargin.problems import DualProblem, PrimalProblem
+from maxmargin.runtime import vectors
 from maxmargin.solution import Solution, Status
 from tests.helpers.primal_solvers import (
     BIASES,
@@ -44,7 +45,7 @@ def certified(problem, w, b, alpha):
 @pytest.mark.parametrize("bias", BIASES)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_certificates_hold_the_values_of_the_definition(loss, bias, kind, monkeypatch):
-    monkeypatch.setattr(plane_certificate, "NUMBERS_PER_CHECK", 64)
+    monkeypatch.setattr(vectors, "TUNING", vectors.Tuning(part_numbers=64))
     X, y = cloud()
     problem = posed(KINDS[kind](X), y, weights("some zero"), loss, bias)
     w, b = np.linspace(-1, 1, D), 0.0 if bias == "none" else 0.7

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from threading import Event
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, blocks_of, container, row_block, row_length
+from ..arrays import Floats, blocks_of, row_block, row_length, row_pieces
 from ..problems import PrimalProblem
 from ..runtime.threads import in_parallel
+from ..runtime.vectors import part_count, part_rows
 from ..solution import Solution
 from .base import certify
 from .centring import Origin, frobenius, score_error, sum_error
 from .compensated import compensated_dot
 from .dual import MarginCertificate
-from .dual_tasks import ROUNDING
 from .scores import UNIT
 
-# Numbers of X that are read between two checks for Ctrl-C.
-NUMBERS_PER_CHECK = 1 << 22
 # Rounding, relative to P, that is worth a computation in twice the digits, and the rows and numbers
 # of X up to which there is time for it.
 COARSE_ERROR, TALL_ROWS, COMPENSATED_NUMBERS = 1e-7, 1 << 14, 1 << 20
@@ -41,49 +37,14 @@ class PlaneCertificate(MarginCertificate):
         return bool(max(abs(self.relative_gap), self.balance, self.box) <= tol)
 
 
-class _Sums(NamedTuple):
-    """What a pass over some rows adds up to."""
-
-    loss: float
-    most_loss: float
-    w: Floats
-    error_of_w: float
-    least_margin: float
-    least_slope: float
-    largest_slope: float
-    error: float
-
-
-@dataclass(frozen=True)
-class _Claim:
-    """A plane about an origin, α in its box, and α y repaired so that yᵀα = 0."""
-
-    problem: PrimalProblem
-    origin: Origin
-    w: Floats
-    b: float
-    alpha: Floats
-    signed: Floats
-
-
 @certify.register
 def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) -> PlaneCertificate:
     assert solution.alpha is not None
     w, b = solution.w[0], float(solution.b[0])
-    alpha = np.clip(solution.alpha, 0.0, problem.box)
-    outside = max(float((solution.alpha - alpha).max()), float((alpha - solution.alpha).max()))
-    box = outside / max(1.0, float(alpha.max()))
+    claim, totals, box = _claim(problem, w, b, solution.alpha)
     if problem.bias == "none":
         box = max(box, abs(b))  # a bias that there must not be
-    total = [float(np.sum(alpha, where=problem.y == sign)) for sign in (1.0, -1.0)]
-    balance, factors = 0.0, np.ones(2)
-    if problem.bias == "free":
-        balance = abs(total[0] - total[1]) / max(1.0, sum(total))
-        # The heavier class is shrunk until yᵀα = 0: α stays in its box.
-        factors = np.array([min(total) / of_class if of_class else 0.0 for of_class in total])
-    signed: Floats = np.where(problem.y > 0, factors[0], -factors[1]) * alpha
-    origin = Origin(problem.X, problem.bias == "free")
-    claim = _Claim(problem, origin, w[origin.order], origin.bias(w, b), alpha, signed)
+    balance = abs(totals[0] - totals[1]) / max(1.0, sum(totals)) if problem.bias == "free" else 0.0
     square = float(w @ w) + (b * b if problem.bias == "penalised" else 0.0)
     found = _measures(claim, square, exactly=False)
     if (
@@ -103,6 +64,43 @@ def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) 
     )  # fmt: skip
 
 
+class _Claim(NamedTuple):
+    """A plane about an origin, α in its box, and the factors of both classes for yᵀα = 0."""
+
+    problem: PrimalProblem
+    origin: Origin
+    w: Floats
+    b: float
+    alpha: Floats
+    largest: float
+    factors: tuple[float, float]
+
+
+def _claim(
+    problem: PrimalProblem, w: Floats, b: float, given: Floats
+) -> tuple[_Claim, tuple[float, float], float]:
+    """Return what is claimed, Σ α of both classes, and how far α was outside of its box."""
+    from .plane_sums import LARGEST, NEGATIVE, OUTSIDE, POSITIVE, put_into_box
+
+    y, n = problem.y, len(problem.y)
+    alpha, step = np.empty(n), part_rows(n)
+    found = np.zeros((part_count(n, step), 4))
+    put_into_box(len(found), step, np.asarray(given, float), y, problem.box, alpha, found)
+    totals = float(found[:, POSITIVE].sum()), float(found[:, NEGATIVE].sum())
+    largest, outside = float(found[:, LARGEST].max()), float(found[:, OUTSIDE].max())
+    factors = (1.0, 1.0)
+    if problem.bias == "free":
+        # The heavier class is shrunk until yᵀα = 0: α stays in its box.
+        least = min(totals)
+        factors = least / totals[0] if totals[0] else 0.0, least / totals[1] if totals[1] else 0.0
+    origin = Origin(problem.X, problem.bias == "free")
+    plane = np.ascontiguousarray(w[origin.order], dtype=np.float64), origin.bias(w, b)
+    return (
+        _Claim(problem, origin, *plane, alpha, largest, factors), totals,
+        outside / max(1.0, largest),
+    )  # fmt: skip
+
+
 class _Measures(NamedTuple):
     """P and D, by how much P − D may be more than their difference, and the KKT conditions."""
 
@@ -115,112 +113,91 @@ class _Measures(NamedTuple):
 
 def _measures(claim: _Claim, square: float, *, exactly: bool) -> _Measures:
     """Return what passes over all rows say, in twice the digits of float64 on request."""
-    passes = list(_passes(claim, exactly))
-    rounding = max(each.error for each in passes)
-    primal, most = (
-        0.5 * square + sum(losses)
-        for losses in zip(*((each.loss, each.most_loss) for each in passes), strict=True)
-    )
+    from .plane_sums import Found
+
+    lines, w = _passes(claim, exactly)
+    found = Found.of(lines)
+    primal, most = 0.5 * square + found.loss, 0.5 * square + found.most_loss
     if claim.problem.hard:
         # P of the plane scaled up until every y g(x) ≥ 1.
-        least = min(each.least_margin for each in passes)
-        primal, most = _scaled(square, least), _scaled(square, least - rounding)
-    dual, error = _dual(claim, np.abs(claim.signed), passes)
+        primal = _scaled(square, found.least_margin)
+        most = _scaled(square, found.least_margin - found.error)
     blur = most - primal if np.isfinite(primal) else 0.0
-    violation = max(
-        1.0 - min(each.least_slope for each in passes),
-        max(each.largest_slope for each in passes) - 1.0,
-        0.0,
-    )
-    return _Measures(primal, dual, blur + error + 64.0 * UNIT * square, violation, rounding)
+    dual = found.alpha - 0.5 * float(w @ w) - 0.5 * found.ridge
+    error = found.blur * (float(np.linalg.norm(w)) + 0.5 * found.blur)
+    if claim.problem.bias == "free":  # what rounding leaves of yᵀα
+        error += (abs(found.rest) + 64.0 * UNIT * found.alpha) * abs(claim.b)
+    elif claim.problem.bias == "penalised":
+        dual -= 0.5 * found.rest**2
+    error += 64.0 * UNIT * (found.alpha + abs(dual))
+    violation = max(1.0 - found.least_slope, found.largest_slope - 1.0, 0.0)
+    return _Measures(primal, dual, blur + error + 64.0 * UNIT * square, violation, found.error)
 
 
 def _scaled(square: float, margin: float) -> float:
     return 0.5 * square / min(margin, 1.0) ** 2 if margin > 0.0 else np.inf
 
 
-def _dual(claim: _Claim, alpha: Floats, passes: list[_Sums]) -> tuple[float, float]:
-    """Return D(α) and a bound of its rounding errors."""
-    problem = claim.problem
-    w = np.sum([each.w for each in passes], axis=0)
-    dual = float(alpha.sum()) - 0.5 * float(w @ w)
-    blur = sum(each.error_of_w for each in passes)
-    error = blur * (float(np.linalg.norm(w)) + 0.5 * blur)
-    rest = abs(float(np.sum(claim.signed)))
-    if problem.bias == "free":  # what rounding leaves of yᵀα
-        error += (rest + 64.0 * UNIT * float(alpha.sum())) * abs(claim.b)
-    elif problem.bias == "penalised":
-        dual -= 0.5 * rest**2
-    if problem.ridge.any():
-        ridge = np.where(np.isfinite(problem.ridge), problem.ridge, 0.0)
-        dual -= 0.5 * float(np.sum(ridge * alpha**2))
-    return dual, error + 64.0 * UNIT * (float(alpha.sum()) + abs(dual))
+def _passes(claim: _Claim, exactly: bool) -> tuple[Floats, Floats]:
+    """Return what every part of the rows says (`plane_sums`), and Σ αyx."""
+    from ..runtime.row_access import rows_of
+    from .plane_sums import BLUR, N_FOUND, judge, measure
+
+    problem, d = claim.problem, claim.w.size
+    lines: list[Floats] = []
+    total = np.zeros(d)
+    for start, X in row_pieces(problem.X):
+        n = X.shape[0]
+        if not n:
+            continue
+        here = slice(start, start + n)
+        upper, ridge = (v if v.size == 1 else v[here] for v in (problem.upper, problem.ridge))
+        y, alpha = problem.y[here], claim.alpha[here]
+        judged = (y, alpha, *claim.factors, upper, ridge, claim.largest)
+        # Columns of a sparse X that lie far from 0 would have to be made dense.
+        if exactly or (sparse.issparse(X) and claim.origin.centre.any()):
+            step = part_rows(n)
+            found = np.zeros((part_count(n, step), N_FOUND))
+            scores, wrong, w, blur = _scores(claim, X, start, exactly)
+            judge(len(found), step, scores, wrong, *judged, found)
+            found[0, BLUR] = blur
+            total += w
+        else:
+            step = part_rows(n, row_length(X) + 4.0)
+            found = np.zeros((part_count(n, step), N_FOUND))
+            sums = np.zeros((len(found), d))
+            rows = rows_of(X if X.dtype.kind == "f" else X.astype(np.float64))
+            measure(
+                len(found), step, rows, claim.origin.centre, claim.w, claim.b, *judged, found, sums
+            )
+            total += sums.sum(axis=0)
+        lines.append(found)
+    return np.vstack(lines), total
 
 
-def _passes(claim: _Claim, exactly: bool) -> Iterator[_Sums]:
-    """Yield the sums over all rows, part by part, on all cores."""
-    for start, X in container(claim.problem.X).pieces():
-        step = max(64, NUMBERS_PER_CHECK // row_length(X))
-        parts = [slice(k, min(k + step, X.shape[0])) for k in range(0, X.shape[0], step)]
+def _scores(
+    claim: _Claim, X: Any, start: int, exactly: bool
+) -> tuple[Floats, Floats, Floats, float]:
+    """Return w·x + b of the rows of a piece, with bounds of errors, and Σ αyx with its own."""
+    w, b, length = claim.w, claim.b, float(np.linalg.norm(claim.w))
 
-        def part(rows: slice, stop: Event, X: Any = X, start: int = start) -> _Sums | None:
-            return None if stop.is_set() else _part(claim, X, rows, start, exactly)
-
-        yield from (each for each in in_parallel(part, parts) if each is not None)
-
-
-def _part(claim: _Claim, X: Any, rows: slice, start: int, exactly: bool) -> _Sums:
-    """Return the sums over some rows of a block that begins at row ``start``."""
-    problem, w, b = claim.problem, claim.w, claim.b
-    upper, ridge = problem.upper, problem.ridge
-    largest, length = float(claim.alpha.max()), float(np.linalg.norm(w))
-    loss = most_loss = blur = error = 0.0
-    total = np.zeros(w.size)
-    margin, least, most = np.inf, np.inf, -np.inf
-    for block in blocks_of(rows.stop - rows.start, row_length(X)):
-        here = slice(rows.start + block.start, rows.start + block.stop)
-        everywhere = slice(start + here.start, start + here.stop)
-        x = claim.origin.rows(row_block(X, here))
-        y, a = problem.y[everywhere], claim.alpha[everywhere]
-        u = upper if upper.size == 1 else upper[everywhere]
-        D = ridge if ridge.size == 1 else ridge[everywhere]
-        signed = claim.signed[everywhere]
+    def part(block: slice) -> tuple[Any, Any, Any, float]:
+        everywhere = slice(start + block.start, start + block.stop)
+        y = claim.problem.y[everywhere]
+        signed = np.where(y > 0, claim.factors[0], -claim.factors[1]) * claim.alpha[everywhere]
+        x = claim.origin.rows(row_block(X, block))
         if exactly:
             x = x.toarray() if sparse.issparse(x) else x
             some, unsure = compensated_dot(x.T, signed)
             scores, wrong = compensated_dot(np.column_stack([x, np.ones(y.size)]), np.append(w, b))
-            blur += float(np.linalg.norm(unsure))
-        else:
-            size = frobenius(x)
-            some, scores = x.T @ signed, x @ w + b
-            wrong = score_error(size, length, b, w.size)
-            blur += sum_error(size, signed, y.size)
-        total += some
-        margins = y * scores
-        error = max(error, float(np.max(wrong)))
-        loss += _loss(np.maximum(1.0 - margins, 0.0), u, D)
-        most_loss += _loss(np.maximum(1.0 + wrong - margins, 0.0), u, D)
-        counts = (u > 0.0) & np.isfinite(D)
-        slope = margins + np.where(np.isfinite(D), D, 0.0) * a
-        margin = min(margin, float(margins[np.broadcast_to(counts, y.shape)].min(initial=np.inf)))
-        # At its bound is what rounding cannot tell from it.
-        below = counts & (a < (1.0 - ROUNDING) * u)
-        above = counts & (a > ROUNDING * np.minimum(u, largest))
-        least = min(least, float(slope[below].min(initial=np.inf)))
-        most = max(most, float(slope[above].max(initial=-np.inf)))
-    return _Sums(loss, most_loss, total, blur, margin, least, most, error)
+            return scores, wrong, some, float(np.linalg.norm(unsure))
+        size = frobenius(x)
+        wrong = np.full(y.size, score_error(size, length, b, w.size))
+        return x @ w + b, wrong, x.T @ signed, sum_error(size, signed, y.size)
 
-
-def _loss(slack: Floats, upper: Floats, ridge: Floats) -> float:
-    """Return Σ h(z) for z ≥ 0; 0 for the hard margin, which allows none."""
-    if (np.isinf(upper) & (ridge == 0.0)).any():
-        return 0.0
-    if not ridge.any():
-        return float(np.sum(upper * slack))
-    if np.isinf(upper).all():
-        with np.errstate(divide="ignore"):
-            return float(np.sum(np.where(ridge > 0.0, 0.5 / ridge, 0.0) * slack**2))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        a = np.minimum(slack / ridge, upper)
-        curved = np.where(a > 0.0, a * (slack - 0.5 * ridge * a), 0.0)
-        return float(np.sum(np.where(ridge > 0.0, curved, upper * slack)))
+    blocks = list(blocks_of(X.shape[0], row_length(X)))
+    done = in_parallel(lambda block, stop: part(block), blocks)
+    scores, wrong, sums, blurs = zip(*done, strict=True)
+    return (
+        np.concatenate(scores), np.concatenate(wrong), np.sum(sums, axis=0), float(sum(blurs)),
+    )  # fmt: skip

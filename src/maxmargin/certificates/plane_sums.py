@@ -1,0 +1,200 @@
+"""Compiled sums over the rows of a linear machine, for its certificate: formulas of their own.
+
+Regions work on rows ``part * step`` and on; what a part finds goes to its own line, `N_FOUND`
+numbers of which the places are named below. u and D hold one number per row, or one for all.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Floats
+from ..runtime.row_access import compiled, row_add, row_dot, row_square
+from ..runtime.team import parallel
+from .dual import ROUNDING
+from .scores import UNIT
+
+# How norms are rounded up.
+UPWARDS = 1.0 + 1e-6
+# Rows that are measured, and then judged, while they are in a core's cache.
+CHUNK_ROWS = 512
+
+# Sums: the loss, the largest loss that rounding allows; α, α y and Dα² after yᵀα = 0 is restored;
+# and bounds of the rounding errors of Σ αyx.
+LOSS, MOST_LOSS, ALPHA, REST, RIDGE, BLUR = range(6)
+# The least and the largest of all.
+LEAST_MARGIN, LEAST_SLOPE, LARGEST_SLOPE, ERROR = range(6, 10)
+N_FOUND = 10
+# Sums and largest values of α before.
+POSITIVE, NEGATIVE, LARGEST, OUTSIDE = range(4)
+
+
+class Found(NamedTuple):
+    """What all rows say."""
+
+    loss: float
+    most_loss: float
+    alpha: float
+    rest: float
+    ridge: float
+    blur: float
+    least_margin: float
+    least_slope: float
+    largest_slope: float
+    error: float
+
+    @classmethod
+    def of(cls, lines: Floats) -> Found:
+        """Return what the lines of all parts come to."""
+        return cls(
+            *(float(value) for value in lines[:, :LEAST_MARGIN].sum(axis=0)),
+            *(float(value) for value in lines[:, LEAST_MARGIN:LARGEST_SLOPE].min(axis=0)),
+            *(float(value) for value in lines[:, LARGEST_SLOPE:].max(axis=0)),
+        )
+
+
+@compiled
+def _of(values, i):
+    return values[i] if values.size > 1 else values[0]
+
+
+@parallel
+def put_into_box(part, step, given, y, box, alpha, found):
+    """Clip α to 0 ≤ α ≤ u; add it up by class, and find the largest α and change."""
+    positive, negative, largest, outside = 0.0, 0.0, 0.0, 0.0
+    for i in range(part * step, min((part + 1) * step, y.size)):
+        a, u = given[i], _of(box, i)
+        # A NaN stays one.
+        if a < 0.0:
+            a = 0.0
+        elif a > u:
+            a = u
+        alpha[i] = a
+        largest, outside = max(largest, a), max(outside, abs(given[i] - a))
+        if y[i] > 0.0:
+            positive += a
+        else:
+            negative += a
+    line = found[part]
+    line[POSITIVE], line[NEGATIVE], line[LARGEST], line[OUTSIDE] = (
+        positive, negative, largest, outside,
+    )  # fmt: skip
+
+
+@parallel
+def measure(
+    part, step, rows, centre, w, b, y, alpha, plus, minus, upper, ridge, largest, found, sums
+):
+    """Compute the scores of some rows and judge them; add up α y x, every term about a centre."""
+    last, d = min((part + 1) * step, y.size), w.size
+    scores, wrong, some = np.empty(CHUNK_ROWS), np.empty(CHUNK_ROWS), np.empty(d)
+    line, x, length = found[part], np.empty(d), 0.0
+    for j in range(d):
+        length += w[j] * w[j]
+    length = np.sqrt(length) * UPWARDS
+    n_chunks = (last - part * step) // CHUNK_ROWS + sums.shape[0] + 1
+    start_line(line)
+    for first in range(part * step, last, CHUNK_ROWS):
+        n = min(CHUNK_ROWS, last - first)
+        squares, weights = 0.0, 0.0
+        some[:] = 0.0
+        for k in range(n):
+            i = first + k
+            signed = (plus if y[i] > 0.0 else -minus) * alpha[i]
+            if len(rows) == 1:
+                square, score = _about(rows[0][i], centre, w, x)
+                if signed != 0.0:
+                    for j in range(d):
+                        some[j] += signed * x[j]
+            else:
+                square, score = row_square(rows, i), row_dot(rows, i, w)
+                if signed != 0.0:
+                    row_add(rows, i, some, signed)
+            squares += square
+            weights += signed * signed
+            scores[k] = score + b
+            wrong[k] = (d + 4) * UNIT * (np.sqrt(square) * UPWARDS * length + abs(b))
+        for j in range(d):
+            sums[part, j] += some[j]
+        # Of a sum of n terms, and of those of all chunks.
+        line[BLUR] += (n + n_chunks + 2) * UNIT * np.sqrt(squares * weights) * UPWARDS**2
+        _judge(scores[:n], wrong[:n], first, y, alpha, plus, minus, upper, ridge, largest, line)
+
+
+@compiled
+def _about(row, centre, w, x):
+    """Write a row less a centre to x; return its squared length, and w·x."""
+    square, product = 0.0, 0.0
+    for j in range(x.size):
+        value = np.float64(row[j]) - centre[j]
+        x[j] = value
+        square += value * value
+        product += value * w[j]
+    return square, product
+
+
+@parallel
+def judge(part, step, scores, wrong, y, alpha, plus, minus, upper, ridge, largest, found):
+    """Judge rows whose scores, and bounds of their errors, are known."""
+    some = slice(part * step, min((part + 1) * step, y.size))
+    line = found[part]
+    start_line(line)
+    _judge(
+        scores[some], wrong[some], part * step, y, alpha, plus, minus, upper, ridge, largest, line
+    )
+
+
+@compiled
+def start_line(line):
+    """Begin with no row."""
+    line[:] = 0.0
+    line[LEAST_MARGIN], line[LEAST_SLOPE], line[LARGEST_SLOPE] = np.inf, np.inf, -np.inf
+
+
+@compiled
+def _judge(scores, wrong, first, y, alpha, plus, minus, upper, ridge, largest, line):
+    """Add the losses of some rows, and the terms of D; find the worst of the KKT conditions."""
+    loss, most_loss, total, rest, squares, error = 0.0, 0.0, 0.0, 0.0, 0.0, line[ERROR]
+    margin, least, most = line[LEAST_MARGIN], line[LEAST_SLOPE], line[LARGEST_SLOPE]
+    for k in range(scores.size):
+        i = first + k
+        u, D, a = _of(upper, i), _of(ridge, i), alpha[i]
+        y_score = y[i] * scores[k]
+        finite = D if np.inf > D else 0.0
+        loss += loss_of(1.0 - y_score, u, D)
+        most_loss += loss_of(1.0 + wrong[k] - y_score, u, D)
+        error = max(error, wrong[k])
+        restored = (plus if y[i] > 0.0 else minus) * a
+        total += restored
+        rest += restored * y[i]
+        squares += finite * restored * restored
+        if u > 0.0 and np.inf > D:
+            slope = y_score + finite * a
+            margin = min(margin, y_score)
+            # At its bound is what rounding cannot tell from it.
+            if a < (1.0 - ROUNDING) * u:
+                least = min(least, slope)
+            if a > ROUNDING * min(u, largest):
+                most = max(most, slope)
+    line[LOSS] += loss
+    line[MOST_LOSS] += most_loss
+    line[ALPHA] += total
+    line[REST] += rest
+    line[RIDGE] += squares
+    line[LEAST_MARGIN], line[LEAST_SLOPE], line[LARGEST_SLOPE] = margin, least, most
+    line[ERROR] = error
+
+
+@compiled
+def loss_of(z, u, D):
+    """Return h(z); 0 for a hard margin, which allows no slack."""
+    if z < 0.0:
+        return 0.0
+    if u == np.inf:
+        return 0.5 * z * z / D if D > 0.0 else 0.0 * z
+    if D == 0.0:
+        return u * z
+    a = min(z / D, u)
+    return a * (z - 0.5 * D * a) if np.inf > D else 0.0 * z
