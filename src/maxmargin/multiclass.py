@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from .arrays import Floats, Integers, Labels
+from .runtime.vectors import in_slices
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,12 @@ class Binary(Reduction):
     """Two classes: one task, g ≥ 0 is the second class."""
 
     def tasks(self, codes: Integers, rows: Integers, names: list[str]) -> list[Task]:
-        labels = 2.0 * codes[rows] - 1.0
+        labels = np.empty(rows.size)
+
+        def sign(some: slice) -> None:
+            np.subtract(2.0 * codes[rows[some]], 1.0, out=labels[some])
+
+        in_slices(sign, rows.size)
         return [Task(rows, labels, f"{names[1]} against {names[0]}")]
 
     def confidences(self, scores: Floats, n_classes: int) -> Floats:

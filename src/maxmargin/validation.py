@@ -34,6 +34,7 @@ from .arrays import (
 from .caller import warn_caller
 from .data.row_blocks import RowBlocks
 from .kernels import Kernel, Precomputed, mercer
+from .runtime.vectors import in_slices
 
 # Largest |x| whose fourth powers, as in the length of ZᵀZa, stay far from float64's overflow.
 LARGEST_VALUE = 1e75
@@ -184,10 +185,16 @@ def _check_labels(y: Labels) -> None:
 def encode_labels(y: Labels, classes: Labels | None = None) -> tuple[Labels, Integers]:
     """Return the classes and the class number of every label."""
     if classes is None:
-        classes = np.unique(y)
+        classes = _different(y)
         # Two classes need no search: a comparison is many times as fast.
-        two = len(classes) == 2
-        return classes, (y == classes[1]).view(np.int8) if two else np.searchsorted(classes, y)
+        codes: Integers = np.empty(len(y), dtype=np.int8 if len(classes) == 2 else np.intp)
+
+        def encode(some: slice) -> None:
+            two = len(classes) == 2
+            codes[some] = y[some] == classes[1] if two else np.searchsorted(classes, y[some])
+
+        in_slices(encode, len(y))
+        return classes, codes
     codes = np.searchsorted(classes, y)
     strange = (codes == len(classes)) | (classes[np.minimum(codes, len(classes) - 1)] != y)
     if strange.any():
@@ -196,6 +203,21 @@ def encode_labels(y: Labels, classes: Labels | None = None) -> tuple[Labels, Int
             "pass every label to the first call of partial_fit."
         )
     return classes, codes
+
+
+def _different(y: Labels) -> Labels:
+    """Return the different labels, in order: those of slices of y first."""
+    parts = in_slices(lambda some: _different_of_slice(y[some]), len(y))
+    return parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+
+
+def _different_of_slice(y: Labels) -> Labels:
+    if y.dtype.kind in "iuf" and y.size > 2:
+        # Two classes are found without sorting.
+        ends = np.array([y.min(), y.max()])
+        if ends[0] < ends[1] and np.logical_or(y == ends[0], y == ends[1]).all():
+            return ends
+    return np.unique(y)
 
 
 def check_sample_weight(sample_weight: ArrayLike | None, X: Matrix) -> Floats:

@@ -19,6 +19,7 @@ from ..multiclass import Task
 from ..problems import JointProblem, PrimalProblem
 from ..problems.losses import LOSSES
 from ..progress import Callback, Progress
+from ..runtime.vectors import in_slices, is_one_number, nonzero
 from ..solution import Solution, Status
 from ..solvers.linear import LinearProblem, Primal, Solver, Start
 from .base import Constraints, check_training
@@ -259,7 +260,8 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
     def _pose(self, training: Training, task: Task) -> LinearProblem:
         X, labels, rows = training.X, task.labels, task.rows
         # Equal weights are one number.
-        weights = training.weights[: 1 if np.ptp(training.weights) == 0.0 else None]
+        equal = is_one_number(training.weights) or np.ptp(training.weights) == 0.0
+        weights = training.weights[: 1 if equal else None]
         costs = np.where(weights > 0.0, self.C, 0.0) * np.where(weights > 0.0, weights, 1.0)
         if rows.size < X.shape[0] and not container(X).random_access:
             # Rows that do not take part cost nothing: picking the others would read them all.
@@ -327,6 +329,8 @@ def _support(
     training: Training, tasks: Sequence[Task], solutions: Sequence[Solution]
 ) -> Attributes:
     """Return the samples with α > 0, and their α y."""
+    if len(tasks) == 1 and tasks[0].n_vectors == 1:
+        return _support_of_one(tasks[0], solutions[0])
     used = np.zeros(training.X.shape[0], dtype=bool)
     alphas = [_alpha(task, solution) for task, solution in zip(tasks, solutions, strict=True)]
     for task, alpha in zip(tasks, alphas, strict=True):
@@ -340,6 +344,21 @@ def _support(
         dual.append(np.zeros((task.n_vectors, support.size)))
         dual[-1][:, place[task.rows[chosen]]] = signed[chosen].T
     return {"support_": support.astype(np.int32), "dual_coef_": np.vstack(dual)}
+
+
+def _support_of_one(task: Task, solution: Solution) -> Attributes:
+    """Return the samples with α > 0 of a single task, and their α y."""
+    alpha = _alpha(task, solution)[:, 0]
+    chosen = nonzero(alpha)
+    support, dual = np.empty(chosen.size, dtype=np.int32), np.empty((1, chosen.size))
+
+    def fill(some: slice) -> None:
+        rows = chosen[some]
+        support[some] = task.rows[rows]
+        np.multiply(alpha[rows], task.labels[rows], out=dual[0, some])
+
+    in_slices(fill, chosen.size)
+    return {"support_": support, "dual_coef_": dual}
 
 
 def _alpha(task: Task, solution: Solution) -> Floats:

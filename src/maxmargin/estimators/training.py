@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from .. import validation
 from ..arrays import Floats, Integers, Labels, Matrix
+from ..runtime.vectors import counting, is_one_number, nonzero
 
 ClassWeight = Mapping[object, float] | str | None
 RandomState = int | np.random.RandomState | None
@@ -53,7 +54,10 @@ class Training:
     @cached_property
     def rows(self) -> Integers:
         """Rows of positive weight; the others do not count."""
-        return np.flatnonzero(self.weights > 0)
+        weights = self.weights
+        if is_one_number(weights):
+            return counting(weights.size if weights[0] > 0 else 0)
+        return nonzero(weights > 0)
 
     def task_rng(self) -> np.random.RandomState:
         """Return random numbers for a task: the same for each, as if it were the only one."""
@@ -84,7 +88,8 @@ def weighted(
     The classes are those of the rows of positive weight, unless they are given.
     """
     weights = validation.check_sample_weight(sample_weight, X)
-    counts = slice(None) if classes is not None or (weights > 0).all() else weights > 0
+    all_count = is_one_number(weights) or bool((weights > 0).all())
+    counts = slice(None) if classes is not None or all_count else weights > 0
     classes, codes = validation.encode_labels(y[counts], classes)
     validation.check_two_classes(classes)
     if not isinstance(counts, slice):

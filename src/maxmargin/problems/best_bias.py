@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Floats
+from ..runtime.vectors import in_slices
 from .primal import PrimalProblem
 
 # All breaks are sorted for the best bias up to this number; of more, this share near 0 first.
@@ -17,15 +18,16 @@ def best_biases(problem: PrimalProblem, scores: Floats, b: float = 0.0) -> tuple
     There the slope −Σ α_i(t) y_i [+ b + t] of the objective changes sign: at t = y_i − s_i it
     begins to change by the curvature 1/D_i of the loss, or jumps by u_i where D_i = 0.
     """
-    breaks = problem.y - scores
     kappa = float(problem.bias == "penalised")
     if problem.ridge.any():
-        return _between_parabolas(problem, breaks, kappa, b)
-    costs = np.broadcast_to(problem.upper, breaks.shape)
-    before = -float(np.sum(costs, where=problem.y > 0))  # the slope left of all breaks, without κ
-    rounding = 1e-12 * float(costs.sum())
+        return _between_parabolas(problem, problem.y - scores, kappa, b)
+    positive, negative = problem.class_costs()
+    # The slope left of all breaks, without κ.
+    before, rounding = -positive, 1e-12 * (positive + negative)
     if not kappa:
-        return _flat_part(breaks, costs, before, rounding)
+        return _flat_part(*_near_breaks(problem, scores, before, rounding), rounding)
+    breaks = problem.y - scores
+    costs = np.broadcast_to(problem.upper, breaks.shape)
     order = np.argsort(breaks)
     t, slopes = breaks[order], before + np.cumsum(costs[order])
     low = min(int(np.searchsorted(slopes + b + t, -rounding)), t.size - 1)
@@ -34,18 +36,33 @@ def best_biases(problem: PrimalProblem, scores: Floats, b: float = 0.0) -> tuple
     return root, root
 
 
-def _flat_part(t: Floats, costs: Floats, before: float, rounding: float) -> tuple[float, float]:
-    """Return the least and the largest t at which before + Σ_{t_i ≤ t} c_i changes sign.
+def _near_breaks(
+    problem: PrimalProblem, scores: Floats, before: float, rounding: float
+) -> tuple[Floats, Floats, float]:
+    """Return the breaks, their costs, and the slope left of them.
 
-    Of many breaks only those near 0 are sorted, where the sign changes between them.
+    Of many breaks only those near 0 are returned, where the slope changes its sign between them.
     """
-    if t.size > SORTED_BREAKS:
-        size = np.abs(t)
-        reach = float(np.quantile(size[:: t.size // SORTED_BREAKS], NEAR_SHARE))
-        inside = size <= reach
-        first = before + float(np.sum(costs, where=t < -reach))
-        if first < -rounding and first + float(np.sum(costs, where=inside)) > rounding:
-            t, costs, before = t[inside], costs[inside], first
+    y, n = problem.y, scores.size
+    costs = np.broadcast_to(problem.upper, y.shape)
+    if n > SORTED_BREAKS:
+        some = slice(None, None, n // SORTED_BREAKS)
+        reach = float(np.quantile(np.abs(y[some] - scores[some]), NEAR_SHARE))
+
+        def near(rows: slice) -> tuple[float, Floats, Floats]:
+            t = y[rows] - scores[rows]
+            inside = np.abs(t) <= reach
+            return float(costs[rows] @ (t < -reach)), t[inside], costs[rows][inside]
+
+        left, breaks, of_breaks = zip(*in_slices(near, n), strict=True)
+        first, inside = before + sum(left), np.concatenate(of_breaks)
+        if first < -rounding and first + float(inside.sum()) > rounding:
+            return np.concatenate(breaks), inside, first
+    return y - scores, costs, before
+
+
+def _flat_part(t: Floats, costs: Floats, before: float, rounding: float) -> tuple[float, float]:
+    """Return the least and the largest t at which before + Σ_{t_i ≤ t} c_i changes sign."""
     order = np.argsort(t)
     t, slopes = t[order], before + np.cumsum(costs[order])
     low = int(np.searchsorted(slopes, -rounding))

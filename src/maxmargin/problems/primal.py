@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import Floats
+from ..runtime.vectors import in_slices
 from .losses import LOSSES
 
 
@@ -66,9 +67,13 @@ class PrimalProblem:
         costs = self.upper
         if self.curved:
             costs = np.where(np.isinf(costs), 1.0 / self.ridge, costs)
-        costs = np.broadcast_to(costs, self.y.shape)
-        positive, negative = (float(np.sum(costs, where=self.y == s)) for s in (1.0, -1.0))
-        return positive, negative
+        if costs.size == 1:
+            n_positive = sum(in_slices(lambda k: np.count_nonzero(self.y[k] > 0), self.y.size))
+            cost = float(costs[0])
+            return cost * n_positive, cost * (self.y.size - n_positive)
+        sums = in_slices(lambda k: (costs[k] @ (self.y[k] > 0), costs[k].sum()), self.y.size)
+        positive, total = (float(sum(each)) for each in zip(*sums, strict=True))
+        return positive, total - positive
 
     @property
     def turns(self) -> Floats:

@@ -29,10 +29,11 @@ from enum import Enum
 
 import numpy as np
 
-from ...arrays import Floats
+from ...arrays import Floats, Integers
 from ...engines.linear import Features, Held, PrimalState
 from ...problems import PrimalProblem
 from ...progress import Limits, Progress
+from ...runtime.vectors import in_slices
 from ...solution import Solution, Status
 from ..line_search import line_search
 from . import direction
@@ -127,10 +128,9 @@ class _Run:
         sizes, n = [], n_rows
         while (n := n // self.tuning.sample_factor) >= max(self.tuning.fewest_rows, 4 * (d + 1)):
             sizes.append(n)
-        plane, rng = None, np.random.default_rng(0)
+        plane = None
         for size in reversed(sizes):
-            rows = np.sort(rng.choice(n_rows, size, replace=False, shuffle=False))
-            some = state.sample(rows, n_rows / size)
+            some = state.sample(drawn_rows(n_rows, size), n_rows / size)
             if some is not None and not self.status:
                 steps = _Steps(self, some, self.begin(some, plane), is_whole=False)
                 steps.run(self.tuning.sample_gap)
@@ -194,6 +194,19 @@ class _Run:
         )
         self.status = Status.STOPPED if stop else self.limits.reached(self.n_iter, self.progress)
         return self.status is not None
+
+
+def drawn_rows(n_rows: int, size: int) -> Integers:
+    """Return a sample of the rows, in order: one of each of ``size`` runs of consecutive rows."""
+    out = np.empty(size, dtype=np.intp)
+
+    def draw(some: slice) -> None:
+        ends = np.arange(some.start, some.stop + 1) * n_rows // size
+        shares = np.random.default_rng([size, some.start]).random(some.stop - some.start)
+        out[some] = ends[:-1] + (shares * np.diff(ends)).astype(np.intp)
+
+    in_slices(draw, size)
+    return out
 
 
 class _Steps:
