@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .estimators.registry import MODULES
+from .runtime.loading import uncollected
 
 __version__ = "0.1.0"
 
@@ -74,7 +75,8 @@ else:  # hidden from type checkers, to which every name would otherwise exist
         if name in _MODULES:
             return import_module(f".{name}", __name__)
         if name in _HOME:
-            return getattr(import_module(f".{_HOME[name]}", __name__), name)
+            with uncollected():
+                return getattr(import_module(f".{_HOME[name]}", __name__), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -11,25 +11,37 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numba
 import pytest
 
 import maxmargin as mm
-from maxmargin.runtime import row_access as rows_module
+from maxmargin.runtime import compilation
 from tests.helpers.bad_input import X, Y
 
 
 def test_no_place_for_the_cache(monkeypatch):
-    real = numba.njit
+    def refuse(function):
+        raise RuntimeError("cannot cache function 'f': no locator available")
 
-    def refusing(*args, cache=False, **options):
-        if cache:
-            raise RuntimeError("cannot cache function 'f': no locator available")
-        return real(*args, **options)
-
-    monkeypatch.setattr(rows_module.numba, "njit", refusing)
-    double = rows_module.compiled(lambda x: 2.0 * x)
+    monkeypatch.setattr(compilation, "CodeCache", refuse)
+    double = compilation.compiled(lambda x: 2.0 * x)
     assert double(1.5) == 3.0
+
+
+def test_code_is_read_without_the_tables_of_the_compiler(tmp_path):
+    program = (
+        "import sys, maxmargin as mm;"
+        "mm.SVC().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]);"
+        "print('numba.np.linalg' in sys.modules)"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    loaded = [
+        subprocess.run(
+            [sys.executable, "-c", program], env=environment, text=True, capture_output=True,
+            timeout=120, check=True,
+        ).stdout.strip()
+        for _ in range(2)
+    ]  # fmt: skip
+    assert loaded == ["True", "False"]
 
 
 def bound_by_permissions():

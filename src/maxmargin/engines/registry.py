@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from ..runtime.loading import uncollected
+
 if TYPE_CHECKING:
     from .base import HostEngine
     from .cpu.engine import CpuEngine
 
 
 def _cpu() -> type[CpuEngine]:
-    from .cpu.engine import CpuEngine
+    with uncollected():
+        from .cpu.engine import CpuEngine
 
     return CpuEngine
 

@@ -8,56 +8,20 @@ compiled, so every kernel is written once. They are also plain Python functions,
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import event
 from numba.extending import intrinsic, overload
-from numba.np import arrayobj
 from numpy.typing import NDArray
 from scipy import sparse
 
 from ..arrays import Floats, Matrix
-
-# Sums may be reordered so that they vectorise; NaN and ∞ keep their meaning.
-REORDER = {"reassoc", "contract", "nsz"}
+from .compilation import REORDER as REORDER
+from .compilation import compiled as compiled
 
 StoredRows = tuple[Any, ...]
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-class _CompilationNotice(event.Listener):
-    """Log once per process why a first fit takes seconds."""
-
-    given = False
-
-    def on_start(self, event):
-        module = str(event.data["dispatcher"].py_func.__module__)
-        if not _CompilationNotice.given and module.startswith("maxmargin."):
-            _CompilationNotice.given = True
-            logging.getLogger("maxmargin").warning(
-                "maxmargin: compiling (once; cached on disk where possible)"
-            )
-
-    def on_end(self, event):
-        pass
-
-
-event.register("numba:compile", _CompilationNotice())
-
-
-def compiled(function: F) -> F:
-    """Compile ``function`` when it is first called, and cache it on disk if possible."""
-    options = {"nogil": True, "error_model": "numpy", "fastmath": REORDER}
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no writable directory for the cache: a read-only install without a home
-        return numba.njit(**options)(function)
 
 
 def rows_of(X: Matrix) -> StoredRows:
@@ -192,7 +156,7 @@ def _prefetch(context, array, k):
     """Emit LLVM's prefetch of the address of array[k] (for reading, into every cache level)."""
 
     def codegen(context, builder, signature, args):
-        view = arrayobj.make_array(signature.args[0])(context, builder, args[0])
+        view = context.make_array(signature.args[0])(context, builder, args[0])
         address = builder.gep(view.data, [args[1]])
         byte = ir.IntType(8).as_pointer()
         word = ir.IntType(32)

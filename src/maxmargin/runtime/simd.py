@@ -21,7 +21,6 @@ from llvmlite import ir
 from numba import types
 from numba.core.datamodel import PrimitiveModel, register_default
 from numba.extending import intrinsic, overload
-from numba.np import arrayobj
 from numpy.typing import DTypeLike, NDArray
 
 VECTOR_BYTES = 64
@@ -76,7 +75,7 @@ def _count(array):
 
 
 def _address(context, builder, array_type, args, vector):
-    view = arrayobj.make_array(array_type)(context, builder, args[0])
+    view = context.make_array(array_type)(context, builder, args[0])
     return builder.bitcast(builder.gep(view.data, [args[1]]), vector.as_pointer())
 
 
