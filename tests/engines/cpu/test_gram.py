@@ -15,6 +15,7 @@ from maxmargin.engines.cpu import gram as cpu
 from maxmargin.engines.cpu import kernel_values
 from maxmargin.engines.cpu.class_pairs import ClassBlocks, PairGram, assemble
 from maxmargin.engines.cpu.dense_products import DenseProducts
+from maxmargin.engines.cpu.engine import CpuEngine
 from maxmargin.engines.cpu.gaussian import gaussian
 from maxmargin.engines.cpu.gram import Gram, GramView
 from maxmargin.engines.cpu.kernel_values import values_of
@@ -522,6 +523,16 @@ def test_other_rows_of_a_class_are_not_taken_from_those_kept():
     rows = np.arange(N)
     for chosen in (np.r_[rows[:40:2], rows[1:40:2]], np.r_[rows[40:80:2], rows[41:80:2]]):
         np.testing.assert_array_equal(PairGram(blocks, chosen).whole(), source.block(chosen))
+
+
+def test_float32_rows_far_from_the_origin_are_moved_without_rounding():
+    X = 0.5 + 0.3 * np.random.default_rng(0).standard_normal((600, 8))
+    X = sparse.csr_matrix(X.astype(np.float32))
+    gram = CpuEngine(X).gram(RBF(gamma=2.0))
+    error = np.zeros(600)
+    scores = gram.dot(np.arange(600), np.ones(600), error=error)
+    expected = RBF(gamma=2.0)(X.toarray().astype(np.float64)).sum(axis=1)
+    assert (np.abs(scores - expected) <= error + 1e-12).all()
 
 
 # Compiled code ------------------------------------------------------------------------------------

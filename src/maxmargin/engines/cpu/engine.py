@@ -170,11 +170,11 @@ class CpuEngine:
 
     @cached_property
     def _centred(self) -> Any:
-        """CSR rows with far columns moved to 0, which changes nothing but the rounding.
+        """CSR rows with far columns moved to 0, in float64: differences of float32 are rounded.
 
         Dense rows are moved tile by tile.
         """
-        centre = far_columns(self._X).astype(self._X.dtype)
+        centre = far_columns(self._X)
         return shifted(self._X, centre) if centre.any() else self._X
 
     def _is_fine(self, kernel: Kernel, largest: float) -> bool:
