@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays import Floats
 from ..runtime.row_access import compiled, row_add, row_dot, row_square
 from ..runtime.team import parallel
-from .dual import ROUNDING
+from .dual_tasks import ROUNDING
 from .scores import UNIT
 
 # How norms are rounded up.
