@@ -10,7 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import Floats, Integers, Matrix, blocks_of
-from ..kernels import Kernel, Linear, Precomputed
+from ..kernels import RBF, Kernel, Linear, Precomputed
+from ..kernels.elementwise import VISIBLE_ERROR
+from ..kernels.products import squared_norms
 from ..problems import DualProblem, KernelSeparationProblem
 from ..runtime.threads import in_parallel, n_threads
 from .compensated import Doubled, combine, product
@@ -96,6 +98,10 @@ def scores_of_tasks(
     if found is not None:
         return found
 
+    found = _gaussian_scores(problems, coefficients, b)
+    if found is not None:
+        return found
+
     def one(k: int, stop: Event) -> tuple[Floats, Floats]:
         return kernel_scores(problems[k], coefficients[k], b=b[k])
 
@@ -129,6 +135,34 @@ def _shared_scores(
     scores = K @ some + b
     errors = errors[:, np.newaxis] + 2.0 * UNIT * (np.abs(scores) + np.abs(b))
     return [(scores[p.index, k], errors[p.index, k]) for k, p in enumerate(problems)]
+
+
+def _gaussian_scores(
+    problems: Sequence[DualProblem], coefficients: Sequence[Floats], b: Sequence[float]
+) -> list[tuple[Floats, Floats]] | None:
+    """Return the scores of tasks with a Gaussian kernel, computed in compiled code.
+
+    None where rounding of ‖x‖² + ‖z‖² − 2⟨x,z⟩ may show, or where X is large.
+    """
+    kernel, X = problems[0].kernel, problems[0].X
+    if type(kernel) is not RBF or np.prod(X.shape, dtype=float) > TUNING.max_doubled_numbers:
+        return None
+    rows = X.toarray() if sparse.issparse(X) else X
+    rows = rows.astype(np.float64) - rows.mean(axis=0, dtype=np.float64)
+    d, farthest = rows.shape[1], float(squared_norms(rows).max())
+    if not kernel.relative_rounding(np.array(farthest), farthest, d, UNIT) <= VISIBLE_ERROR:
+        return None
+    from .gaussian_scores import gaussian_scores
+
+    scores, sizes, squares = gaussian_scores(kernel, rows, problems, coefficients)
+    n_terms = np.array([np.count_nonzero(some) + 2 for some in coefficients])
+    counts = np.array([problem.n_variables for problem in problems])
+    bias, n_terms = np.repeat(np.asarray(b), counts), np.repeat(n_terms, counts)
+    relative = kernel.relative_rounding(squares, farthest, d, UNIT)
+    scores += bias
+    errors = (relative + n_terms * UNIT) * sizes + 2.0 * UNIT * (np.abs(bias) + np.abs(scores))
+    ends = np.cumsum(counts)[:-1]
+    return list(zip(np.split(scores, ends), np.split(errors, ends), strict=True))
 
 
 def _float64_tile(

@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import get_tags
 
-from .. import validation
+from .. import certificates, validation
 from ..arrays import Floats, Matrix, MatrixLike
 from ..certificates import MarginCertificate, certify, certify_tasks
 from ..kernels import Kernel, Precomputed, resolve
 from ..multiclass import OneVsOne, Task, reduction_for
 from ..problems import DualProblem
 from ..progress import Progress
+from ..runtime.loading import load
 from ..runtime.threads import in_parallel, n_threads
 from ..solution import Solution, Status
 from ..solvers.dual.choice import Dual, WarmStart
@@ -154,6 +155,7 @@ def _begin(
     training: Training,
     tasks: list[Task],
 ) -> Work[DualProblem, WarmStart, MarginCertificate]:
+    load("gaussian_scores", package=certificates.__name__)
     kernel = _resolved(model, training)
     if isinstance(kernel, Precomputed):
         validation.check_precomputed(training.X)
@@ -254,7 +256,7 @@ def _certify(
     """
     vectors = [int(np.count_nonzero(s.alpha)) for s in solutions]  # type: ignore[arg-type]
     work = sum(p.n_variables * n for p, n in zip(problems, vectors, strict=True))
-    if work <= TUNING.thorough_values:
+    if work <= TUNING.thorough_values or all(each.scores is None for each in solutions):
         return certify_tasks(problems, solutions)
     sample = max(32, TUNING.checked_samples // int(len(problems) ** 0.5))
     seconds = time_limit.left(TOTAL_TIME_SHARE)

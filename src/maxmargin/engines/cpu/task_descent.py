@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...runtime.exponential import exp2
 from ...runtime.row_access import compiled
 from ...runtime.team import parallel
 from .coordinate_ascent import single_steps
-from .gaussian import exp2, gaussian
+from .gaussian import gaussian
 from .selection import gap_sums
 from .smo import pair_steps
 from .task_rows import VECTOR, kernel_row, lazy_rows, vectors
