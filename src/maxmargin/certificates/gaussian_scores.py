@@ -74,5 +74,7 @@ def _gathered(X, rows):
     """Return some rows of X."""
     out = np.empty((rows.size, X.shape[1]))
     for r in range(rows.size):
-        out[r] = X[rows[r]]
+        row = X[rows[r]]
+        for k in range(row.size):  # assigning the whole row takes seconds to compile
+            out[r, k] = row[k]
     return out

@@ -133,8 +133,8 @@ def test_transpose_and_bias_without_the_compiler():
         np.testing.assert_array_equal(out, block.T)
     f, beta = np.array([0.2, -0.1, 0.4]), np.array([0.5, 0.0, 1.0])
     for function in (task_descent.bias, task_descent.bias.py_func):
-        violation, b = function(f, beta, np.zeros(3), np.ones(3), True, 1e-3)
+        violation, b = function(f, beta, np.zeros(3), np.ones(3), None, TOL)
         assert violation == 0.0
         assert b == 0.2
-        violation, b = function(f, beta, np.zeros(3), np.ones(3), False, 1e-3)
+        violation, b = function(f, beta, np.zeros(3), np.ones(3), 1, TOL)
         assert (violation, b) == (0.2, 0.0)

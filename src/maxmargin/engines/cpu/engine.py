@@ -17,7 +17,7 @@ from ..base import Ended, Precision, TaskGoal
 from .class_pairs import ClassBlocks, PairGram
 from .features import Features
 from .gram import Gram, GramView
-from .small_tasks import KernelBlocks, can_compute, solve_tasks
+from .small_tasks import PairBlocks, solve_tasks
 from .store import Store
 
 if TYPE_CHECKING:
@@ -141,12 +141,10 @@ class CpuEngine:
         """Solve classifiers of few samples each; None where kernel values are not at hand."""
         if self._X.shape[0] <= TUNING.whole_samples:
             gram = self._source(kernel, "exact")
-            blocks = KernelBlocks.of_whole(gram, problems) if gram.fits else None
-        else:
-            gram = self._source(kernel, precision)
-            codes = self._codes if can_compute(gram) else None
-            blocks = None if codes is None else KernelBlocks.of_classes(gram, codes, problems)
-        return None if blocks is None else solve_tasks(blocks, gram, problems, goal)
+            return solve_tasks(gram, None, problems, goal) if gram.fits else None
+        gram, codes = self._source(kernel, precision), self._codes
+        pairs = None if codes is None else PairBlocks.of(gram, codes, problems)
+        return None if pairs is None else solve_tasks(gram, pairs, problems, goal)
 
     def _source(self, kernel: Kernel, precision: Precision) -> Gram:
         """Return K of all rows."""

@@ -10,88 +10,53 @@ from scipy import sparse
 
 from ...arrays import Floats, Integers
 from ...kernels import RBF
+from ...runtime.simd import square
 from ..base import Ended, TaskGoal
 from .products import Products
-from .task_descent import N_NUMBERS, fill_within, solve_task
+from .task_descent import N_NUMBERS, fill_within, solve_gathered, solve_pair
 
 if TYPE_CHECKING:
     from ...problems import DualProblem
     from .gram import Gram
 
 
-class KernelBlocks(NamedTuple):
-    """Where the kernel values of tasks come from: all of K, or K within every class and X.
+class PairBlocks(NamedTuple):
+    """Rows of X class by class, and K within every class.
 
     Parameters
     ----------
-    whole : ndarray of shape (n, n) or (0, 0)
-        K of all rows of X.
-    index : ndarray of int
-        The row of ``whole`` of every variable of all tasks, one after the other; empty without.
     classes : ndarray of int of shape (n_tasks, 2)
         The two classes of each task.
+    rows, squares : ndarray
+        The rows, centred, and their ‖x‖².
+    gamma : float
     edges : ndarray of int of shape (n_classes + 1,)
-        Where the rows of each class begin in ``rows``.
-    rows, squares, exact_rows : ndarray
-        The rows of X class by class, centred, their ‖x‖², and the rows in float64 where others are
-        not (else empty).
+        Where the rows of each class begin.
     within, corners : ndarray
         K within every class, one after the other, and where each begins.
-    gamma : float
+    exact_rows : ndarray or None
+        The rows in float64 where others are not.
     """
 
-    whole: Floats
-    index: Integers  # type: ignore[assignment]  # a method of tuples
     classes: Integers
-    edges: Integers
     rows: Floats
     squares: Floats
-    exact_rows: Floats
+    gamma: float
+    edges: Integers
     within: Floats
     corners: Integers
-    gamma: float
+    exact_rows: Floats | None
 
     @classmethod
-    def of_whole(cls, gram: Gram, problems: Sequence[DualProblem]) -> KernelBlocks:
-        """Take all values from K of all rows."""
-        K = gram.whole()
-        if not (K.flags.c_contiguous and K.flags.writeable):  # compiled code has one type of array
-            K = np.array(K, order="C")
-        none, nothing = np.zeros(0), np.zeros((0, 0))
-        return cls(
-            K, np.concatenate([p.index for p in problems]), np.zeros((len(problems), 2), np.intp),
-            np.zeros(2, np.intp), nothing, none, nothing, none, np.zeros(2, np.intp), 1.0,
-        )  # fmt: skip
-
-    @classmethod
-    def of_classes(
-        cls, gram: Gram, codes: Integers, problems: Sequence[DualProblem]
-    ) -> KernelBlocks | None:
-        """Compute values from rows that are in the order of their classes; None where not so."""
-        numbers: list[int] = []
-        members: list[Integers] = []
-        classes = np.empty((len(problems), 2), dtype=np.intp)
-        places: dict[int, int] = {}
-        for classes_of, problem in zip(classes, problems, strict=True):
-            n_first = _n_first(problem)
-            for side, part in enumerate((problem.index[:n_first], problem.index[n_first:])):
-                if not part.size:
-                    return None
-                label = int(codes[part[0]])
-                at = places.setdefault(label, len(members))
-                if at == len(members):
-                    numbers.append(label)
-                    members.append(part)
-                elif not np.array_equal(members[at], part):
-                    return None
-                classes_of[side] = at
-        if any((codes[part] != label).any() for label, part in zip(numbers, members, strict=True)):
+    def of(cls, gram: Gram, codes: Integers, problems: Sequence[DualProblem]) -> PairBlocks | None:
+        """Return the blocks of pairs of classes; None where a task is something else."""
+        size = gram.X.shape[0] * gram.X.shape[1] * 12.0
+        if type(gram.kernel) is not RBF or not isinstance(gram.values, Products):
             return None
-        return cls._computed(gram, classes, members)
-
-    @classmethod
-    def _computed(cls, gram: Gram, classes: Integers, members: list[Integers]) -> KernelBlocks:
-        assert isinstance(gram.kernel, RBF)
+        found = _members(codes, problems) if size <= gram.budget else None
+        if found is None:
+            return None
+        classes, members = found
         sizes = np.array([part.size for part in members])
         exact: Any = gram.X[np.concatenate(members)]
         exact = exact.toarray() if sparse.issparse(exact) else exact
@@ -101,45 +66,70 @@ class KernelBlocks(NamedTuple):
         edges, corners = (np.concatenate([[0], np.cumsum(each)]) for each in (sizes, sizes**2))
         within, gamma = np.empty(corners[-1], dtype=gram.dtype), gram.kernel.gamma
         fill_within(sizes.size, rows, squares, gamma, edges, corners, within)
-        if rows.dtype == exact.dtype:
-            exact = np.zeros((0, 0))
+        is_exact = rows.dtype == exact.dtype
         return cls(
-            np.zeros((0, 0), gram.dtype), np.zeros(0, np.intp), classes, edges, rows, squares,
-            exact, within, corners, gamma,
-        )  # fmt: skip
+            classes, rows, squares, gamma, edges, within, corners, None if is_exact else exact
+        )
 
 
-def can_compute(gram: Gram) -> bool:
-    """Whether `KernelBlocks.of_classes` knows the kernel, and dense rows of X fit the memory."""
-    size = gram.X.shape[0] * gram.X.shape[1] * 12.0
-    return type(gram.kernel) is RBF and isinstance(gram.values, Products) and size <= gram.budget
+def _members(
+    codes: Integers, problems: Sequence[DualProblem]
+) -> tuple[Integers, list[Integers]] | None:
+    """Return the two classes of each task, numbered anew, and the rows of each class."""
+    members: list[Integers] = []
+    numbers: dict[int, int] = {}
+    classes = np.empty((len(problems), 2), dtype=np.intp)
+    for of_task, problem in zip(classes, problems, strict=True):
+        others = problem.signs != problem.signs[0]
+        n_first = int(others.argmax())
+        if not n_first:
+            return None
+        for side, part in enumerate((problem.index[:n_first], problem.index[n_first:])):
+            label = int(codes[part[0]])
+            of_task[side] = numbers.setdefault(label, len(members))
+            if of_task[side] == len(members):
+                if (codes[part] != label).any():
+                    return None
+                members.append(part)
+            elif not np.array_equal(members[of_task[side]], part):
+                return None
+    return classes, members
 
 
 def solve_tasks(
-    blocks: KernelBlocks, gram: Gram, problems: Sequence[DualProblem], goal: TaskGoal
+    gram: Gram, blocks: PairBlocks | None, problems: Sequence[DualProblem], goal: TaskGoal
 ) -> list[Ended]:
-    """Solve every task from α = 0, those with most variables first."""
+    """Solve every task from α = 0, those with most variables first.
+
+    Kernel values are those of the classes, or of K of all rows.
+    """
     sizes = np.array([problem.n_variables for problem in problems])
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    n_first = sizes if blocks.index.size else np.array([_n_first(each) for each in problems])
     signs, p, lower, upper, ridge, index = (
         np.concatenate([getattr(problem, name) for problem in problems])
         for name in ("signs", "p", "lower", "upper", "ridge", "index")
     )
     diagonal, most = gram.diagonal()[index], np.asarray(goal.max_steps)
     alpha, numbers = np.zeros(starts[-1]), np.zeros((len(problems), N_NUMBERS))
-    solve_task(
-        sizes.size, np.argsort(-sizes, kind="stable"),
-        (starts, n_first, signs, p, lower, upper, ridge, diagonal, most), tuple(blocks),
-        (goal.tol, goal.final_tol, goal.rounding, bool(problems[0].groups)), alpha, numbers,
-    )  # fmt: skip
-    b, steps, converged, violation, value, gap, errors = numbers.T.tolist()
-    alphas = np.split(alpha, starts[1:-1])
-    columns = zip(alphas, b, steps, converged, violation, value, gap, errors, strict=True)
+    order = np.argsort(-sizes, kind="stable")
+    posed = (starts, signs, p, lower, upper, ridge, diagonal, most)
+    tols, alone = (goal.tol, goal.final_tol, goal.rounding), None if problems[0].groups else 1
+    if blocks is None:
+        whole = _padded(gram)
+        solve_gathered(sizes.size, order, posed, whole, index, tols, alone, alpha, numbers)
+    else:
+        exact, shared = blocks.exact_rows, tuple(blocks[1:-1])
+        solve_pair(
+            sizes.size, order, posed, blocks.classes, shared, exact, tols, alone, alpha, numbers
+        )
+    columns = zip(np.split(alpha, starts[1:-1]), *numbers.T.tolist(), strict=True)
     return [Ended(*row) for row in columns]
 
 
-def _n_first(problem: DualProblem) -> int:
-    """Return how many variables there are before the first of the second sign."""
-    others = problem.signs != problem.signs[0]
-    return int(others.argmax()) if others.any() else problem.n_variables
+def _padded(gram: Gram) -> Floats:
+    """Return K of all rows, beyond whose end vectors may be read."""
+    K, padded = gram.whole(), gram.padded()
+    if padded is None:
+        padded = square(K.shape[0], K.dtype)
+        padded[:] = K
+    return padded

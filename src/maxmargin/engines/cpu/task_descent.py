@@ -20,7 +20,7 @@ from .coordinate_ascent import single_steps
 from .gaussian import gaussian
 from .selection import gap_sums
 from .smo import pair_steps
-from .task_rows import VECTOR, kernel_row, lazy_rows, vectors
+from .task_rows import VECTOR, copy, gathered_rows, kernel_row, lazy_rows, vectors
 
 # The columns of the numbers that a task returns.
 BIAS, STEPS, CONVERGED, VIOLATION, VALUE, GAP, ERRORS = range(7)
@@ -40,101 +40,133 @@ PER_NEPER = 1.4426950408889634
 
 
 @parallel
-def solve_task(part, order, problems, blocks, goal, alpha, numbers):
-    """Solve the task order[part] from α = 0: write its α, and what the columns of numbers say.
+def solve_gathered(part, order, problems, whole, index, goal, is_alone, alpha, numbers):
+    """Solve the task order[part] from α = 0, with the values of K of all rows.
 
-    The tuples are those of `small_tasks`: the problems of all tasks one after the other, where
-    their kernel values come from, and how far to go.
+    Write its α, and what the columns of numbers say. The tuples are those of `small_tasks`: the
+    problems of all tasks one after the other, and how far to go. With a bias is_alone is None: the
+    compiler then omits the search that moves variables alone.
     """
     t = order[part]
-    starts, n_first, signs, p, lower, upper, ridge, diagonal, max_steps = problems
-    begin, end, first = starts[t], starts[t + 1], n_first[t]
-    gap = -first % VECTOR
-    size = end - begin + gap
+    starts, max_steps = problems[0], problems[-1]
+    n = starts[t + 1] - starts[t]
+    task, curvature, is_ridged = posed(starts[t], n, n, problems, whole)
+    K = gathered_rows(whole, index[starts[t] : starts[t + 1]], curvature, is_ridged)
+    descend(K, curvature, task, None, goal, is_alone, max_steps[t], numbers[t])
+    write_alpha(task, alpha[starts[t] : starts[t + 1]])
+
+
+@parallel
+def solve_pair(part, order, problems, classes, blocks, exact_rows, goal, is_alone, alpha, numbers):
+    """Do the same for two classes, with values computed between them, and those within shared.
+
+    ``exact_rows`` are the rows in float64 where others are not, else None.
+    """
+    t = order[part]
+    starts, max_steps, (a, b) = problems[0], problems[-1], classes[t]
+    rows, squares, gamma, edges, within, corners = blocks
+    mine, others = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
+    n, m = edges[a + 1] - edges[a], edges[b + 1] - edges[b]
+    task, curvature, _ = posed(starts[t], n, n + m, problems, rows)
+    between, across = np.empty((n, m), rows.dtype), np.empty((m, n), rows.dtype)
+    np.dot(rows[mine], rows[others].T, between)
+    gaussian(between, squares[mine], squares[others], gamma)
+    transpose(between, across)
+    K = lazy_rows(
+        curvature, within[corners[a] : corners[a + 1]].reshape(n, n),
+        within[corners[b] : corners[b + 1]].reshape(m, m), between, across,
+    )  # fmt: skip
+    exact = None if exact_rows is None else (exact_rows, gamma, classes[t], edges)
+    descend(K, curvature, task, exact, goal, is_alone, max_steps[t], numbers[t])
+    write_alpha(task, alpha[starts[t] : starts[t + 1]])
+
+
+@compiled
+def posed(begin, n_first, n, problems, like):
+    """Return the vectors of a task, its curvature in the type of K, and whether D is not 0."""
+    _, signs, p, lower, upper, ridge, diagonal, _ = problems
+    gap = -n_first % VECTOR
+    size = n + gap
     size += -size % VECTOR
-    places = np.arange(end - begin)
-    places[first:] += gap
-    state = vectors(7, size, signs)
-    state[:] = 0.0
+    places = np.empty(n, dtype=np.intp)
+    state, curvature = vectors(7, size, signs), vectors(1, size, like)[0]
     s, target, D, low, up, beta, f = state
-    curvature = vectors(1, size, blocks[0])[0]
-    curvature[:] = 0.0
-    for v in range(places.size):
-        k, i = places[v], begin + v
+    for k in range(size):
+        curvature[k] = 0.0
+        for j in range(7):
+            state[j, k] = 0.0
+    is_ridged = False
+    for v in range(n):
+        k, i = v + (gap if v >= n_first else 0), begin + v
+        places[v] = k
         s[k], D[k], target[k] = signs[i], ridge[i], -signs[i] * p[i]
         curvature[k] = diagonal[i] + ridge[i]
         low[k] = lower[i] if s[k] > 0.0 else -upper[i]
         up[k] = upper[i] if s[k] > 0.0 else -lower[i]
         f[k] = target[k]
-    K = _rows(t, begin, end, first, curvature, blocks)
-    vectors_of_task = (places, s, target, D, low, up, beta, f)
-    exact = (blocks[6], blocks[9], blocks[2][t], blocks[3])
-    descend(K, curvature, vectors_of_task, exact, goal, max_steps[t], numbers[t])
+        is_ridged |= D[k] != 0.0
+    return (places, s, target, D, low, up, beta, f), curvature, is_ridged
+
+
+@compiled
+def write_alpha(task, alpha):
+    """Write α = sβ of the variables of a task."""
+    places, s, beta = task[0], task[1], task[6]
     for v in range(places.size):
-        alpha[begin + v] = s[places[v]] * beta[places[v]] + 0.0
+        alpha[v] = s[places[v]] * beta[places[v]] + 0.0
 
 
 @compiled
-def _rows(t, begin, end, first, curvature, blocks):
-    """Return the rows of K + D of a task: from all of K, or computed between its two classes."""
-    whole, index, classes, edges, rows, squares, _, within, corners, gamma = blocks
-    a, b = classes[t]
-    mine, others = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
-    n, m = edges[a + 1] - edges[a], edges[b + 1] - edges[b]
-    between, across = np.empty((n, m), whole.dtype), np.empty((m, n), whole.dtype)
-    if n:
-        np.dot(rows[mine], rows[others].T, between)
-        gaussian(between, squares[mine], squares[others], gamma)
-        transpose(between, across)
-    return lazy_rows(
-        first, curvature, whole, index[begin : end if index.size else begin],
-        within[corners[a] : corners[a + 1]].reshape(n, n),
-        within[corners[b] : corners[b + 1]].reshape(m, m), between, across,
-    )  # fmt: skip
-
-
-@compiled
-def descend(K, curvature, task, exact, goal, max_steps, numbers):
+def descend(K, curvature, task, exact, goal, is_alone, max_steps, numbers):
     """Descend from β = 0, where f is the target, until the conditions hold to the final tol."""
     places, s, target, D, low, up, beta, f = task
-    tol, final_tol, rounding, has_bias = goal
-    size, edges = f.size, np.array([0, f.size])
+    tol, final_tol, rounding = goal
+    size, edges = f.size, np.empty(2, dtype=np.intp)
+    edges[0], edges[1] = 0, size
     single, raisable, lowerable = vectors(3, size, curvature)
-    base, origin = f.copy(), np.zeros(size)  # f = base − (K + D)(β − origin)
+    base, origin = vectors(2, size, f)  # f = base − (K + D)(β − origin)
+    copy(f, base)
+    copy(beta, origin)
     tightened, steps, n_corrections = 1.0, 0, 0
     violation, b, value, relative, errors, converged = np.inf, 0.0, 0.0, np.inf, 0, False
     for _ in range(MAX_ROUNDS):
-        violation, b = bias(f, beta, low, up, has_bias, final_tol)
-        stop = tightened * (PAIR_GOAL_TOLS if has_bias else 0.5 * PAIR_GOAL_TOLS) * final_tol
+        violation, b = bias(f, beta, low, up, is_alone, final_tol)
+        stop = tightened * PAIR_GOAL_TOLS * final_tol
+        if is_alone is not None:
+            stop *= 0.5
         if violation <= stop:
             gap, _, _, _, errors = gap_sums(places, s, target, D, low, up, beta, f, b, b)
-            value = -0.5 * np.sum(beta * (f + target))
+            value = 0.0
+            for k in places:
+                value -= 0.5 * beta[k] * (f[k] + target[k])
             relative = gap / max(abs(gap - value), 1e-300)
             if relative > GAP_TOLS * final_tol:  # many small violations add up
                 if tightened < 1e-6:
                     break
                 tightened *= 0.5
                 continue
-            if n_corrections < MAX_CORRECTIONS and corrected(task, exact, tol, gap - value):
-                base[:], origin[:] = f, beta
-                n_corrections += 1
-                continue
+            if exact is not None:  # noqa: SIM102  the compiler omits this branch
+                if n_corrections < MAX_CORRECTIONS and corrected(task, exact, tol, gap - value):
+                    copy(f, base)
+                    copy(beta, origin)
+                    n_corrections += 1
+                    continue
             firm = firm_gap(task, curvature, b, gap, rounding)
             converged = firm <= 2.0 * tol * max(abs(gap - value), 1e-300)
             converged &= n_corrections < MAX_CORRECTIONS
             break
         if steps >= max_steps:
             break
-        single[:] = f
+        copy(f, single)
         parts = (K, curvature, beta, low, up, single, raisable, lowerable)
-        if has_bias:
+        if is_alone is None:
             made = pair_steps(*parts, edges, 0.5 * stop, max_steps - steps)
         else:
             made = single_steps(*parts, 0.5 * stop, max_steps - steps)
         if made == 0:  # float32 sees no violators where there are some
             break
         steps += made
-        f[:] = base
+        copy(base, f)
         for k in range(size):
             if beta[k] != origin[k]:
                 subtract(kernel_row(K, k), beta[k] - origin[k], f)
@@ -144,7 +176,7 @@ def descend(K, curvature, task, exact, goal, max_steps, numbers):
 
 
 @compiled
-def bias(f, beta, low, up, has_bias, tol):
+def bias(f, beta, low, up, is_alone, tol):
     """Return the largest violation, and b: the mean f of the free, as far as it serves all."""
     top, least, total, n_free = -np.inf, np.inf, 0.0, 0
     for k in range(f.size):
@@ -155,7 +187,7 @@ def bias(f, beta, low, up, has_bias, tol):
             if beta[k] < up[k]:
                 total += f[k]
                 n_free += 1
-    if not has_bias:
+    if is_alone is not None:
         return max(top, -least, 0.0), 0.0
     if top == -np.inf or least == np.inf:
         return top - least, top if least == np.inf else least
@@ -194,18 +226,23 @@ def corrected(task, exact, tol, primal):
     variables: of those as many are checked as of all.
     """
     places, _, target, D, low, up, beta, f = task
-    if not exact[0].size:
-        return False
-    support = places[beta[places] != 0.0]
-    free = support[(low[support] < beta[support]) & (beta[support] < up[support])]
-    costs = np.sum(np.minimum(up[free] - low[free], FAR_COST * np.abs(beta[free])))
-    accepted = tol * min(VIOLATION_SHARE, GAP_SHARE * primal / max(costs, 1e-300))
-    off = 0.0
-    for some in (places, free):
-        for k in some[:: max(1, some.size // N_CHECKED)]:
+    support, free, n_support, n_free = np.empty_like(places), np.empty_like(places), 0, 0
+    costs = 1e-300
+    for k in places:
+        if beta[k] != 0.0:
+            support[n_support] = k
+            n_support += 1
+            if low[k] < beta[k] < up[k]:
+                free[n_free] = k
+                n_free += 1
+                costs += min(up[k] - low[k], FAR_COST * abs(beta[k]))
+    support, off = support[:n_support], 0.0
+    for some in (places, free[:n_free]):
+        for v in range(0, some.size, max(1, some.size // N_CHECKED)):
+            k = some[v]
             scored = exact_score(exact, k, support, beta)
             off = max(off, abs(target[k] - D[k] * beta[k] - scored - f[k]))
-    if off <= accepted:
+    if off <= tol * min(VIOLATION_SHARE, GAP_SHARE * primal / costs):
         return False
     for k in places:
         f[k] = target[k] - D[k] * beta[k] - exact_score(exact, k, support, beta)

@@ -1,8 +1,10 @@
-"""Rows of K of one small task, put together when the solver first asks for them.
+"""Rows of K of one small task; those of two classes when the solver first asks for them.
 
 SMO reads the rows of the variables that it moves, some hundred of a thousand: the others are not
-copied. A task's variables are in two parts, the rows of its first class and the others; each part
-begins at a whole vector.
+copied. The variables of a pair of classes are in two parts, and each begins at a whole vector.
+
+Numbers are copied one by one: an assignment to a slice would have the compiler spend seconds on the
+message of a shape that does not fit.
 """
 
 from __future__ import annotations
@@ -43,41 +45,60 @@ def _kernel_row(K, i):
 
 
 @compiled
-def lazy_rows(n_first, curvature, whole, index, first, second, between, across):
-    """Return the rows of K + D of a task, of which none is there yet.
+def lazy_rows(curvature, first, second, between, across):
+    """Return the rows of K + D of two classes, of which none is there yet.
 
-    They are taken from ``whole``[index, index] where ``index`` is not empty, else put together from
-    K within the two classes, between them, and its transpose.
+    They are put together from K within the classes, between them, and its transpose.
     """
     size = curvature.size
-    n_rows = index.size if index.size else first.shape[0] + second.shape[0]
-    memory = vectors(n_rows + 1, size, curvature)
-    slots = np.full(size + 1, -1)
-    slots[-1] = 0
-    return (
-        memory, slots, n_first, curvature, whole, index, first, second, between, across,
-    )  # fmt: skip
+    memory = vectors(first.shape[0] + second.shape[0] + 1, size, curvature)
+    slots = np.empty(size + 1, dtype=np.intp)
+    for k in range(size):
+        slots[k] = -1
+    slots[size] = 0
+    return memory, slots, curvature, first, second, between, across
 
 
 @compiled
 def write_row(rows, i, out):
     """Write row i of K + D."""
-    _, _, n_first, curvature, whole, index, first, second, between, across = rows
-    start = n_first + -n_first % VECTOR
-    out[:] = 0.0
-    if index.size:
-        row = whole[index[i if i < start else i - start + n_first]]
-        for k in range(n_first):
-            out[k] = row[index[k]]
-        for k in range(n_first, index.size):
-            out[start + k - n_first] = row[index[k]]
-    elif i < start:
-        out[:n_first] = first[i]
-        out[start : start + second.shape[0]] = between[i]
-    else:
-        out[:n_first] = across[i - start]
-        out[start : start + second.shape[0]] = second[i - start]
+    _, _, curvature, first, second, between, across = rows
+    n = first.shape[0]
+    start = n + -n % VECTOR
+    end = start + second.shape[0]
+    copy(first[i] if i < start else across[i - start], out[:n])
+    copy(between[i] if i < start else second[i - start], out[start:end])
+    for k in range(n, start):
+        out[k] = 0.0
+    for k in range(end, out.size):
+        out[k] = 0.0
     out[i] = curvature[i]
+
+
+@compiled
+def gathered_rows(whole, index, curvature, is_ridged):
+    """Return K + D of some rows of ``whole``: itself where it is that."""
+    n, same = index.size, not is_ridged and index.size == whole.shape[0]
+    for k in range(n):
+        same &= index[k] == k
+    if same:
+        return whole
+    K = vectors(n, curvature.size, whole)
+    for i in range(n):
+        row, out = whole[index[i]], K[i]
+        for k in range(n):
+            out[k] = row[index[k]]
+        for k in range(n, out.size):
+            out[k] = 0.0
+        out[i] = curvature[i]
+    return K
+
+
+@compiled
+def copy(values, out):
+    """Do out ← values."""
+    for k in range(out.size):
+        out[k] = values[k]
 
 
 @compiled
