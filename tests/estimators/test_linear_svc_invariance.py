@@ -48,9 +48,9 @@ def test_the_random_state_is_the_order_of_descent():
 def test_n_jobs_1_starts_no_thread(started_threads, n_classes, monkeypatch):
     monkeypatch.setattr(vectors, "TUNING", vectors.Tuning(part_numbers=1 << 9))
     X, y = cloud(900, n_classes=n_classes)
-    made(n_jobs=1).fit(X, y).predict(X)
+    made(loss="hinge", n_jobs=1).fit(X, y).predict(X)
     assert not started_threads
-    made(n_jobs=2).fit(X, y)
+    made(loss="hinge", n_jobs=2).fit(X, y)
     assert started_threads  # the case under test occurred
 
 

@@ -30,8 +30,9 @@ from .linear import LinearClassifier, plane_attributes, planes_of, without_const
 from .saved import PLANES, Saved
 from .training import ClassWeight, RandomState, Training, weighted
 
-# Stored numbers of X up to which tasks of many classes are solved side by side.
-SIDE_BY_SIDE_NUMBERS = 1 << 22
+# Stored numbers of X from which tasks of many classes are worth a thread, and up to which they are
+# solved side by side.
+THREAD_NUMBERS, SIDE_BY_SIDE_NUMBERS = 1 << 15, 1 << 22
 
 
 @documented
@@ -228,7 +229,8 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
             solve,
             partial(self._attributes, training),
             partial(without_constant_features, training) if free else unchanged,
-            side_by_side=held.random_access and held.stored() <= SIDE_BY_SIDE_NUMBERS,
+            side_by_side=held.random_access
+            and THREAD_NUMBERS <= held.stored() <= SIDE_BY_SIDE_NUMBERS,
         )
 
     def _check_blocks(self, joint: bool) -> None:

@@ -18,6 +18,7 @@ from ..solution import Solution, Status
 from .best_seen import BestSeen
 from .centring import Origin
 from .dual.hard_margin import LinearHardMargin, refuse, refuse_contradiction, softened
+from .primal.dense_newton import DenseNewton
 
 if TYPE_CHECKING:
     from .primal.choice import Choice
@@ -81,10 +82,21 @@ class Primal:
 
         tol = self.tuning.aim * self.tol
         if isinstance(problem, PrimalProblem):
-            return self._choice(problem, limits, tol).solve(problem, start, progress)
+            solution = self._small(problem, start, progress, limits, tol)
+            return solution or self._choice(problem, limits, tol).solve(problem, start, progress)
         features = engine_for(problem.X).features()
         solver = CrammerSinger(features, tol, limits, self.seed)
         return solver.solve(problem, start, progress)
+
+    def _small(
+        self, problem: PrimalProblem, start: Start | None, progress: Progress, limits: Limits,
+        tol: float,
+    ) -> Solution | None:  # fmt: skip
+        """Return the solution of a small problem, None of others and where rounding prevents it."""
+        newton = DenseNewton(tol, limits)
+        if self.solver not in ("auto", "newton") or not newton.suits(problem):
+            return None
+        return newton.solve(problem, start, progress)
 
     def _choice(self, problem: PrimalProblem, limits: Limits, tol: float) -> Choice:
         """Return the given solver, or the one that suits."""
