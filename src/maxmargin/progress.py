@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import isfinite, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -237,23 +238,32 @@ class Progress:
         number, violation = len(self.history) + 1, float(report.violation)
         record = (number, float(report.objective), int(report.errors), violation, self.seconds)
         self.history.append(record)
-        self.bounds.append((np.nan, np.nan))
-        self.measured(report.primal, report.dual)
-        primal, dual = self.bounds[-1]
-        self.exact.append(bool(np.isfinite(primal)) if report.exact is None else report.exact)
+        primal = float(report.primal) if isfinite(report.primal) else nan
+        dual = float(report.dual) if isfinite(report.dual) else nan
+        self.bounds.append((primal, dual))
+        self.exact.append(isfinite(primal) if report.exact is None else report.exact)
+        if not self.callbacks:
+            return False
         step = Step(
             *record, self.task, primal=primal, dual=dual, exact=self.exact[-1], unit=self.unit,
             rows=self.rows, labels=self.labels, snapshot=report.snapshot,
         )  # fmt: skip
         return self._tell(self.callbacks, step)
 
+    def passed(self, reports: Sequence[tuple[float, int, float]]) -> None:
+        """Record iterations that nobody listened to: objective, errors and violation of each."""
+        number, seconds = len(self.history), self.seconds
+        self.history += [(number + k, *each, seconds) for k, each in enumerate(reports, start=1)]
+        self.bounds += [(nan, nan)] * len(reports)
+        self.exact += [False] * len(reports)
+
     def measured(self, primal: float, dual: float) -> None:
         """Enter into the trace what has become known after the last iteration, if there was one."""
         if self.bounds:
             before = self.bounds[-1]
             self.bounds[-1] = (
-                float(primal) if np.isfinite(primal) else before[0],
-                float(dual) if np.isfinite(dual) else before[1],
+                float(primal) if isfinite(primal) else before[0],
+                float(dual) if isfinite(dual) else before[1],
             )
 
     def update(self, objective: float, sample: int, snapshot: Callable[[], Solution]) -> bool:

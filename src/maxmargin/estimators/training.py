@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,6 +41,8 @@ class Training:
     class_weights : ndarray of shape (n_classes,)
     objects : sequence, optional
         Samples that are not rows of numbers; X is then the matrix of their kernel values.
+    owns_rng : bool, default=False
+        Whether nobody else holds ``rng``: it was made from a seed.
     """
 
     X: Matrix
@@ -50,6 +54,7 @@ class Training:
     rng: np.random.RandomState
     class_weights: Floats
     objects: Sequence[object] | None = None
+    owns_rng: bool = False
 
     @cached_property
     def rows(self) -> Integers:
@@ -60,14 +65,21 @@ class Training:
         return nonzero(weights > 0)
 
     def task_rng(self) -> np.random.RandomState:
-        """Return random numbers for a task: the same for each, as if it were the only one."""
-        return deepcopy(self._first_rng)
+        """Return random numbers for a task: the same for each, as if it were the only one.
+
+        Those of the task before are started again: tasks take turns.
+        """
+        rng, state = self._first_rng
+        rng.set_state(state)
+        return rng
 
     @cached_property
-    def _first_rng(self) -> np.random.RandomState:
-        first = deepcopy(self.rng)
-        self.rng.random_sample()  # a generator that the caller holds advances from fit to fit
-        return first
+    def _first_rng(self) -> tuple[np.random.RandomState, dict[str, Any]]:
+        rng = self.rng
+        if not self.owns_rng:
+            rng = deepcopy(rng)
+            self.rng.random_sample()  # a generator that the caller holds advances from fit to fit
+        return rng, rng.get_state(legacy=False)
 
     @property
     def counted(self) -> Matrix:
@@ -98,4 +110,5 @@ def weighted(
     of_class = validation.class_weights(weights, class_weight, classes, y[counts], codes)
     total = weights if (of_class == 1.0).all() else weights * of_class[codes]
     rng = check_random_state(random_state)
-    return Training(X, y, classes, codes, weights, total, rng, of_class)
+    is_seed = isinstance(random_state, Integral)
+    return Training(X, y, classes, codes, weights, total, rng, of_class, owns_rng=is_seed)

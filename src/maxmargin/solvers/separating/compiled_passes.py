@@ -16,8 +16,9 @@ import numpy as np
 from ...data.normalised_samples import KeslerSamples, Samples, SignedSamples
 from ...runtime.row_access import compiled, prefetch, row_add, row_dot, row_prefetch, row_square
 
-# How many rows ahead of their turn a shuffled pass prefetches.
-ROWS_AHEAD = 8
+# How many rows ahead of their turn a shuffled pass prefetches, and the numbers of X up to which a
+# cache has them all.
+ROWS_AHEAD, CACHED_NUMBERS = 8, 1 << 15
 
 
 class Visits(NamedTuple):
@@ -84,8 +85,10 @@ def look_ahead(rows, index, labels, gain, margins, per_sample, order, visited):
 
 
 @compiled
-def is_shuffled(order):
-    """Return whether rows are not visited in turn, where hardware prefetches on its own."""
+def is_shuffled(order, index, n_columns):
+    """Return whether rows of a large X are not visited in turn, as hardware prefetches them."""
+    if index.size * n_columns <= CACHED_NUMBERS:
+        return False
     return order.size > 0 and order[-1] - order[0] != order.size - 1
 
 
@@ -99,7 +102,7 @@ def signed_pass(rows, index, y, bias_step, a, order, margins, gain, rates, tau, 
     lowest = np.inf
     visited = updates = errors = 0
     last = -1
-    shuffled = is_shuffled(order)
+    shuffled = is_shuffled(order, index, w.size)
     while visited < order.size and updates < rates.size:
         # Prefetches in the loop below would prevent the compiler from optimising it.
         stop = visited + 1 if shuffled else order.size
@@ -136,6 +139,29 @@ def signed_pass(rows, index, y, bias_step, a, order, margins, gain, rates, tau, 
 
 
 @compiled
+def signed_passes(
+    rows, index, y, bias_step, a, orders, margins, gain, rates, tau, slack, law, seen
+):
+    """Make a pass in each of the ``orders``, until one corrects nothing or a is not finite.
+
+    The updates, errors, objective, longest and lowest of each pass go to ``seen``. Return how many
+    passes were made.
+    """
+    for k in range(orders.shape[0]):
+        _, _, updates, errors, objective, longest, lowest = signed_pass(
+            rows, index, y, bias_step, a, orders[k], margins, gain, rates, tau, slack, law
+        )
+        seen[k, 0] = updates
+        seen[k, 1] = errors
+        seen[k, 2] = objective
+        seen[k, 3] = longest
+        seen[k, 4] = lowest
+        if updates == 0 or not np.isfinite(a).all():
+            return k + 1
+    return orders.shape[0]
+
+
+@compiled
 def kesler_pass(rows, index, labels, bias_step, a, order, margins, gain, rates, tau, slack, law):
     """Correct the linear machine a (n_classes, d + 1) on each sample against each rival class.
 
@@ -144,7 +170,7 @@ def kesler_pass(rows, index, labels, bias_step, a, order, margins, gain, rates, 
     n_classes = a.shape[0]
     scores = np.empty(n_classes)
     flat = margins.reshape(-1)
-    shuffled = is_shuffled(order)
+    shuffled = is_shuffled(order, index, a.shape[1])
     objective = longest = 0.0
     lowest = np.inf
     visited = updates = errors = 0

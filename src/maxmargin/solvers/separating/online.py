@@ -22,13 +22,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import Floats, Integers, row_length
-from ...data.normalised_samples import Samples
+from ...data.normalised_samples import Samples, SignedSamples
 from ...problems import SeparationProblem
 from ...progress import Progress
 from ...runtime.row_access import rows_of
-from ...schedules import Schedule
+from ...schedules import Constant, Schedule
 from ...solution import Solution, Status
-from .compiled_passes import Visits, passes_of
+from .compiled_passes import Visits, passes_of, signed_passes
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,9 @@ class Tuning:
 
     # Multiply-adds per call of a compiled kernel, about 10 ms: Ctrl-C works between calls.
     slice_multiply_adds: int = 1 << 24
+    # Passes of small problems in one call: of the first, and of any.
+    first_passes: int = 8
+    most_passes: int = 256
 
 
 TUNING = Tuning()
@@ -152,15 +155,22 @@ def run_passes(
     status = Status.ITERATION_LIMIT
     orders = visiting_order(problem.Z.n_samples, rng)
     start, best, lowest = a.copy(), a.copy(), np.inf
-    for _ in range(max_iter):
-        seen = Pass()
+    in_one_call = TUNING.first_passes if finished is no_mistake and not progress.callbacks else 0
+    made = 0
+    while made < max_iter:
         stop = False
-        for part in corrections(problem, a, rule, next(orders), t, at_most):
+        several = _several(problem, a, rule, orders, t, min(in_one_call, max_iter - made))
+        in_one_call = min(2 * in_one_call, TUNING.most_passes)
+        *earlier, seen = several or [Pass()]
+        progress.passed([(each.objective, each.errors, each.longest) for each in earlier])
+        t += sum(each.updates for each in several)
+        for part in () if several else corrections(problem, a, rule, next(orders), t, at_most):
             t += part.updates
             seen.add(part)
             stop = part.updates > 0 and progress.update(part.objective, int(part.last), show)
             if stop:
                 break
+        made += max(len(several), 1)
         if not np.isfinite(a).all():
             a[:] = best if lowest < _criterion(problem, start) else start
             status = Status.DIVERGED
@@ -179,6 +189,36 @@ def run_passes(
             status = Status.STOPPED
             break
     return snapshot(problem.Z, a, status, progress, n_updates=t)
+
+
+def no_mistake(seen: Pass) -> bool:
+    """Return whether a pass has corrected nothing."""
+    return seen.updates == 0
+
+
+def _several(
+    problem: SeparationProblem,
+    a: Floats,
+    rule: OnlineRule,
+    orders: Iterator[Integers],
+    t: int,
+    count: int,
+) -> list[Pass]:
+    """Make up to ``count`` passes in one compiled call, until one corrects nothing.
+
+    None are made where a call would take long, and where rates differ from update to update.
+    """
+    Z = problem.Z
+    count = min(count, TUNING.slice_multiply_adds // (Z.n_samples * row_length(Z.X)))
+    if count < 2 or not (isinstance(Z, SignedSamples) and isinstance(rule.schedule, Constant)):
+        return []
+    seen = np.empty((count, 5))
+    made = signed_passes(
+        rows_of(Z.X), Z.index, Z.labels, Z.bias_step, a.reshape(1, -1),
+        np.array([next(orders) for _ in range(count)]), problem.margins.reshape(-1, 1), rule.gain,
+        rule.schedule.rates(t + 1, Z.n_samples), rule.tau, rule.slack, rule.law, seen,
+    )  # fmt: skip
+    return [Pass(int(n), int(wrong), *rest) for n, wrong, *rest in seen[:made].tolist()]
 
 
 def rounding_of(Z: Samples, a: Floats) -> float:

@@ -16,7 +16,7 @@ from ...schedules import Schedule
 from ...solution import Solution
 from .batch import Correction, run_batch
 from .engine_sums import on_engine
-from .online import FIXED_INCREMENT, OnlineRule, Pass, rounding_of, run_passes
+from .online import FIXED_INCREMENT, OnlineRule, no_mistake, rounding_of, run_passes
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class OnlinePerceptron:
         """Correct ``a`` in place and return the final plane."""
         rule = OnlineRule(FIXED_INCREMENT, 0.0, problem.weights, self.schedule)
         return run_passes(
-            problem, a, rule, max_iter=self.max_iter, rng=self.rng, finished=_no_mistake,
+            problem, a, rule, max_iter=self.max_iter, rng=self.rng, finished=no_mistake,
             progress=progress, updates_before=self.updates_before,
         )  # fmt: skip
 
@@ -62,7 +62,3 @@ class BatchPerceptron:
             return Correction(rate * weights * wrong, objective, not wrong.any())
 
         return run_batch(problem, a, correct, max_iter=self.max_iter, progress=progress)
-
-
-def _no_mistake(seen: Pass) -> bool:
-    return seen.updates == 0
