@@ -38,6 +38,8 @@ from .runtime.vectors import in_slices
 
 # Largest |x| whose fourth powers, as in the length of ZᵀZa, stay far from float64's overflow.
 LARGEST_VALUE = 1e75
+# Numbers of X that BLAS sums up by itself, and from which its threads are worth the wait.
+UNTHREADED_NUMBERS, THREADED_NUMBERS = 1 << 13, 1 << 20
 
 
 class OneClassError(ValueError):
@@ -411,8 +413,10 @@ def _is_in_range(values: Floats) -> bool:
     if not values.flags.forc:
         return False
     flat = values.ravel(order="K")
+    step = flat.size if flat.size > THREADED_NUMBERS else UNTHREADED_NUMBERS
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(LARGEST_VALUE**-2 < np.dot(flat, flat) < LARGEST_VALUE**2)
+        parts = (flat[k : k + step] for k in range(0, flat.size, step))
+        return bool(LARGEST_VALUE**-2 < sum(np.dot(x, x) for x in parts) < LARGEST_VALUE**2)
 
 
 def _located(error: ValueError, X: MatrixLike) -> ValueError:

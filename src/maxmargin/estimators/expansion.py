@@ -14,7 +14,7 @@ from ..arrays import Floats, Integers, Matrix, linear_scores
 from ..kernels import Kernel, Linear, Precomputed
 from ..kernels.products import far_columns, shifted
 from ..multiclass import OneVsOne, Task
-from ..runtime.threads import in_parallel
+from ..runtime.threads import blas_for, in_parallel
 from .training import Training
 
 # Rows and support vectors whose kernel values are computed together in a prediction.
@@ -75,7 +75,9 @@ class Expansion:
                         some = values[:, begin - first : end - first]
                         sums[rows, c] += some @ dual[begin:end]
 
-        in_parallel(work, range(0, X.shape[0], TILE_ROWS), alone=not self.kernel.elementwise)
+        # One row takes products with dual only, which are short.
+        with blas_for((X.shape[0] - 1) * self.support.size * X.shape[1]):
+            in_parallel(work, range(0, X.shape[0], TILE_ROWS), alone=not self.kernel.elementwise)
         if not self.of_pairs:
             return sums[:, 0]
         i, j = np.array(self._pairs).T

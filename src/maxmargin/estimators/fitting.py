@@ -7,7 +7,7 @@ every estimator, for ``fit`` and for ``partial_fit``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any, Generic, Protocol, TypeVar
@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import validation
-from ..arrays import Labels, MatrixLike
+from ..arrays import Labels, MatrixLike, container
 from ..caller import warn_caller
 from ..certificates import certify
 from ..multiclass import Task, reduction_for
 from ..progress import Callback, Progress
-from ..runtime.threads import at_most, in_parallel, single_threaded_blas
+from ..runtime.threads import at_most, blas_for, in_parallel, single_threaded_blas
 from ..solution import Solution
 from .callbacks import Printer, sklearn_callbacks
 from .claims import Claims, Proof
@@ -178,8 +178,11 @@ def fit(
     sample_weight: ArrayLike | None,
 ) -> None:
     """Fit a model: all of its attributes are set, or none."""
-    with all_or_nothing(model), method.threads or nullcontext():
+    with all_or_nothing(model), ExitStack() as limits:
+        limits.enter_context(method.threads or nullcontext())
         training = method.check(X, y, sample_weight, reset=True)
+        if method.threads is None:
+            limits.enter_context(blas_for(container(training.X).stored()))
         resumed = method.warm_start and hasattr(model, "classes_")
         if resumed:
             _check_same(method, training, model.classes_, model._reduced_by)

@@ -19,6 +19,7 @@ from ..data.normalised_samples import KeslerSamples, Samples, SignedSamples
 from ..multiclass import Task
 from ..problems import LeastSquaresProblem, SeparationProblem
 from ..progress import Callback, Progress
+from ..runtime.threads import blas_for
 from ..schedules import Constant, Function, Harmonic, Schedule
 from ..solution import Solution, Status
 from . import fitting
@@ -84,11 +85,11 @@ class LinearClassifier(CertifiedClassifier[Proof]):
 
     def _scores(self, X: MatrixLike) -> Floats:
         check_fitted(self)
-        coef = _dense_planes(self)
-        parts = [
-            linear_scores(validation.check_new_data(self, piece), coef) + self.intercept_
-            for _, piece in container(X).pieces()
-        ]
+        coef, parts = _dense_planes(self), []
+        for _, piece in container(X).pieces():
+            piece = validation.check_new_data(self, piece)
+            with blas_for(piece.shape[0] * coef.size):
+                parts.append(linear_scores(piece, coef) + self.intercept_)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

@@ -12,13 +12,16 @@ import sys
 import threading
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any, TypeVar
 from weakref import WeakSet
 
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
+
+# Multiplications up to which BLAS uses no threads, and from which, about a millisecond, it may.
+UNTHREADED_PRODUCTS, THREADED_PRODUCTS = 1 << 13, 1 << 25
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -71,6 +74,12 @@ def single_threaded_blas() -> Iterator[None]:
             if not _users:
                 _restore(_old_limits)
                 _old_limits = None
+
+
+def blas_for(multiplications: int) -> AbstractContextManager[None]:
+    """Limit BLAS to one thread for products that are not worth the wait for another."""
+    limited = UNTHREADED_PRODUCTS < multiplications < THREADED_PRODUCTS
+    return single_threaded_blas() if limited else nullcontext()
 
 
 def _restore(limits: list[tuple[Any, int]] | None) -> None:
