@@ -113,6 +113,20 @@ def linear_scores(
     return scores
 
 
+def by_rows(X: Matrix) -> Matrix:
+    """Return X as compiled passes over its rows take it: C order, or CSR with 32-bit indices.
+
+    Other orders are copied once rather than read across the rows in every pass, and passes are
+    compiled for one kind of array.
+    """
+    if isinstance(X, np.ndarray):
+        return np.ascontiguousarray(X)
+    if sparse.issparse(X) and X.indices.dtype != np.int32 and max(X.nnz, *X.shape) < 1 << 31:
+        indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        return type(X)((X.data, indices, indptr), shape=X.shape)
+    return X
+
+
 def dense(matrix: Matrix) -> Floats:
     """Return an array, or a sparse matrix made dense, in float64."""
     return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, dtype=np.float64)

@@ -27,6 +27,7 @@ from .arrays import (
     Matrix,
     MatrixLike,
     blocks_of,
+    by_rows,
     container,
     row_block,
     row_length,
@@ -128,7 +129,7 @@ def check_two_labels(X: MatrixLike, y: ArrayLike) -> tuple[Matrix, Floats]:
     if len(classes) != 2:
         kinds = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
         raise ValueError(f"separability is about 2 classes, got {kinds}: choose a pair of them.")
-    return X, 2.0 * codes - 1.0
+    return by_rows(X), 2.0 * codes - 1.0
 
 
 def check_new_data(estimator: BaseEstimator, X: MatrixLike) -> Matrix:

@@ -11,10 +11,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
+from scipy import sparse
 
 import maxmargin as mm
 from maxmargin.runtime import compilation
+from maxmargin.runtime.row_access import rows_of
 from tests.helpers.bad_input import X, Y
 
 
@@ -83,7 +87,6 @@ def test_a_read_only_install_without_a_home():
 
 
 def test_compiled_functions_of_other_programs_still_work():
-    import numba
 
     mm.Perceptron().fit(X, Y)
     names = {}
@@ -110,3 +113,21 @@ def test_compiled_functions_return_plain_tuples():
     package = Path(mm.__file__).parent
     found = {path.name: list(returned_classes(path)) for path in package.rglob("*.py")}
     assert not {name: functions for name, functions in found.items() if functions}
+
+
+def test_rows_of_any_layout_are_of_one_type():
+    X = np.arange(12.0).reshape(4, 3)
+    locked, csr = X.copy(), sparse.csr_matrix(X)
+    locked.setflags(write=False)
+    wide = csr.copy()
+    wide.indices, wide.indptr = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
+    for given, expected in [
+        (np.asfortranarray(X), X), (np.repeat(X, 2, axis=1)[:, ::2], X), (locked, X), (wide, csr)
+    ]:  # fmt: skip
+        found, plain = rows_of(given), rows_of(expected)
+        assert [numba.typeof(each) for each in found] == [numba.typeof(each) for each in plain]
+        for here, there in zip(found, plain, strict=True):
+            np.testing.assert_array_equal(here, there)
+    assert rows_of(X)[0] is X
+    assert not locked.flags.writeable
+    assert wide.indices.dtype == np.int64

@@ -13,6 +13,7 @@ from maxmargin.runtime.simd import (
     fill,
     lane,
     load,
+    places,
     rough_reciprocal,
     square,
     store,
@@ -208,3 +209,15 @@ def test_square_may_be_read_beyond_its_end(dtype, n):
     copy_from(K[-1], n, beyond)
     assert np.isfinite(beyond).all()
     assert first_of(K[-1], n - 1) == K[-1, -1]
+
+
+@numba.njit
+def count_up(x):
+    for k in range(0, x.size, count(x)):
+        store(x, k, places(x) + fill(x, k))
+
+
+def test_places_are_counted_from_zero(dtype):
+    x = numbers(dtype)
+    count_up(x)
+    np.testing.assert_array_equal(x, np.arange(x.size))

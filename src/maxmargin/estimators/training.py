@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from .. import validation
-from ..arrays import Floats, Integers, Labels, Matrix
+from ..arrays import Floats, Integers, Labels, Matrix, by_rows
 from ..runtime.vectors import counting, is_one_number, nonzero
 
 ClassWeight = Mapping[object, float] | str | None
@@ -111,4 +111,5 @@ def weighted(
     total = weights if (of_class == 1.0).all() else weights * of_class[codes]
     rng = check_random_state(random_state)
     is_seed = isinstance(random_state, Integral)
+    X = by_rows(X)
     return Training(X, y, classes, codes, weights, total, rng, of_class, owns_rng=is_seed)

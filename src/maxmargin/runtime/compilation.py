@@ -11,9 +11,11 @@ import numba
 from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
+from numba.extending import register_jitable
 
 # Sums may be reordered so that they vectorise; NaN and ∞ keep their meaning.
 REORDER = {"reassoc", "contract", "nsz"}
+OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": REORDER}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,7 +56,12 @@ event.register("numba:compile", _CompilationNotice())
 
 def compiled(function: F) -> F:
     """Compile ``function`` when it is first called, and cache it on disk if possible."""
-    dispatcher = numba.njit(nogil=True, error_model="numpy", fastmath=REORDER)(function)
+    dispatcher = numba.njit(**OPTIONS)(function)
     with suppress(RuntimeError):  # a read-only install without a home has no place for the cache
         dispatcher._cache = CodeCache(function)
     return dispatcher
+
+
+def compiled_part(function: F) -> F:
+    """Compile ``function`` with the compiled functions that call it, and not on its own."""
+    return register_jitable(**OPTIONS)(function)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+from .compilation import OPTIONS
 
 
 def exp2(power: Any) -> Any:
@@ -13,7 +17,7 @@ def exp2(power: Any) -> Any:
     return np.exp2(power)
 
 
-@overload(exp2, inline="always")
+@overload(exp2, jit_options=OPTIONS)
 def _exp2(power):
     # 2^n 2^f with |f| ≤ ½: n goes to the exponent's bits, 2^f is a polynomial. LLVM vectorises
     # this; a call of the library's exp it would not. float32 to 2e-7, float64 to 3e-16.
@@ -21,7 +25,7 @@ def _exp2(power):
 
         def single(power):
             one = np.float32(1.0)
-            t = max(power, np.float32(-126.0))
+            t = power if power > np.float32(-126.0) else np.float32(-126.0)
             n = np.floor(t + np.float32(0.5))
             f = t - n
             p = np.float32(1.5403530e-4) * f + np.float32(1.3333558e-3)
@@ -30,13 +34,12 @@ def _exp2(power):
             p = p * f + np.float32(2.4022651e-1)
             p = p * f + np.float32(6.9314718e-1)
             p = p * f + one
-            bits = np.int32((np.int32(n) + np.int32(127)) << np.int32(23))
-            return p * bits.view(np.float32)
+            return p * from_bits(np.int32((np.int32(n) + np.int32(127)) << np.int32(23)))
 
         return single
 
     def double(power):
-        t = max(power, -1022.0)
+        t = power if power > -1022.0 else -1022.0
         n = np.floor(t + 0.5)
         x = (t - n) * 0.6931471805599453
         p = x / 6227020800.0 + 1.0 / 479001600.0
@@ -52,7 +55,17 @@ def _exp2(power):
         p = p * x + 0.5
         p = p * x + 1.0
         p = p * x + 1.0
-        bits = np.int64((np.int64(n) + np.int64(1023)) << np.int64(52))
-        return p * bits.view(np.float64)
+        return p * from_bits(np.int64((np.int64(n) + np.int64(1023)) << np.int64(52)))
 
     return double
+
+
+@intrinsic
+def from_bits(context, bits):
+    """Return the floating-point number of the same bits as an integer."""
+    single = bits.bitwidth == 32
+
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(args[0], ir.FloatType() if single else ir.DoubleType())
+
+    return (types.float32 if single else types.float64)(bits), codegen

@@ -17,16 +17,32 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..arrays import Floats, Matrix
+from ..arrays import Floats, Matrix, by_rows
 from .compilation import REORDER as REORDER
 from .compilation import compiled as compiled
+from .compilation import compiled_part as compiled_part
 
 StoredRows = tuple[Any, ...]
 
 
+class _Unlocked:
+    """The memory of an array that may not be written, as if it might be."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._array = array  # kept alive
+        self.__array_interface__ = array.__array_interface__
+        self.__array_interface__["data"] = (self.__array_interface__["data"][0], False)
+
+
 def rows_of(X: Matrix) -> StoredRows:
-    """Return X as the tuple of arrays that kernels take."""
-    return (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    """Return X as the tuple of arrays that kernels take.
+
+    Kernels only read X: so that they are compiled once, arrays that may not be written have the
+    type of others.
+    """
+    X = by_rows(X)
+    arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+    return tuple(each if each.flags.writeable else np.asarray(_Unlocked(each)) for each in arrays)
 
 
 def row_dot(rows: StoredRows, i: int, w: Floats) -> float:

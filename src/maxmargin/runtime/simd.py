@@ -20,7 +20,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.datamodel import PrimitiveModel, register_default
-from numba.extending import intrinsic, overload
+from numba.core.typing.templates import AbstractTemplate, infer_global
+from numba.extending import intrinsic, lower_builtin, overload
 from numpy.typing import DTypeLike, NDArray
 
 VECTOR_BYTES = 64
@@ -159,24 +160,34 @@ def rough_reciprocal(context, a):
     return a(a), codegen
 
 
-def _arithmetic(symbol, instruction):
-    @intrinsic
-    def apply(context, a, b):
-        def codegen(context, builder, signature, args):
-            return getattr(builder, instruction)(*args, flags=FUSED)
+@intrinsic
+def places(context, array):
+    """Return the vector (0, 1, 2, ...) of the array's type."""
+    lanes = Lanes(array.dtype)
 
-        return a(a, b), codegen
+    def codegen(context, builder, signature, args):
+        return ir.Constant(_vector(lanes), [float(k) for k in range(lanes.count)])
 
-    @overload(symbol)
-    def operate(a, b):
-        if isinstance(a, Lanes) and isinstance(b, Lanes):
-            return lambda a, b: apply(a, b)
-        return None
+    return lanes(array), codegen
 
 
-for _symbol, _instruction in (
-    (operator.add, "fadd"),
-    (operator.sub, "fsub"),
-    (operator.mul, "fmul"),
-):
-    _arithmetic(_symbol, _instruction)
+# Operators are typed and lowered by hand: as functions they would be compiled one by one.
+
+
+class _Arithmetic(AbstractTemplate):
+    def generic(self, args, kws):
+        a, b = args
+        return a(a, b) if isinstance(a, Lanes) and a == b else None
+
+
+def _operate(symbol, instruction):
+    infer_global(symbol)(type(f"_{instruction}", (_Arithmetic,), {}))
+
+    @lower_builtin(symbol, Lanes, Lanes)
+    def lower(context, builder, signature, args):
+        return getattr(builder, instruction)(*args, flags=FUSED)
+
+
+_operate(operator.add, "fadd")
+_operate(operator.sub, "fsub")
+_operate(operator.mul, "fmul")

@@ -72,12 +72,18 @@ def assemble(first, between, second, K):
     """Do K ← [first, between; betweenᵀ, second], in squares."""
     n, m = between.shape
     for i in range(n):
-        K[i, :n] = first[i]
-        K[i, n:] = between[i]
+        row, own, other = K[i], first[i], between[i]
+        for j in range(n):
+            row[j] = own[j]
+        for j in range(m):
+            row[n + j] = other[j]
     for j in range(m):
-        K[n + j, n:] = second[j]
+        row, own = K[n + j], second[j]
+        for i in range(m):
+            row[n + i] = own[i]
     for top in range(0, n, 32):
+        bottom = min(top + 32, n)
         for left in range(0, m, 32):
             for j in range(left, min(left + 32, m)):
-                for i in range(top, min(top + 32, n)):
+                for i in range(top, bottom):
                     K[n + j, i] = between[i, j]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...runtime.exponential import exp2
-from ...runtime.row_access import compiled
+from ...runtime.compilation import compiled
 
 
 @compiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import overload
 
-from ...runtime.row_access import REORDER, compiled, row_add, row_dot, row_prefetch
+from ...runtime.row_access import REORDER, compiled, compiled_part, row_add, row_dot, row_prefetch
 
 
 def class_scores(rows, i, w, classes, count, out, every):
@@ -72,7 +72,7 @@ def _class_add(rows, i, w, classes, count, steps):
     return csr
 
 
-@compiled
+@compiled_part
 def simplex_threshold(v, count, own, notes):
     """Return θ for which Σ max(v_k − θ, 0) = 1 over the first ``count`` entries.
 
@@ -101,7 +101,7 @@ def simplex_threshold(v, count, own, notes):
     return theta
 
 
-@compiled
+@compiled_part
 def extremes(s, b, here, mine, label, share):
     """Make scores values; return the largest, the least with a share, the own's and rivals' score.
 
@@ -122,7 +122,7 @@ def extremes(s, b, here, mine, label, share):
     return top, least, own, rival
 
 
-@compiled
+@compiled_part
 def leave_out(s, here, mine, share, least):
     """Move classes without a share and of a value below ``least`` to the end of the list.
 
@@ -139,7 +139,7 @@ def leave_out(s, here, mine, share, least):
     return mine
 
 
-@compiled
+@compiled_part
 def project(s, here, mine, label, share, top, curvature, v, notes, moved, steps):
     """Move shares to the projection of p + s/curvature; return how many moved, and the own's step.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...runtime.row_access import compiled
+from ...runtime.row_access import compiled, compiled_part
 
 # Bins of f into which violators are counted.
 N_BINS = 1024
@@ -59,13 +59,13 @@ def violators(f, beta, lower, upper, inside, top, low, most, wanted):
     return chosen[:count]
 
 
-@compiled
+@compiled_part
 def _bin(excess, scale):
     """The bin of a violation."""
     return min(int(excess * scale), N_BINS - 1)
 
 
-@compiled
+@compiled_part
 def _threshold(counts, room):
     """Return the bin above which all fit into ``room``, and how many of its own do too."""
     at, above = N_BINS - 1, 0
@@ -75,7 +75,7 @@ def _threshold(counts, room):
     return at, min(counts[at], room - above)
 
 
-@compiled
+@compiled_part
 def _stride(n):
     """Return a step of about 0.618 n that visits all of n places in turn."""
     step = max(1, int(0.6180339887 * n))

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...runtime.row_access import compiled
-from ...runtime.simd import count, fill, lane, load, rough_reciprocal, store, where_greater
+from ...runtime.row_access import compiled, compiled_part
+from ...runtime.simd import count, fill, lane, load, places, rough_reciprocal, store, where_greater
 from .task_rows import kernel_row
 
 # Larger than any gradient: added to entries that may not be chosen.
@@ -39,12 +39,12 @@ def pair_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, edges, 
     or shrink and ∓∞ elsewhere, so that the searches need no branch.
     """
     n = count(f)
-    places = np.arange(n).astype(f.dtype)
-    first, onward = load(places, 0), fill(f, n)
+    first, onward = places(f), fill(f, n)
     zero, two, flat = fill(f, 0.0), fill(f, 2.0), fill(f, FLAT)
     for k in range(f.size):
         _open(k, beta, lower, upper, raisable, lowerable)
-    i, j, t, steps, n_groups = 0, 0, 0.0, 0, edges.size - 1
+    # Places of the type of edges: literal zeros would be compiled as a case of their own.
+    i, j, t, steps, n_groups = edges[0], edges[0], 0.0, 0, edges.size - 1
     while steps < max_steps:
         # f ← f − t (K_i − K_j), and at once the largest f that may grow, the least that may shrink.
         Ki, Kj, by = kernel_row(K, i), kernel_row(K, j), fill(f, t)
@@ -64,9 +64,10 @@ def pair_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, edges, 
             for k in range(1, n):
                 if lane(top, k) > highest:
                     highest, where = lane(top, k), lane(at, k)
-                lowest = min(lowest, lane(low, k))
+                if lane(low, k) < lowest:
+                    lowest = lane(low, k)
             if highest - lowest > violation:
-                violation, group, most, i = highest - lowest, g, highest, int(where)
+                violation, group, most, i = highest - lowest, g, highest, np.int64(where)
         if violation <= stop:
             break
         # The partner that gains most: (f_i − f_j)²/(K_ii + K_jj − 2K_ij).
@@ -85,7 +86,7 @@ def pair_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, edges, 
         for k in range(1, n):
             if lane(best, k) > gain:
                 gain, where = lane(best, k), lane(at, k)
-        j = int(where)
+        j = np.int64(where)
         t = _move(i, j, most - f[j], curvature[i] + curvature[j] - 2.0 * Ki[j], beta, lower, upper)
         _open(i, beta, lower, upper, raisable, lowerable)
         _open(j, beta, lower, upper, raisable, lowerable)
@@ -93,7 +94,7 @@ def pair_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, edges, 
     return steps
 
 
-@compiled
+@compiled_part
 def _move(i, j, slope, bend, beta, lower, upper):
     """Raise β_i and lower β_j by what gains most within their bounds; return by how much."""
     t = np.float64(slope) / max(np.float64(bend), FLAT)
@@ -109,7 +110,7 @@ def _move(i, j, slope, bend, beta, lower, upper):
     return t
 
 
-@compiled
+@compiled_part
 def _open(k, beta, lower, upper, raisable, lowerable):
     """Note whether β_k may grow and shrink."""
     raisable[k] = 0.0 if beta[k] < upper[k] else -FAR

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from ...arrays import Floats, Integers
 from ...kernels import Kernel
+from ...runtime.row_access import rows_of
 from ...runtime.simd import aligned, count
 from ...runtime.threads import in_parallel
 from .products import Products
@@ -130,18 +131,21 @@ class WideProducts(Products):
 def _csr(X: Any, index: Integers | None, dtype: Any) -> tuple[Floats, Integers, Integers]:
     """Return rows of X as data, indices and indptr."""
     if sparse.issparse(X):
-        rows = X if index is None else X[index]
-        return rows.data.astype(dtype, copy=False), rows.indices, rows.indptr
+        data, indices, indptr = rows_of(X if index is None else X[index])
+        return data.astype(dtype, copy=False), indices, indptr
     rows = np.arange(X.shape[0]) if index is None else index
     parts = np.array_split(rows, max(1, rows.size // 1024))
     counts = in_parallel(lambda part, stop: np.count_nonzero(X[part], axis=1), parts)
     indptr = np.zeros(rows.size + 1, dtype=np.int64)
     np.cumsum(np.concatenate(counts), out=indptr[1:])
+    if indptr[-1] < 1 << 31:  # as CSR matrices have it
+        indptr = indptr.astype(np.int32)
     data, indices = np.empty(indptr[-1], dtype=dtype), np.empty(indptr[-1], dtype=np.int32)
     starts = np.cumsum([0, *(part.size for part in parts)])
+    (all_rows,) = rows_of(X)
     in_parallel(
         lambda k, stop: pick_nonzeros(
-            X, parts[k], indptr[starts[k] : starts[k + 1]], data, indices
+            all_rows, parts[k], indptr[starts[k] : starts[k + 1]], data, indices
         ),
         range(len(parts)),
     )

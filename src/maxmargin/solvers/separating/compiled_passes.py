@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data.normalised_samples import KeslerSamples, Samples, SignedSamples
-from ...runtime.row_access import compiled, prefetch, row_add, row_dot, row_prefetch, row_square
+from ...runtime.row_access import (
+    compiled,
+    compiled_part,
+    prefetch,
+    row_add,
+    row_dot,
+    row_prefetch,
+    row_square,
+)
 
 # How many rows ahead of their turn a shuffled pass prefetches, and the numbers of X up to which a
 # cache has them all.
@@ -66,13 +74,13 @@ class Passes:
     count_wrong: Callable[..., float]
 
 
-@compiled
+@compiled_part
 def visits_needed(margin, rate, length):
     """Return the step of as many fixed increments as turn a margin ≤ 0 positive."""
     return rate * (np.floor(-margin / (rate * length)) + 1.0) if length > 0.0 else rate
 
 
-@compiled
+@compiled_part
 def look_ahead(rows, index, labels, gain, margins, per_sample, order, visited):
     """Prefetch what a shuffled pass reads next: the numbers of a sample, then its row."""
     if visited + 2 * ROWS_AHEAD < order.size:
@@ -84,7 +92,7 @@ def look_ahead(rows, index, labels, gain, margins, per_sample, order, visited):
         row_prefetch(rows, index[order[visited + ROWS_AHEAD]])
 
 
-@compiled
+@compiled_part
 def is_shuffled(order, index, n_columns):
     """Return whether rows of a large X are not visited in turn, as hardware prefetches them."""
     if index.size * n_columns <= CACHED_NUMBERS:
