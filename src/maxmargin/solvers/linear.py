@@ -18,7 +18,6 @@ from ..solution import Solution, Status
 from .best_seen import BestSeen
 from .centring import Origin
 from .dual.hard_margin import LinearHardMargin, refuse, refuse_contradiction, softened
-from .primal.dense_newton import DenseNewton
 
 if TYPE_CHECKING:
     from .primal.choice import Choice
@@ -57,7 +56,7 @@ class Primal:
     def of(cls, X: Matrix, solver: Solver, tol: float, seed: int) -> Primal:
         """Prepare the machines of a fit to X; modules are imported before tasks run in threads."""
         engine_class(X)
-        load("joint", "primal.choice", package=__package__)
+        load("joint", "primal.choice", "primal.dense_newton", package=__package__)
         return cls(solver, tol, seed)
 
     def solve(
@@ -93,6 +92,8 @@ class Primal:
         tol: float,
     ) -> Solution | None:  # fmt: skip
         """Return the solution of a small problem, None of others and where rounding prevents it."""
+        from .primal.dense_newton import DenseNewton
+
         newton = DenseNewton(tol, limits)
         if self.solver not in ("auto", "newton") or not newton.suits(problem):
             return None
