@@ -1,4 +1,4 @@
-"""``convert`` and ``warmup``: formats of other programs, and compilation in advance."""
+"""``convert``: formats of other programs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from ..estimators.registry import MODELS
-from . import console, options
+from . import console
 from .data import check_out, facts_of, load_model, own_facts, training_of
 
 # Models of LIBSVM end in .model; .libsvm is common for its data.
@@ -60,59 +59,4 @@ def convert(model_file: str, to: str, out: str | None) -> None:
     click.echo(f"{FittedModel(model).name} written as {to}: {path}")
 
 
-@click.command()
-@options.as_json
-def warmup(as_json: bool) -> None:
-    """Compile everything once, so that the first fit of a program starts faster.
-
-    The compiled code is cached beside the package, or in NUMBA_CACHE_DIR, for all programs.
-
-    \b
-    Example:
-      maxmargin warmup
-    """
-    import time
-
-    seconds: dict[str, float] = {}
-    with console.progress("compiling", len(options.MODEL_NAMES)) as bar:
-        for name in options.MODEL_NAMES:
-            started = time.perf_counter()
-            _compile(name)
-            seconds[name] = time.perf_counter() - started
-            bar.advance(name)
-    if as_json:
-        console.print_json({"seconds": seconds, "total": sum(seconds.values())})
-        return
-    for name, value in seconds.items():
-        click.echo(f"{name:20} {console.seconds(value)}")
-    click.echo(f"compiled in {console.seconds(sum(seconds.values()))}")
-
-
-def _compile(name: str) -> None:
-    """Fit a model to small data of every type for which it has compiled code."""
-    import numpy as np
-    from scipy import sparse
-    from sklearn.datasets import make_blobs
-
-    X, y = make_blobs(240, centers=3, n_features=4, cluster_std=3.0, random_state=0)
-    with console.collected_warnings():
-        for dtype in (np.float64, np.float32):
-            for rows in (X.astype(dtype), sparse.csr_matrix(X.astype(dtype))):
-                for labels in (y, np.minimum(y, 1)):
-                    for options_of in _variants(name):
-                        MODELS[name](**options_of).fit(rows, labels)
-
-
-def _variants(name: str) -> list[dict[str, Any]]:
-    """Return the settings that use different compiled code."""
-    solvers = {
-        "svc": ("decomposition", "smo", "active-set"),
-        "linear-svc": ("newton", "interior-point", "coordinate-descent"),
-    }
-    chosen: list[dict[str, Any]] = [{"solver": solver} for solver in solvers.get(name, ())]
-    if name == "linear-svc":
-        chosen.append({"multi_class": "crammer_singer"})
-    return chosen or [{}]
-
-
-COMMANDS = [convert, warmup]
+COMMANDS = [convert]

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from . import conversion, demo, figures, inspection, prediction, serving, training
+from . import conversion, demo, figures, inspection, prediction, serving, training, warmup
 
 
 class Commands(click.Group):
@@ -92,6 +92,6 @@ def main() -> None:
     """
 
 
-for module in (demo, training, prediction, inspection, figures, serving, conversion):
+for module in (demo, training, prediction, inspection, figures, serving, conversion, warmup):
     for command in module.COMMANDS:
         main.add_command(command)
