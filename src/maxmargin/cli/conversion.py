@@ -35,10 +35,10 @@ def convert(model_file: str, to: str, out: str | None) -> None:
       maxmargin convert heart.mm --to libsvm
       maxmargin convert heart.model --to maxmargin --out heart.mm
     """
+    model = load_model(model_file)
     from .. import persistence
     from ..diagnostics.fitted_model import FittedModel
 
-    model = load_model(model_file)
     path = out or str(Path(model_file).with_suffix(SUFFIXES[to]))
     check_out(path, model_file)
     if out is None and Path(path).exists():

@@ -40,11 +40,12 @@ class Reading:
 
     def table(self, data: str) -> DataTable:
         """Read training data; raise for missing values unless they are filled."""
-        from .. import files
-
+        check_input(data)
         for name in set(self.words) & {*self.drop, self.target}:
             raise click.UsageError(f"--words {name}: the column is dropped, or the target.")
         with progress(f"reading {data}"):
+            from .. import files
+
             table = files.read(
                 data,
                 self.target,
@@ -93,6 +94,12 @@ def require_none(table: DataTable, counts: dict[str, int], what: str, remedy: st
     raise click.ClickException(
         f"{table.source}: {sum(counts.values())} {what} values ({places}): {remedy}."
     )
+
+
+def check_input(path: str) -> None:
+    """Raise where an input file does not exist, before anything is imported to read it."""
+    if path != "-" and not Path(path).exists():
+        raise click.ClickException(f"{path}: no such file.")
 
 
 def check_out(out: str | None, *inputs: str, endings: Collection[str] = ()) -> None:
@@ -194,15 +201,16 @@ def joined(
 
 def load_model(path: str) -> ModelLike:
     """Load a classifier: a model file, or one in LIBSVM's text format."""
-    from sklearn.exceptions import NotFittedError
-
-    from .. import persistence
-    from ..diagnostics.fitted_model import FittedModel
-
     if not Path(path).exists():
         raise click.ClickException(f"{path}: no such file.")
     if Path(path).is_dir():
         raise click.ClickException(f"{path}: must be a model file, got a folder.")
+    with progress(f"loading {path}"):
+        from sklearn.exceptions import NotFittedError
+
+        from .. import persistence
+        from ..diagnostics.fitted_model import FittedModel
+
     model = persistence.load_libsvm(path) if is_libsvm(path) else persistence.load(path)
     try:
         FittedModel(model)

@@ -32,7 +32,8 @@ def demo(pair: tuple[str, str] | None, out: str, no_pictures: bool, as_json: boo
       maxmargin demo --pair apple lemon --out pictures
       maxmargin demo --no-pictures --json > fruit.jsonl
     """
-    from ..diagnostics.summary import linear_verdict
+    with console.progress("loading"):
+        from ..diagnostics.summary import linear_verdict
 
     pairs = _pairs(pair)
     for first, second in pairs:

@@ -34,11 +34,11 @@ def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
       maxmargin inspect fruit.mm
       maxmargin inspect fruit.mm --json | python -m json.tool
     """
+    model, about = load_model(model_file), facts_of(model_file)
     from ..diagnostics.fitted_model import FittedModel
     from ..diagnostics.summary import planes, summarize
     from ..persistence.training_facts import training_facts
 
-    model, about = load_model(model_file), facts_of(model_file)
     found, linear = summarize(model), planes(FittedModel(model))
     if as_json:
         record: dict[str, Any] = {"file": Path(model_file).name} | vars(found) | {"about": about}

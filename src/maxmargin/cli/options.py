@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from ..estimators.registry import MODELS
+from .console import progress
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -147,7 +148,8 @@ MODELLING = (
 
 def make_model(name: str, given: dict[str, Any], settings: Sequence[str], seed: int) -> Any:
     """Return the estimator with the given options; raise for one that it does not have."""
-    model = MODELS[name]()
+    with progress("loading"):
+        model = MODELS[name]()
     known = model.get_params()
     options = {key: value for key, value in given.items() if value is not None}
     if "gamma" in options:

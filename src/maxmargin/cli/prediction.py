@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from . import console, options
-from .data import NewRows, check_out, labels_of, load_model
+from .data import NewRows, check_input, check_out, labels_of, load_model
 
 if TYPE_CHECKING:
     from ..arrays import Matrix
@@ -47,6 +47,7 @@ def predict(
     """
     if out != "-":
         check_out(out, model_file, data)
+    check_input(data)
     model, n = load_model(model_file), 0
     told: list[str] = []
     rows = NewRows(model, model_file, data, target, **given)
@@ -166,9 +167,10 @@ def evaluate(model_file: str, data: str, target: str | None, as_json: bool, **gi
       maxmargin evaluate fruit.mm test.csv
       maxmargin evaluate a9a.mm a9a.t.bz2 --json
     """
+    check_input(data)
+    model = load_model(model_file)
     from ..diagnostics.summary import confusion
 
-    model = load_model(model_file)
     rows = NewRows(model, model_file, data, target, **given)
     told: list[str] = []
     record = confusion(model.classes_, _labelled(rows, told))

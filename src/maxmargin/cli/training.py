@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import console, options
-from .data import Reading, Trained, check_out, fit_features, split, train
+from .data import Reading, Trained, check_input, check_out, fit_features, split, train
 
 if TYPE_CHECKING:
     from ..arrays import Labels, Matrix
@@ -49,6 +49,7 @@ def fit(
       maxmargin fit a9a.bz2 --kernel rbf --gamma 0.05 --test 0.2 --out a9a.mm
       maxmargin fit six.csv --target y --kernel linear --C inf
     """
+    check_input(data)
     model = options.make_model(name, {k: given.pop(k) for k in options.MODELLING}, settings, seed)
     if test is not None and cv is not None:
         raise click.UsageError("pass either --test or --cv, not both.")
@@ -227,6 +228,7 @@ def compare(
       maxmargin compare fruit.csv --target fruit
       maxmargin compare heart_scale --test 0.5 --picture heart.png --json
     """
+    check_input(data)
     check_out(picture, data, endings=options.PICTURES)
     reading = Reading(target, **given)
     learn, hold = split(reading.table(data), test, seed)

@@ -10,10 +10,8 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 import click
@@ -21,7 +19,7 @@ import click
 from ..estimators.registry import MODELS
 from . import console, options
 
-Parameters = dict[str, object]
+Parameters = Mapping[str, object]
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class Tuning:
 
 TUNING = Tuning()
 
-PLANES: dict[str, list[Parameters]] = {
+PLANES: dict[str, Sequence[Parameters]] = {
     "perceptron": [{}, {"multi_class": "kesler"}],
     "pocket": [{}, {"multi_class": "kesler"}],
     "relaxation": [{}, {"multi_class": "kesler"}],
@@ -46,7 +44,7 @@ PLANES: dict[str, list[Parameters]] = {
     "ho-kashyap": [{}],
     "pseudoinverse": [{}],
 }
-LINEAR_MACHINES: dict[str, list[Parameters]] = {
+LINEAR_MACHINES: dict[str, Sequence[Parameters]] = {
     "linear-svc": [
         *({"loss": loss, "solver": solver, "multi_class": kind}
           for loss in ("hinge", "squared_hinge")
@@ -57,7 +55,7 @@ LINEAR_MACHINES: dict[str, list[Parameters]] = {
         {"C": float("inf")},
     ],
 }  # fmt: skip
-KERNEL_MACHINES: dict[str, list[Parameters]] = {
+KERNEL_MACHINES: dict[str, Sequence[Parameters]] = {
     "svc": [
         {}, {"C": 1000.0}, {"loss": "squared_hinge"}, {"fit_intercept": False},
         {"solver": "decomposition"}, {"solver": "smo"}, {"solver": "active-set"},
@@ -72,7 +70,7 @@ class Lot(NamedTuple):
     """Fits of one family of models to rows of one type, compiled by one process."""
 
     name: str
-    models: dict[str, list[Parameters]]
+    models: dict[str, Sequence[Parameters]]
     dtype: str
     sparse: bool
 
@@ -125,6 +123,9 @@ def warmup(as_json: bool) -> None:
 
 def _compile_all() -> Iterator[tuple[str, float]]:
     """Compile every lot; yield its name and seconds as soon as it is done."""
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
     n_processes = min(TUNING.n_processes, len(LOTS), os.cpu_count() or 1)
     with ProcessPoolExecutor(n_processes, get_context("spawn")) as pool:
         for done in as_completed([pool.submit(compile_lot, lot) for lot in LOTS]):
