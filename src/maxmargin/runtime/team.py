@@ -24,6 +24,7 @@ import ast
 import atexit
 import inspect
 import os
+import textwrap
 import time
 from _thread import start_new_thread
 from collections import deque
@@ -89,32 +90,35 @@ def _borrowed(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 
 @intrinsic
-def lay(context, kernel, address, arguments):
-    """Write the arguments of a region to an address; return that of a function for one part."""
-    signature = kernel.get_call_type(context, (types.int64, *arguments.types), {})
-    overload = kernel.dispatcher.overloads[signature.args]
+def lay(context, address, arguments):
+    """Write the arguments of a region to an address; return that of a function for one part.
+
+    That one calls the compiled function in which this is lowered: a region is compiled once, to
+    open it and to compute its parts.
+    """
 
     def codegen(context, builder, types_here, args):
-        stored = args[2].type
+        stored = args[1].type
         if context.get_abi_sizeof(stored) > ARGUMENT_BYTES:
             raise TypeError("too many arguments of a parallel region")
         builder.store(
-            _borrowed(context, builder, arguments, args[2]), pointer(builder, args[1], stored)
+            _borrowed(context, builder, arguments, args[1]), pointer(builder, args[0], stored)
         )
-        context.add_linking_libs([overload.library])
-        name = f"part.{overload.fndesc.mangled_name}"
-        function = ir.Function(builder.module, ir.FunctionType(WORD, [WORD, WORD]), name)
+        region = context.fndesc
+        builder.function.attributes.add("noinline")  # one copy of the code
+        kind = ir.FunctionType(WORD, [WORD, WORD])
+        function = ir.Function(builder.module, kind, f"part.{region.mangled_name}")
         function.linkage = "internal"
         inner = ir.IRBuilder(function.append_basic_block())
         values = inner.load(pointer(inner, function.args[1], stored))
         items = [inner.extract_value(values, k) for k in range(len(arguments.types))]
         status, _ = context.call_internal_no_propagate(
-            inner, overload.fndesc, signature, [function.args[0], *items]
+            inner, region, region.restype(*region.argtypes), [WORD(0), function.args[0], *items]
         )
         inner.ret(inner.zext(status.is_error, WORD))
         return builder.ptrtoint(function, WORD)
 
-    return types.int64(kernel, types.int64, arguments), codegen
+    return types.int64(types.int64, arguments), codegen
 
 
 # Workers and callers -----------------------------------------------------------------------------
@@ -309,7 +313,7 @@ class Team:
             with suppress(IndexError):
                 self._jobs.popleft()()
 
-    def run(self, lay: Any, n_parts: int, n_helpers: int, arguments: tuple[Any, ...]) -> bool:
+    def run(self, region: Any, n_parts: int, n_helpers: int, arguments: tuple[Any, ...]) -> bool:
         """Run a region; return False where no slot is free for it."""
         try:
             k = self._slots.pop()
@@ -319,7 +323,7 @@ class Team:
         slot = self.address + FIRST_SLOT + k * SLOT_BYTES
         try:
             self._arguments[k] = arguments
-            function = lay(slot + ARGUMENTS, *arguments)
+            function = region(slot + ARGUMENTS, 0, *arguments)
             done = _run(self.address, slot, function, n_parts, n_helpers, SLICE_NS)
             while not done:
                 done = _work(slot, SLICE_NS)
@@ -372,19 +376,25 @@ if hasattr(os, "register_at_fork"):
 
 
 class Region(Generic[Arguments]):
-    """A compiled function of a part's number and further arguments, for all parts on all cores."""
+    """A compiled function of a part's number and further arguments, for all parts on all cores.
+
+    Attributes
+    ----------
+    kernel : callable
+        The function for one part, compiled on its own when it is called.
+    """
 
     def __init__(self, kernel: Callable[Concatenate[int, Arguments], None]) -> None:
         self.kernel = compiled(kernel)
-        self._lay = _laid(self.kernel, kernel)
+        self._region = compiled(_region_of(kernel))
 
     def __call__(self, n_parts: int, *arguments: Arguments.args, **_: Arguments.kwargs) -> None:
         """Call the function for the parts 0 to n_parts − 1, and return when all are done."""
         n_helpers = min(n_threads(), n_parts) - 1 if SUPPORTED else 0
-        if n_helpers > 0 and team_of(n_helpers).run(self._lay, n_parts, n_helpers, arguments):
+        if n_helpers > 0 and team_of(n_helpers).run(self._region, n_parts, n_helpers, arguments):
             return
         for part in range(n_parts):
-            self.kernel(part, *arguments, **_)
+            self._region(0, part, *arguments, **_)
 
 
 def parallel(kernel: Callable[Concatenate[int, Arguments], None]) -> Region[Arguments]:
@@ -396,17 +406,27 @@ def parallel(kernel: Callable[Concatenate[int, Arguments], None]) -> Region[Argu
     return Region(kernel)
 
 
-def _laid(kernel: Any, function: Any) -> Any:
-    """Return a compiled function that lays down the arguments of a region.
+def _region_of(kernel: Any) -> Any:
+    """Return the kernel with one more argument, an address: unless 0, arguments are laid there.
 
-    It is made of source text that belongs to the kernel's own file: compiled code is cached by file
-    and line, and is out of date when that file changes.
+    It is made from the kernel's source and belongs to its file: compiled code is cached by file and
+    line, and is out of date when that file changes.
     """
-    names = ", ".join(list(inspect.signature(function).parameters)[1:])
-    source = f"def {function.__name__}_region(address_, {names}):\n"
-    source += f"    return lay(kernel_, address_, ({names},))\n"
-    tree = ast.parse(source)
-    ast.increment_lineno(tree, function.__code__.co_firstlineno - 1)
-    scope = {"lay": lay, "kernel_": kernel, "__name__": function.__module__}
-    exec(compile(tree, function.__code__.co_filename, "exec"), scope)
-    return compiled(scope[f"{function.__name__}_region"])
+    tree = ast.parse(textwrap.dedent(inspect.getsource(kernel)))
+    function = tree.body[0]
+    assert isinstance(function, ast.FunctionDef)
+    names = [argument.arg for argument in function.args.args]
+    laid = "".join(f"{name}, " for name in names[1:])
+    for node in ast.walk(function):
+        if isinstance(node, ast.Return):
+            node.value = ast.Constant(0)
+    function.name, function.decorator_list = f"{kernel.__name__}_region", []
+    function.args.args.insert(0, ast.arg("address_"))
+    opening = ast.parse(f"if address_: return lay_(address_, ({laid}))")
+    function.body = [*opening.body, *function.body, ast.Return(ast.Constant(0))]
+    ast.fix_missing_locations(tree)
+    ast.increment_lineno(tree, kernel.__code__.co_firstlineno - 1)
+    kernel.__globals__["lay_"] = lay
+    made: dict[str, Any] = {}
+    exec(compile(tree, kernel.__code__.co_filename, "exec"), kernel.__globals__, made)
+    return made[function.name]
