@@ -41,8 +41,10 @@ from .optimality import is_hard, objective_scale, violation_unit
 class Tuning:
     """How large the parts of a decomposition are, and when each ends."""
 
-    # Variables that enter the working set in one round.
+    # Variables that enter the working set in one round at most, and the share of them that does
+    # even where that drives out variables between their bounds.
     fresh_variables: int = 1024
+    least_fresh_share: float = 0.5
     # A round ends when its part violates by this share of what the whole did before it.
     round_share: float = 0.1
     # The same where the working set holds all variables and intermediate steps are wanted.
@@ -432,12 +434,15 @@ class _WorkingSet:
         """Put the worst violators of a group in the places of others."""
         members, since = self.members[k], self.since[k]
         empty, taken = np.flatnonzero(members < 0), np.flatnonzero(members >= 0)
+        present = members[taken]
+        free = self.state.free(present)
         share = descent.tuning.fresh_variables // len(self.members)
+        least = int(descent.tuning.least_fresh_share * share)
+        share = min(share, max(least, int(np.count_nonzero(~free))))
         wanted = max(empty.size, min(share, members.size // 2), 2)
         most, wanted = max(descent.violation, 1e-300), min(wanted, members.size)
-        present = members[taken]
         rows = self.state.violators(k, descent.levels[k], most, wanted, present)
         # Those at a bound go first, then those longest in the set.
-        order = np.lexsort((since[taken], self.state.free(present)))
+        order = np.lexsort((since[taken], free))
         places = np.concatenate([empty, taken[order]])[: rows.size]
         members[places], since[places] = rows, self.n_rounds
