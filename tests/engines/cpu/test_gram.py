@@ -21,13 +21,13 @@ from maxmargin.engines.cpu.gram import Gram, GramView
 from maxmargin.engines.cpu.kernel_values import values_of
 from maxmargin.engines.cpu.row_cache import STALE_REQUESTS, keep_rows
 from maxmargin.engines.cpu.row_sums import add_rows
+from maxmargin.engines.cpu.sparse_panels import sparse_products
 from maxmargin.engines.cpu.sparse_products import (
     PANEL_VECTORS,
     SparseProducts,
     WideProducts,
     lay_panels,
     pick_nonzeros,
-    sparse_products,
     square_rows,
 )
 from maxmargin.engines.cpu.values import Given, Opaque

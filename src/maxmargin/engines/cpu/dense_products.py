@@ -1,4 +1,4 @@
-"""Kernel values of dense rows, which BLAS multiplies."""
+"""Kernel values of dense rows."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from scipy import sparse
 
 from ...arrays import Floats, Integers
 from ...kernels import Kernel
+from ...runtime.simd import aligned, count
 from ...runtime.threads import in_parallel
+from .dense_panels import PANEL_VECTORS, lay_parts, lay_rows, roundings, take_rows
 from .products import Products
-from .tiles import BLOCK_ROWS, n_parts, take_rows
+from .tiles import n_parts
 from .values import TILE_COLUMNS
 
 
 class DenseProducts(Products):
-    """⟨x,z⟩ by BLAS, of rows that are cast, centred and made dense.
+    """⟨x,z⟩ of rows that are cast, centred, made dense and laid into panels.
 
-    All of them once where they are no larger than X was, else a tile at a time.
+    All of them once where they are no larger than X was, else those that are asked for.
     """
 
     def __init__(self, kernel: Kernel, X: Any, index: Integers | None, dtype: Any) -> None:
@@ -29,21 +31,23 @@ class DenseProducts(Products):
             # About the mean ‖x‖² + ‖z‖² − 2⟨x,z⟩ loses the least.
             some = self._dense(slice(0, None, max(1, self.n_samples // 4096)))
             self.centre = _middle(some)
-        self.rows: Any = None
-        self.squares = np.empty(self.n_samples, dtype=dtype)
-        keep = not sparse.issparse(X) and self.dtype.itemsize <= X.dtype.itemsize
-        kept = np.empty((self.n_samples, X.shape[1]), dtype=dtype) if keep else None
+        self.panel = PANEL_VECTORS * count(np.empty(0, dtype=dtype))
+        self.squares = np.zeros(-(-self.n_samples // self.panel) * self.panel, dtype=dtype)
+        self.has_columns = not sparse.issparse(X) and self.dtype.itemsize <= X.dtype.itemsize
+        self.panels = self._empty(self.n_samples if self.has_columns else 0)
+        self.terms = roundings(X.shape[1])
 
         def work(start: int, stop: Event) -> None:
-            part = slice(start, start + TILE_COLUMNS)
-            rows = self._centred(part)
-            self.squares[part] = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-            if kept is not None:
-                kept[part] = rows
+            rows = self._centred(slice(start, start + TILE_COLUMNS))
+            squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+            self.squares[start : start + squares.size] = squares
+            if self.has_columns:
+                lay_rows(rows, self.panels[start // self.panel :])
 
         in_parallel(work, range(0, self.n_samples, TILE_COLUMNS))
-        self.rows, self.terms = kept, X.shape[1]
-        self.has_columns = kept is not None
+
+    def _empty(self, n: int) -> Floats:
+        return aligned((-(-n // self.panel), self.X.shape[1], self.panel), self.dtype)
 
     def _dense(self, rows: Any) -> Floats:
         X = self.of(rows)
@@ -51,34 +55,28 @@ class DenseProducts(Products):
         return X.toarray() if sparse.issparse(X) else np.ascontiguousarray(X)
 
     def _centred(self, rows: Any) -> Floats:
-        if self.rows is not None:
-            return self.rows[rows]
         X = self._dense(rows)
         if self.kernel.shift_invariant:  # before digits are lost
             X = X - self.centre.astype(np.result_type(X.dtype, self.dtype), copy=False)
-        return X.astype(self.dtype, copy=False)
-
-    def prepare(self, rows: Integers) -> Any:
-        return self.left(rows)
-
-    def tile(self, prepared: Any, part: slice, columns: slice, out: Floats) -> None:
-        x, x_sq = prepared
-        np.dot(x[part], self._centred(columns).T, out=out)
-        self._transform(out, x_sq[part], self.squares[columns])
+        return np.ascontiguousarray(X, dtype=self.dtype)
 
     def left(self, rows: Integers | None = None) -> tuple[Any, ...]:
+        rows = np.arange(self.n_samples) if rows is None else rows
+        if not self.has_columns:
+            return self._centred(rows), self.squares[rows]
+        x = np.empty((rows.size, self.X.shape[1]), dtype=self.dtype)
+        take_rows(n_parts(rows.size, self.panel), self.panels, rows, x)
+        return x, self.squares[rows]
+
+    def right(self, rows: Integers | None = None) -> tuple[Any, ...]:
         if rows is None:
-            return self.rows, self.squares
-        return self._taken(rows), self.squares[rows]
-
-    right = left
-
-    def _taken(self, rows: Integers) -> Floats:
-        if self.rows is None:
-            return np.ascontiguousarray(self._centred(rows))
-        taken = np.empty((rows.size, self.rows.shape[1]), dtype=self.dtype)
-        take_rows(n_parts(rows.size, BLOCK_ROWS), self.rows, rows, taken)
-        return taken
+            return self.panels, self.squares
+        x, x_sq = self.left(rows)
+        panels = self._empty(rows.size)
+        lay_parts(len(panels), x, panels)
+        squares = np.zeros(panels.shape[0] * self.panel, dtype=self.dtype)
+        squares[: rows.size] = x_sq
+        return panels, squares
 
 
 def _middle(rows: Floats) -> Floats:

@@ -45,23 +45,44 @@ class Products(Values):
     def right(self, rows: Integers | None = None) -> tuple[Any, ...]:
         """Return rows, all by default, as the right operand of tiles."""
 
+    def prepare(self, rows: Integers) -> tuple[Any, ...]:
+        return self.left(rows)
+
+    def tile(self, prepared: Any, part: slice, columns: slice, out: Floats) -> None:
+        left = (*prepared[:-2], prepared[-2][part], prepared[-1][part])
+        self._fill(left, self._strip(columns), out)
+
+    def _strip(self, columns: slice) -> tuple[Any, ...]:
+        """Return consecutive columns, from the first of a panel on, as the right operand."""
+        if not self.has_columns:
+            return self.right(np.arange(columns.start, columns.stop))
+        panels, squares = self.right()
+        width = panels.shape[2]
+        first, last = columns.start // width, -(-columns.stop // width)
+        return panels[first:last], squares[first * width : last * width]
+
     def against(self, columns: Integers) -> Any:
         return self.right(columns), columns.size
 
     def block(self, rows: Integers, columns: Any) -> Floats:
         right, n_columns = columns
-        left, out = self.left(rows), np.empty((rows.size, n_columns), dtype=self.dtype)
+        out = np.empty((rows.size, n_columns), dtype=self.dtype)
+        self._fill(self.left(rows), right, out)
+        return out
+
+    def _fill(self, left: tuple[Any, ...], right: tuple[Any, ...], out: Floats) -> None:
+        """Write K of the operands to ``out``."""
+        height, width = out.shape
         formula = LINEAR if self.formula is None else self.formula
-        parts = n_parts(rows.size, BLOCK_ROWS) * n_parts(n_columns, TILE_COLUMNS)
+        parts = n_parts(height, BLOCK_ROWS) * n_parts(width, TILE_COLUMNS)
         fill_block(parts, left, right, formula, self.gamma, out, *self.scratch.tiles())
         if self.formula is None:
 
             def work(start: int, stop: Event) -> None:
                 part = slice(start, start + TILE_ROWS)
-                self._transform(out[part], left[-1][part], right[-1][:n_columns])
+                self._transform(out[part], left[-1][part], right[-1][:width])
 
-            in_parallel(work, range(0, rows.size, TILE_ROWS))
-        return out
+            in_parallel(work, range(0, height, TILE_ROWS))
 
     def bound(self, rows: Any, columns: Integers, v: Floats) -> Floats:
         squares, weights = self.squares[: self.n_samples], np.abs(v)

@@ -24,7 +24,6 @@ from .sparse_panels import (
     PANEL_VECTORS,
     lay_panels,
     pick_nonzeros,
-    sparse_products,
     square_rows,
 )
 from .values import TILE_COLUMNS
@@ -64,18 +63,6 @@ class SparseProducts(Products):
     @property
     def cost(self) -> float:
         return 2.0 * self.csr[0].size / max(self.n_samples, 1)
-
-    def tile(self, prepared: Integers, part: slice, columns: slice, out: Floats) -> None:
-        rows = prepared[part]
-        first, last = columns.start // self.panel, -(-columns.stop // self.panel)
-        whole = slice(columns.start, last * self.panel)
-        buffer = out
-        if whole.stop > columns.stop:
-            buffer = np.empty((rows.size, whole.stop - whole.start), dtype=self.dtype)
-        sparse_products(*self.csr, rows, self.panels[first:last], buffer)
-        self._transform(buffer, self.squares[rows], self.squares[whole])
-        if buffer is not out:
-            out[:] = buffer[:, : out.shape[1]]
 
     def left(self, rows: Integers | None = None) -> tuple[Any, ...]:
         rows = np.arange(self.n_samples) if rows is None else rows

@@ -2,7 +2,7 @@
 
 The operands of a tile are tuples, which compiled functions tell apart by their lengths: on the
 left ``(x, squares)`` for dense rows or ``(data, indices, indptr, rows, squares)`` for sparse ones,
-on the right ``(z, squares)`` or ``(panels, squares)`` (`sparse_panels`).
+on the right ``(panels, squares)`` (`dense_panels`, `sparse_panels`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ...runtime.atomics import add
 from ...runtime.row_access import compiled
 from ...runtime.team import parallel
 from ...runtime.threads import n_threads
+from .dense_panels import dense_products
 from .gaussian import gaussian
 from .row_cache import keep_rows, strip_of
 from .row_sums import add_rows, add_rows_and_sizes
@@ -76,19 +77,23 @@ def give_back(taken, k):
 # Tiles -------------------------------------------------------------------------------------------
 
 
-def multiply(left: Any, right: Any, i: int, j: int, width: int, out: Floats) -> None:
+def multiply(left: Any, right: Any, i: int, j: int, out: Floats) -> None:
     """Write inner products of rows from i on and columns from j on to ``out``."""
     raise NotImplementedError
 
 
 @overload(multiply)
-def _multiply(left, right, i, j, width, out):
+def _multiply(left, right, i, j, out):
     if len(left) == 2:
-        return lambda left, right, i, j, width, out: np.dot(
-            left[0][i : i + out.shape[0]], right[0][j : j + width].T, out
-        )
 
-    def sparse(left, right, i, j, width, out):
+        def dense(left, right, i, j, out):
+            panels = right[0]
+            first, n = j // panels.shape[2], out.shape[1] // panels.shape[2]
+            dense_products(left[0][i : i + out.shape[0]], panels[first : first + n], out)
+
+        return dense
+
+    def sparse(left, right, i, j, out):
         data, indices, indptr, rows, _ = left
         panels = right[0]
         first, n = j // panels.shape[2], out.shape[1] // panels.shape[2]
@@ -98,24 +103,12 @@ def _multiply(left, right, i, j, width, out):
     return sparse
 
 
-def padded(right: Any, width: int) -> int:
-    """Return the columns that are computed for so many."""
-    raise NotImplementedError
-
-
-@overload(padded)
-def _padded(right, width):
-    if right[0].ndim == 2:
-        return lambda right, width: width
-    return lambda right, width: -(-width // right[0].shape[2]) * right[0].shape[2]
-
-
 @compiled
 def tile_of(left, right, formula, gamma, i, height, j, width, memory):
     """Return kernel values of rows from i on and columns from j on, in whole panels."""
-    n = padded(right, width)
+    n = -(-width // right[0].shape[2]) * right[0].shape[2]
     out = memory[: height * n].reshape(height, n)
-    multiply(left, right, i, j, width, out)
+    multiply(left, right, i, j, out)
     if formula == GAUSSIAN:
         gaussian(out, left[-1][i : i + height], right[-1][j : j + n], gamma)
     return out
@@ -237,15 +230,6 @@ def fill_rows(strip, left, right, formula, gamma, rows, K, tiles, taken):
             for c in range(width):
                 row[j + c] = values[c]
     give_back(taken, k)
-
-
-@parallel
-def take_rows(part, X, rows, out):
-    """Copy some rows of X."""
-    for k in range(part * BLOCK_ROWS, min(part * BLOCK_ROWS + BLOCK_ROWS, rows.size)):
-        row, x = out[k], X[rows[k]]
-        for c in range(row.size):
-            row[c] = x[c]
 
 
 def n_parts(n: int, size: int) -> int:
