@@ -18,6 +18,9 @@ Labels = NDArray[Any]
 MatrixLike: TypeAlias = Any
 Matrix: TypeAlias = Any
 
+# The size of X up to which it may be copied for another layout.
+COPIED_BYTES = 64 << 20
+
 
 class Container(Protocol):
     """What holds the rows of X: one array or CSR matrix, or pieces of them."""
@@ -116,12 +119,12 @@ def linear_scores(
 def by_rows(X: Matrix) -> Matrix:
     """Return X as compiled passes over its rows take it: C order, or CSR with 32-bit indices.
 
-    Other orders are copied once rather than read across the rows in every pass, and passes are
-    compiled for one kind of array.
+    Other orders are copied rather than read across the rows in every pass, and passes are compiled
+    for one kind of array; a large X stays as it is.
     """
     if isinstance(X, np.ndarray):
-        return np.ascontiguousarray(X)
-    if sparse.issparse(X) and X.indices.dtype != np.int32 and max(X.nnz, *X.shape) < 1 << 31:
+        return np.ascontiguousarray(X) if X.nbytes <= COPIED_BYTES else X
+    if sparse.issparse(X) and X.indices.dtype != np.int32 and X.data.nbytes <= COPIED_BYTES:
         indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
         return type(X)((X.data, indices, indptr), shape=X.shape)
     return X

@@ -60,19 +60,22 @@ def _of(values, i):
     return values[i] if values.size > 1 else values[0]
 
 
+@compiled
+def _inside(alpha, box, i):
+    """Return α_i clipped to 0 ≤ α ≤ u; a NaN stays one."""
+    a, u = alpha[i], _of(box, i)
+    if a < 0.0:
+        return 0.0
+    return u if a > u else a
+
+
 @parallel
-def put_into_box(part, step, given, y, box, alpha, found):
-    """Clip α to 0 ≤ α ≤ u; add it up by class, and find the largest α and change."""
+def add_up_alpha(part, step, alpha, box, y, found):
+    """Add up α in its box by class; find the largest, and how far outside of the box α is."""
     positive, negative, largest, outside = 0.0, 0.0, 0.0, 0.0
     for i in range(part * step, min((part + 1) * step, y.size)):
-        a, u = given[i], _of(box, i)
-        # A NaN stays one.
-        if a < 0.0:
-            a = 0.0
-        elif a > u:
-            a = u
-        alpha[i] = a
-        largest, outside = max(largest, a), max(outside, abs(given[i] - a))
+        a = _inside(alpha, box, i)
+        largest, outside = max(largest, a), max(outside, abs(alpha[i] - a))
         if y[i] > 0.0:
             positive += a
         else:
@@ -85,7 +88,7 @@ def put_into_box(part, step, given, y, box, alpha, found):
 
 @parallel
 def measure(
-    part, step, rows, centre, w, b, y, alpha, plus, minus, upper, ridge, largest, found, sums
+    part, step, rows, centre, w, b, y, alpha, box, plus, minus, upper, ridge, largest, found, sums
 ):
     """Compute the scores of some rows and judge them; add up α y x, every term about a centre."""
     last, d = min((part + 1) * step, y.size), w.size
@@ -102,7 +105,7 @@ def measure(
         some[:] = 0.0
         for k in range(n):
             i = first + k
-            signed = (plus if y[i] > 0.0 else -minus) * alpha[i]
+            signed = (plus if y[i] > 0.0 else -minus) * _inside(alpha, box, i)
             if len(rows) == 1:
                 square, score = _about(rows[0][i], centre, w, x)
                 if signed != 0.0:
@@ -120,7 +123,9 @@ def measure(
             sums[part, j] += some[j]
         # Of a sum of n terms, and of those of all chunks.
         line[BLUR] += (n + n_chunks + 2) * UNIT * np.sqrt(squares * weights) * UPWARDS**2
-        _judge(scores[:n], wrong[:n], first, y, alpha, plus, minus, upper, ridge, largest, line)
+        _judge(
+            scores[:n], wrong[:n], first, y, alpha, box, plus, minus, upper, ridge, largest, line
+        )
 
 
 @compiled
@@ -136,13 +141,24 @@ def _about(row, centre, w, x):
 
 
 @parallel
-def judge(part, step, scores, wrong, y, alpha, plus, minus, upper, ridge, largest, found):
+def judge(part, step, scores, wrong, y, alpha, box, plus, minus, upper, ridge, largest, found):
     """Judge rows whose scores, and bounds of their errors, are known."""
     some = slice(part * step, min((part + 1) * step, y.size))
     line = found[part]
     start_line(line)
     _judge(
-        scores[some], wrong[some], part * step, y, alpha, plus, minus, upper, ridge, largest, line
+        scores[some],
+        wrong[some],
+        part * step,
+        y,
+        alpha,
+        box,
+        plus,
+        minus,
+        upper,
+        ridge,
+        largest,
+        line,
     )
 
 
@@ -154,13 +170,13 @@ def start_line(line):
 
 
 @compiled
-def _judge(scores, wrong, first, y, alpha, plus, minus, upper, ridge, largest, line):
+def _judge(scores, wrong, first, y, alpha, box, plus, minus, upper, ridge, largest, line):
     """Add the losses of some rows, and the terms of D; find the worst of the KKT conditions."""
     loss, most_loss, total, rest, squares, error = 0.0, 0.0, 0.0, 0.0, 0.0, line[ERROR]
     margin, least, most = line[LEAST_MARGIN], line[LEAST_SLOPE], line[LARGEST_SLOPE]
     for k in range(scores.size):
         i = first + k
-        u, D, a = _of(upper, i), _of(ridge, i), alpha[i]
+        u, D, a = _of(upper, i), _of(ridge, i), _inside(alpha, box, i)
         y_score = y[i] * scores[k]
         finite = D if np.inf > D else 0.0
         loss += loss_of(1.0 - y_score, u, D)

@@ -65,13 +65,14 @@ def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) 
 
 
 class _Claim(NamedTuple):
-    """A plane about an origin, α in its box, and the factors of both classes for yᵀα = 0."""
+    """A plane about an origin, α and its box, and the factors of both classes for yᵀα = 0."""
 
     problem: PrimalProblem
     origin: Origin
     w: Floats
     b: float
     alpha: Floats
+    box: Floats
     largest: float
     factors: tuple[float, float]
 
@@ -80,12 +81,12 @@ def _claim(
     problem: PrimalProblem, w: Floats, b: float, given: Floats
 ) -> tuple[_Claim, tuple[float, float], float]:
     """Return what is claimed, Σ α of both classes, and how far α was outside of its box."""
-    from .plane_sums import LARGEST, NEGATIVE, OUTSIDE, POSITIVE, put_into_box
+    from .plane_sums import LARGEST, NEGATIVE, OUTSIDE, POSITIVE, add_up_alpha
 
     y, n = problem.y, len(problem.y)
-    alpha, step = np.empty(n), part_rows(n)
+    alpha, box, step = np.ascontiguousarray(given, dtype=np.float64), problem.box, part_rows(n)
     found = np.zeros((part_count(n, step), 4))
-    put_into_box(len(found), step, np.asarray(given, float), y, problem.box, alpha, found)
+    add_up_alpha(len(found), step, alpha, box, y, found)
     totals = float(found[:, POSITIVE].sum()), float(found[:, NEGATIVE].sum())
     largest, outside = float(found[:, LARGEST].max()), float(found[:, OUTSIDE].max())
     factors = (1.0, 1.0)
@@ -96,7 +97,7 @@ def _claim(
     origin = Origin(problem.X, problem.bias == "free")
     plane = np.ascontiguousarray(w[origin.order], dtype=np.float64), origin.bias(w, b)
     return (
-        _Claim(problem, origin, *plane, alpha, largest, factors), totals,
+        _Claim(problem, origin, *plane, alpha, box, largest, factors), totals,
         outside / max(1.0, largest),
     )  # fmt: skip
 
@@ -151,9 +152,11 @@ def _passes(claim: _Claim, exactly: bool) -> tuple[Floats, Floats]:
         if not n:
             continue
         here = slice(start, start + n)
-        upper, ridge = (v if v.size == 1 else v[here] for v in (problem.upper, problem.ridge))
+        box, upper, ridge = (
+            v if v.size == 1 else v[here] for v in (claim.box, problem.upper, problem.ridge)
+        )
         y, alpha = problem.y[here], claim.alpha[here]
-        judged = (y, alpha, *claim.factors, upper, ridge, claim.largest)
+        judged = (y, alpha, box, *claim.factors, upper, ridge, claim.largest)
         # Columns of a sparse X that lie far from 0 would have to be made dense.
         if exactly or (sparse.issparse(X) and claim.origin.centre.any()):
             step = part_rows(n)
@@ -184,7 +187,9 @@ def _scores(
     def part(block: slice) -> tuple[Any, Any, Any, float]:
         everywhere = slice(start + block.start, start + block.stop)
         y = claim.problem.y[everywhere]
-        signed = np.where(y > 0, claim.factors[0], -claim.factors[1]) * claim.alpha[everywhere]
+        box = claim.box if claim.box.size == 1 else claim.box[everywhere]
+        alpha = np.clip(claim.alpha[everywhere], 0.0, box)
+        signed = np.where(y > 0, claim.factors[0], -claim.factors[1]) * alpha
         x = claim.origin.rows(row_block(X, block))
         if exactly:
             x = x.toarray() if sparse.issparse(x) else x

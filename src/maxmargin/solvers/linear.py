@@ -56,7 +56,10 @@ class Primal:
     def of(cls, X: Matrix, solver: Solver, tol: float, seed: int) -> Primal:
         """Prepare the machines of a fit to X; modules are imported before tasks run in threads."""
         engine_class(X)
-        load("joint", "primal.choice", "primal.dense_newton", package=__package__)
+        load(
+            "joint", "primal.choice", "primal.dense_newton", ".certificates.plane_sums",
+            package=__package__,
+        )  # fmt: skip
         return cls(solver, tol, seed)
 
     def solve(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...runtime.exponential import exp2
 from ...runtime.compilation import compiled
+from ...runtime.exponential import exp2
 
 
 @compiled
