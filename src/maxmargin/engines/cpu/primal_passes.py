@@ -81,15 +81,16 @@ def advance(part, step, along, t, scores, largest):
 @parallel
 def mark_kink(part, step, alpha, upper, marks, counts):
     """Mark the rows on the kink; count them, and those that came and left since `kink_changes`."""
-    inside, came, left = 0, 0, 0
+    inside, before, both = 0, 0, 0
     for i in range(part * step, min((part + 1) * step, alpha.size)):
-        was = marks[i] & IN_SUM
-        now = ON_KINK if alpha[i] > 0.0 and alpha[i] < _of(upper, i) else 0
-        marks[i] = was | now
+        # Without branches, which the processor could not foresee.
+        was = marks[i] // IN_SUM
+        now = (alpha[i] > 0.0) & (alpha[i] < _of(upper, i))
+        marks[i] = was * IN_SUM + now
         inside += now
-        came += now if was == 0 else 0
-        left += was // IN_SUM if now == 0 else 0
-    counts[part, 0], counts[part, 1], counts[part, 2] = inside, came, left
+        before += was
+        both += was & now
+    counts[part, 0], counts[part, 1], counts[part, 2] = inside, inside - both, before - both
 
 
 @parallel

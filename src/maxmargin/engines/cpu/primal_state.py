@@ -63,6 +63,8 @@ class PrimalState:
         self._sum = _KinkSum(features, problem.upper)
         # The changes of α, and in their place the scores of a step, or α y.
         self._change: Floats = NOTHING
+        # The memory of α⁰, kept: to write to new memory takes longer than to copy.
+        self._old_center: Floats = NOTHING
         self._measured: Floats | None = None
         self._kept: Floats | None = None
         self._rows: Integers | None = None
@@ -100,7 +102,10 @@ class PrimalState:
 
     def recentre(self) -> None:
         """Make α⁰ the α now."""
-        self.center = copied(self.values)
+        if self._old_center.size != self.n_rows:
+            self._old_center = np.empty(self.n_rows)
+        self.center = self._old_center
+        self._everywhere(lambda some: np.copyto(self._old_center[some], self.values[some]))
 
     # Newton's method -----------------------------------------------------------------------
 
@@ -235,7 +240,8 @@ class PrimalState:
 
     def _center(self) -> Floats:
         if self.center is None:
-            self.center = copied(self.values)
+            self.recentre()
+        assert self.center is not None
         return self.center
 
     def _scratch(self) -> Floats:
