@@ -166,7 +166,22 @@ def _are_plain_labels(y: ArrayLike, n_samples: int) -> TypeGuard[Labels]:
         return False
     if y.dtype.kind == "b":
         return True
-    return y.dtype.kind in "iu" and int(y.max()) - int(y.min()) < n_samples // 2
+    return y.dtype.kind in "iuf" and _are_few(y)
+
+
+def _are_few(y: Labels) -> bool:
+    """Return whether labels are whole numbers from a short interval."""
+
+    def ends(some: slice) -> tuple[float, float]:
+        part = y[some]
+        if part.dtype.kind == "f" and not (part == np.rint(part)).all():
+            return -np.inf, np.inf
+        return part.min().item(), part.max().item()
+
+    if not y.size:
+        return False
+    low, high = zip(*in_slices(ends, y.size), strict=True)
+    return bool(max(high) - min(low) < y.size // 2)
 
 
 def _has_features_of(estimator: BaseEstimator, X: Matrix) -> bool:
@@ -414,10 +429,18 @@ def _is_in_range(values: Floats) -> bool:
     if not values.flags.forc:
         return False
     flat = values.ravel(order="K")
-    step = flat.size if flat.size > THREADED_NUMBERS else UNTHREADED_NUMBERS
-    with np.errstate(over="ignore", invalid="ignore"):
-        parts = (flat[k : k + step] for k in range(0, flat.size, step))
-        return bool(LARGEST_VALUE**-2 < sum(np.dot(x, x) for x in parts) < LARGEST_VALUE**2)
+    if flat.size <= THREADED_NUMBERS:
+        # BLAS would wake its threads for more at a time.
+        step = UNTHREADED_NUMBERS
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = (flat[k : k + step] for k in range(0, flat.size, step))
+            return bool(LARGEST_VALUE**-2 < sum(np.dot(x, x) for x in parts) < LARGEST_VALUE**2)
+
+    def square(some: slice) -> float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(np.dot(flat[some], flat[some]))
+
+    return bool(LARGEST_VALUE**-2 < sum(in_slices(square, flat.size, 1.0)) < LARGEST_VALUE**2)
 
 
 def _located(error: ValueError, X: MatrixLike) -> ValueError:

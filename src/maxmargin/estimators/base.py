@@ -22,6 +22,8 @@ from ..arrays import Floats, Labels, MatrixLike
 from ..geometry import Hyperplane
 from ..kernels import Kernel, Precomputed
 from ..multiclass import Reduction, reduction_for
+from ..runtime.threads import at_most
+from ..runtime.vectors import in_slices
 from ..solution import Status, Trace
 from . import fitting
 from .callbacks import CallbackSupportMixin
@@ -124,9 +126,19 @@ class CertifiedClassifier(
             Predicted classes.
         """
         scores = self._scores(X)
-        if len(self.classes_) == 2:
-            return self.classes_[(scores[:, 0] >= 0).astype(int)]
-        return self.classes_[self._reduction().confidences(scores, len(self.classes_)).argmax(1)]
+        labels = np.empty(len(scores), dtype=self.classes_.dtype)
+        two, reduction = len(self.classes_) == 2, self._reduction()
+
+        def decide(some: slice) -> None:
+            if two:
+                chosen = (scores[some, 0] >= 0).astype(np.intp)
+            else:
+                chosen = reduction.confidences(scores[some], len(self.classes_)).argmax(axis=1)
+            labels[some] = self.classes_[chosen]
+
+        with at_most(getattr(self, "n_jobs", None)):
+            in_slices(decide, len(scores), float(scores.shape[1]))
+        return labels
 
     def decision_function(self, X: MatrixLike) -> Floats:
         """Return g(x), the score of each row.

@@ -14,12 +14,22 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import validation
-from ..arrays import Floats, Integers, Matrix, MatrixLike, container, linear_scores
+from ..arrays import (
+    Floats,
+    Integers,
+    Matrix,
+    MatrixLike,
+    blocks_of,
+    container,
+    row_block,
+    row_length,
+)
 from ..data.normalised_samples import KeslerSamples, Samples, SignedSamples
 from ..multiclass import Task
 from ..problems import LeastSquaresProblem, SeparationProblem
 from ..progress import Callback, Progress
-from ..runtime.threads import blas_for
+from ..runtime.threads import at_most, blas_for
+from ..runtime.vectors import in_slices
 from ..schedules import Constant, Function, Harmonic, Schedule
 from ..solution import Solution, Status
 from . import fitting
@@ -85,12 +95,24 @@ class LinearClassifier(CertifiedClassifier[Proof]):
 
     def _scores(self, X: MatrixLike) -> Floats:
         check_fitted(self)
-        coef, parts = _dense_planes(self), []
-        for _, piece in container(X).pieces():
-            piece = validation.check_new_data(self, piece)
-            with blas_for(piece.shape[0] * coef.size):
-                parts.append(linear_scores(piece, coef) + self.intercept_)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        with at_most(getattr(self, "n_jobs", None)):
+            pieces = (validation.check_new_data(self, piece) for _, piece in container(X).pieces())
+            parts = [_plane_scores(piece, _dense_planes(self), self.intercept_) for piece in pieces]
+            return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _plane_scores(X: Matrix, w: Floats, b: Floats) -> Floats:
+    """Return w_k·x_i + b_k in float64."""
+    scores = np.empty((X.shape[0], len(w)))
+
+    def write(some: slice) -> None:
+        for block in blocks_of(some.stop - some.start, row_length(X)):
+            here = slice(some.start + block.start, some.start + block.stop)
+            np.add(row_block(X, here) @ w.T, b, out=scores[here])
+
+    with blas_for(X.shape[0] * w.size):
+        in_slices(write, X.shape[0], float(row_length(X)))
+    return scores
 
 
 def _dense_planes(model: LinearClassifier[Proof]) -> Floats:
