@@ -354,10 +354,10 @@ def _certified(
 ) -> Outcome[Problem, Proof]:
     """Certify the solutions; how each task ended is then decided by its certificate."""
     certificates = work.certify(problems, solutions)
-    judged = [
-        replace(solution, status=method.claims.verdict(solution.status, certificate))
-        for solution, certificate in zip(solutions, certificates, strict=True)
-    ]
+    judged = []
+    for solution, certificate in zip(solutions, certificates, strict=True):
+        status = method.claims.verdict(solution.status, certificate)
+        judged.append(solution if status is solution.status else replace(solution, status=status))
     return Outcome(training, tasks, problems, judged, certificates)
 
 

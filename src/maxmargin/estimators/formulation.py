@@ -145,7 +145,7 @@ def _positive_first(tasks: list[Task]) -> list[Task]:
     if len(tasks) == 1:
         return tasks
     orders = [(task, np.argsort(-task.labels, kind="stable")) for task in tasks]
-    return [replace(task, rows=task.rows[k], labels=task.labels[k]) for task, k in orders]
+    return [Task(task.rows[k], task.labels[k], task.name) for task, k in orders]
 
 
 def _begin(
