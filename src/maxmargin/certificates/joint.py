@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Event
 
 import numpy as np
 
 from ..arrays import Floats, Integers, blocks_of, row_block, row_length
 from ..problems import JointProblem
 from ..problems.circulation import circulation
+from ..runtime.threads import in_parallel
+from ..runtime.vectors import in_slices
 from ..solution import Solution
 from .base import certify
 from .centring import Origin, frobenius, row_norms, score_error, sum_error
@@ -74,18 +77,29 @@ def rival_flows(problem: JointProblem, alpha: Floats) -> Floats:
     What flows from class y_i to its rivals says all about α: Σ_k α_i^k = 0 gives the rest. Negative
     flows are cut off, and those that add up to more than C_i scaled down to it.
     """
-    flows = np.maximum(-np.asarray(alpha, dtype=np.float64), 0.0)
-    flows[np.arange(len(flows)), problem.labels] = 0.0
-    totals = flows.sum(axis=1)
-    over = totals > problem.cost
-    flows[over] *= (problem.cost[over] / totals[over])[:, np.newaxis]
+    flows: Floats = np.empty(alpha.shape)
+
+    def cut(some: slice) -> None:
+        here, labels, cost = flows[some], problem.labels[some], problem.cost[some]
+        np.maximum(-np.asarray(alpha[some], dtype=np.float64), 0.0, out=here)
+        here[np.arange(len(here)), labels] = 0.0
+        totals = here.sum(axis=1)
+        over = totals > cost
+        here[over] *= (cost[over] / totals[over])[:, np.newaxis]
+
+    in_slices(cut, len(flows), flows.shape[1])
     return flows
 
 
 def dual_variables(labels: Integers, flows: Floats) -> Floats:
     """Return α of the flows to rival classes."""
-    alpha = -flows
-    alpha[np.arange(len(flows)), labels] = flows.sum(axis=1)
+    alpha = np.empty_like(flows)
+
+    def write(some: slice) -> None:
+        np.negative(flows[some], out=alpha[some])
+        alpha[some][np.arange(len(flows[some])), labels[some]] = flows[some].sum(axis=1)
+
+    in_slices(write, len(flows), flows.shape[1])
     return alpha
 
 
@@ -105,21 +119,26 @@ def circulating(labels: Integers, flows: Floats) -> Floats:
 
 def combined(X: object, alpha: Floats, origin: Origin) -> tuple[Floats, float]:
     """Return w_k = Σ_i α_i^k x_i of every class, (c, d), and a bound of its rounding errors."""
-    w, error = np.zeros((alpha.shape[1], X.shape[1])), 0.0  # type: ignore[attr-defined]
-    for block in blocks_of(len(alpha), row_length(X)):
+
+    def part(block: slice, stop: Event) -> tuple[Floats, float]:
         x = origin.rows(row_block(X, block))
-        w += (x.T @ alpha[block]).T
-        error += sum_error(frobenius(x), alpha[block], x.shape[0])
-    return w, error
+        error = sum_error(frobenius(x), alpha[block], x.shape[0])
+        return np.asarray(x.T @ alpha[block]).T, error
+
+    done = in_parallel(part, list(blocks_of(len(alpha), row_length(X))))
+    w = np.zeros((alpha.shape[1], X.shape[1]))  # type: ignore[attr-defined]
+    for some, _ in done:
+        w += some
+    return w, sum(error for _, error in done)
 
 
 def _losses(
     problem: JointProblem, origin: Origin, w: Floats, b: Floats, alpha: Floats
 ) -> tuple[float, float, float]:
     """Return Σ C_i ξ_i, a bound of its rounding errors, and the worst KKT violation."""
-    loss, blur, violation = 0.0, 0.0, 0.0
     longest, largest = float(np.linalg.norm(w, axis=1).max()), float(np.abs(b).max())
-    for block in blocks_of(len(alpha), row_length(problem.X) + alpha.shape[1]):
+
+    def part(block: slice, stop: Event) -> tuple[float, float, float]:
         labels, cost = problem.labels[block], problem.cost[block]
         own = np.arange(labels.size), labels
         x = origin.rows(row_block(problem.X, block))
@@ -128,15 +147,18 @@ def _losses(
         wrong = score_error(row_norms(x), longest, largest + 1.0, x.shape[1])
         top = values.max(axis=1)
         slack = top - values[own]
-        loss += float(cost @ slack)
+        loss = float(cost @ slack)
         # A sample whose own class leads by more than rounding has no slack for certain.
         values[own] -= 2.0 * wrong
-        blur += float(cost @ (values.max(axis=1) - values[own] - slack))
+        blur = float(cost @ (values.max(axis=1) - values[own] - slack))
         values[own] += 2.0 * wrong
         # What a class has of C_i: −α of a rival, C − α of the own one; 0 is what rounding makes.
         shares = -alpha[block]
         shares[own] += cost
         short = np.where(shares > ROUNDING * cost[:, np.newaxis], top[:, np.newaxis] - values, 0.0)
         short += np.where(short > 0.0, 2.0 * wrong[:, np.newaxis], 0.0)
-        violation = max(violation, float(short.max(initial=0.0)))
-    return loss, blur, violation
+        return loss, blur, float(short.max(initial=0.0))
+
+    blocks = list(blocks_of(len(alpha), row_length(problem.X) + alpha.shape[1]))
+    losses, blurs, violations = zip(*in_parallel(part, blocks), strict=True)
+    return sum(losses), sum(blurs), max(0.0, *violations)

@@ -394,15 +394,26 @@ def test_compiled_pass_equals_its_python(storage):
     assert seen[-1].min() < 5  # some classes were left out
 
 
+def plain(region):
+    """Return the Python of a region, for all parts in turn."""
+
+    def run(n_parts, *arguments):
+        for part in range(n_parts):
+            region.kernel.py_func(part, *arguments)
+
+    return run
+
+
 def test_compiled_looks_equal_their_python():
     _, labels = blobs(40, 3, 4, seed=18)
     rng = np.random.default_rng(0)
     values, along = rng.standard_normal((2, 40, 4))
     cost, center = rng.uniform(0.5, 2.0, 40), rng.dirichlet(np.ones(4), 40)
     found = []
-    for kernel in (passes.smoothed_maxima, passes.smoothed_maxima.py_func):
-        p = np.empty((40, 4))
-        found.append((*kernel(values, along, 0.3, labels, cost, center, 0.5, p), p))
+    for run in (passes.smoothed_maxima, plain(passes.smoothed_maxima)):
+        p, sums = np.empty((40, 4)), np.zeros((3, 2))
+        run(3, 16, values, along, 0.3, labels, cost, center, 0.5, p, sums)
+        found.append((*sums.sum(axis=0), p))
     for here, there in zip(*found, strict=True):
         np.testing.assert_allclose(here, there, rtol=1e-12, atol=1e-15)
     s = values + 0.3 * along + 1.0 - np.eye(4)[labels]
@@ -410,8 +421,9 @@ def test_compiled_looks_equal_their_python():
     np.testing.assert_allclose(found[0][2], expected, atol=1e-12)
     surveyed = []
     center[::3] = np.eye(4)[s.argmax(axis=1)][::3]
-    for kernel in (passes.survey, passes.survey.py_func):
-        distance = np.empty(40)
-        surveyed.append((*kernel(values, labels, cost, center, distance), distance))
+    for run in (passes.survey, plain(passes.survey)):
+        distance, lines = np.empty(40), np.zeros((3, 3))
+        run(3, 16, values, 1.0, labels, cost, center, distance, lines)
+        surveyed.append((lines, distance))
     for here, there in zip(*surveyed, strict=True):
         np.testing.assert_allclose(here, there, rtol=1e-12)

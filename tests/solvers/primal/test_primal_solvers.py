@@ -14,6 +14,7 @@ from maxmargin.engines.cpu import descent_state, primal_passes
 from maxmargin.engines.cpu import features as features_module
 from maxmargin.progress import Limits, Progress
 from maxmargin.runtime import threads, vectors
+from maxmargin.runtime.team import Region
 from maxmargin.runtime.threads import at_most
 from maxmargin.solution import Status
 from maxmargin.solvers.primal.ledger import Plane
@@ -301,12 +302,21 @@ def test_how_fast_the_machine_is_does_not_change_the_answer(method, monkeypatch)
     np.testing.assert_array_equal(found[0].alpha, found[1].alpha)
 
 
-def compiled_functions(module):
-    """Return the compiled functions that a module defines, by name."""
+def plain_functions(module):
+    """Return the Python of the compiled functions and regions that a module defines, by name."""
+
+    def in_turn(region):
+        def run(n_parts, *arguments):
+            for part in range(n_parts):
+                region.kernel.py_func(part, *arguments)
+
+        return run
+
     return {
-        name: function
+        name: in_turn(function) if isinstance(function, Region) else function.py_func
         for name, function in vars(module).items()
-        if hasattr(function, "py_func") and function.py_func.__module__ == module.__name__
+        if isinstance(function, Region)
+        or (hasattr(function, "py_func") and function.py_func.__module__ == module.__name__)
     }
 
 
@@ -319,10 +329,10 @@ def test_compiled_code_does_what_its_python_does(method, kind, monkeypatch):
             compiled = answer(method, problem)
             with monkeypatch.context() as patch:
                 for module in (primal_passes, descent_state, features_module):
-                    functions = compiled_functions(module)
+                    functions = plain_functions(module)
                     assert functions
                     for each, function in functions.items():
-                        patch.setattr(module, each, function.py_func)
+                        patch.setattr(module, each, function)
                 plain = answer(method, problem)
             assert plain.n_iter == compiled.n_iter
             np.testing.assert_allclose(plain.w, compiled.w, rtol=1e-6, atol=1e-8)

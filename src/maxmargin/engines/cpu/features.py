@@ -30,7 +30,7 @@ from ...problems import JointProblem, PrimalProblem
 from ...runtime.row_access import StoredRows, compiled, row_add, row_dot, row_square, rows_of
 from ...runtime.team import Region, parallel
 from ...runtime.threads import in_parallel
-from ...runtime.vectors import nonzero, part_count, part_rows, taken
+from ...runtime.vectors import in_slices, nonzero, part_count, part_rows, taken
 from .ascent_state import AscentState
 from .descent_state import DescentState
 from .interior_state import InteriorState
@@ -208,7 +208,15 @@ class Features:
 
     def _copied(self, rows: Integers | slice) -> Any:
         named = rows if self.index is None else self.index[rows]
-        return self.X[named].astype(np.float64, copy=False)
+        if not self._is_table or isinstance(named, slice):
+            return self.X[named].astype(np.float64, copy=False)
+        out = np.empty((named.size, self.n_columns))
+
+        def copy(some: slice) -> None:
+            out[some] = self.X[named[some]]
+
+        in_slices(copy, named.size, 2.0 * self.n_columns)
+        return out
 
     # Several vectors at once ---------------------------------------------------------------
 

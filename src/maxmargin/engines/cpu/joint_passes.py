@@ -6,6 +6,7 @@ import numpy as np
 from numba.extending import overload
 
 from ...runtime.row_access import REORDER, compiled, compiled_part, row_add, row_dot, row_prefetch
+from ...runtime.team import parallel
 
 
 def class_scores(rows, i, w, classes, count, out, every):
@@ -211,16 +212,19 @@ def sequential_pass(
     return gap, worst, errors, flow
 
 
-@compiled
-def smoothed_maxima(values, along, t, labels, cost, center, delta, p):
+# Regions over rows ``part * step`` and on, whose sums go to the line of the part ------------------
+
+
+@parallel
+def smoothed_maxima(part, step, values, along, t, labels, cost, center, delta, p, sums):
     """Write p = the projection of p⁰ + s/δ, s the values at values + t·along.
 
-    Returns Σ C_i (max s − p·s), and the derivative of Φ's losses by t, Σ C_i (p − e_y)·along.
+    Adds up C_i (max s − p·s), and the derivative of Φ's losses by t, C_i (p − e_y)·along.
     """
     n, c = values.shape
     s, v, notes = np.empty(c), np.empty(c), np.empty(c, dtype=np.int64)
     gap, slope = 0.0, 0.0
-    for i in range(n):
+    for i in range(part * step, min((part + 1) * step, n)):
         y, top, given = labels[i], -np.inf, 0.0
         for k in range(c):
             s[k] = values[i, k] + t * along[i, k] + (1.0 if k != y else 0.0)
@@ -235,29 +239,63 @@ def smoothed_maxima(values, along, t, labels, cost, center, delta, p):
             p[i, k] = share
             gap += cost[i] * share * (top - s[k])
             slope += cost[i] * share * (along[i, k] - along[i, y])
-    return gap, slope
+    sums[part, 0], sums[part, 1] = gap, slope
 
 
-@compiled
-def survey(values, labels, cost, p, distance):
-    """Write how far samples are from a kink; return Σ C_i ξ_i, the largest ξ, and errors.
+@parallel
+def survey(part, step, values, scale, labels, cost, p, distance, found):
+    """Write how far samples are from a kink; find Σ C_i ξ_i, the largest ξ, and errors.
 
     That is what the largest value exceeds all others by, 0 where it has not all of p.
     """
     n, c = values.shape
-    loss, worst, errors = 0.0, 0.0, 0
-    for i in range(n):
+    loss, worst, errors = 0.0, 0.0, 0.0
+    for i in range(part * step, min((part + 1) * step, n)):
         y = labels[i]
         top, second, best = -np.inf, -np.inf, 0
         for k in range(c):
-            s = values[i, k] + (1.0 if k != y else 0.0)
+            s = scale * values[i, k] + (1.0 if k != y else 0.0)
             if s > top:
                 top, second, best = s, top, k
             else:
                 second = max(second, s)
-        own = values[i, y]
+        own = scale * values[i, y]
         loss += cost[i] * (top - own)
         worst = max(worst, top - own)
         errors += best != y and top - 1.0 >= own
         distance[i] = top - second if p[i, best] == 1.0 else 0.0
-    return loss, worst, errors
+    found[part, 0], found[part, 1], found[part, 2] = loss, worst, errors
+
+
+@parallel
+def multipliers(part, step, p, labels, cost, factors, alpha, sums):
+    """Write α, what flows from class y to class k multiplied by factors[y, k], if there are any.
+
+    α of the own class is made from those of its rivals: Σ_k α_i^k = 0 to rounding. Adds up α of
+    every class, and of the own ones.
+    """
+    n, c = p.shape
+    for i in range(part * step, min((part + 1) * step, n)):
+        y, own = labels[i], 0.0
+        for k in range(c):
+            flow = cost[i] * p[i, k] if k != y else 0.0
+            if factors.size:
+                flow *= factors[y, k]
+            alpha[i, k] = -flow
+            sums[part, k] -= flow
+            own += flow
+        alpha[i, y] = own
+        sums[part, y] += own
+        sums[part, c] += own
+
+
+@parallel
+def add_up_moves(part, step, along, cost, sums):
+    """Add up C_i max_k |the step's value|."""
+    total = 0.0
+    for i in range(part * step, min((part + 1) * step, along.shape[0])):
+        largest = 0.0
+        for k in range(along.shape[1]):
+            largest = max(largest, abs(along[i, k]))
+        total += cost[i] * largest
+    sums[part, 0] = total

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers
 from ...problems import JointProblem
+from ...runtime.team import Region
 from ...runtime.threads import in_parallel
+from ...runtime.vectors import copied, in_slices, nonzero, part_count, part_rows, taken
 from ..linear import JointSums, Survey
-from .joint_passes import smoothed_maxima, survey
+from . import joint_passes as passes
 
 if TYPE_CHECKING:
     from .features import Features
 
 
-@dataclass(frozen=True)
-class Tuning:
-    """Sizes of passes over the rows."""
-
-    part_numbers: int = 1 << 18  # numbers of a pass over shares that are one core's part
-
-
-TUNING = Tuning()
+NO_FACTORS = np.empty((0, 0))
+# Multiplications of a part of the Hessian from which several cores share them.
+PARALLEL_MULTIPLICATIONS = 1e7
 
 
 class JointState:
@@ -114,7 +110,7 @@ class JointState:
 
     def keep(self) -> None:
         """Remember the shares."""
-        self._kept = self.p.copy()
+        self._kept = copied(self.p)
 
     def restore(self) -> None:
         """Take the shares remembered."""
@@ -127,33 +123,42 @@ class JointState:
         return out
 
     def _alpha(self) -> Floats:
-        """Return α, the own class's from those of its rivals: Σ_k α_i^k = 0 to rounding."""
-        alpha = -self.costs[:, np.newaxis] * self.p
-        alpha[self.own] = 0.0
-        alpha[self.own] = -alpha.sum(axis=1)
-        return alpha
+        return self._multipliers(NO_FACTORS)[0]
+
+    def _multipliers(self, factors: Floats) -> tuple[Floats, Floats]:
+        """Return α, and its sums: of every class, and of the own ones."""
+        alpha = np.empty_like(self.p)
+        arrays = (self.p, self.labels, self.costs, factors, alpha)
+        return alpha, self._lines(passes.multipliers, alpha.shape[1] + 1, *arrays).sum(axis=0)
+
+    def _lines(self, region: Region[...], n_sums: int, *arguments: Any) -> Floats:
+        """Return what a region adds up, one line for each part of the rows."""
+        n, c = self.p.shape
+        step = part_rows(n, 4.0 * c)
+        lines = np.zeros((part_count(n, step), n_sums))
+        region(len(lines), step, *arguments, lines)
+        return lines
 
     # Sums ----------------------------------------------------------------------------------
 
     def place(self, a: Floats) -> float:
         """Compute the values of a; return the largest change of a value."""
-        before = self.values
-        self.values = self._scores(a)
-        return float(np.abs(self.values - before).max(initial=0.0))
+        before, values = self.values, self._scores(a)
+        self.values = values
+
+        def moved(some: slice) -> float:
+            return float(np.abs(values[some] - before[some]).max(initial=0.0))
+
+        return max(in_slices(moved, *values.shape))
 
     def sums(self, factors: Floats | None = None) -> JointSums:
         """Return Σ_i α_i (x_i, 1) and Σ_i α_i^y, flows multiplied by factors of their classes."""
-        alpha = self._alpha()
-        if factors is not None:
-            alpha *= factors[self.labels]
-            alpha[self.own] = 0.0
-            alpha[self.own] = -alpha.sum(axis=1)
-        total = self._augmented(self.features.combine(alpha), alpha.sum(axis=0))
-        return JointSums(total, float(alpha[self.own].sum()))
+        alpha, sums = self._multipliers(NO_FACTORS if factors is None else factors)
+        return JointSums(self._augmented(self.features.combine(alpha), sums[:-1]), float(sums[-1]))
 
     def flow(self) -> float:
         """Return Σ_i α_i^y."""
-        return float(self._alpha()[self.own].sum())
+        return float(self._multipliers(NO_FACTORS)[1][-1])
 
     def flows(self) -> Floats:
         """Return what flows from class k to class l."""
@@ -168,17 +173,20 @@ class JointState:
 
     def survey(self, scale: float = 1.0) -> Survey:
         """Look at all rows, and how far they are from a kink."""
-        values = self.values if scale == 1.0 else scale * self.values
-        return Survey(*survey(values, self.labels, self.costs, self.p, self.distance))
+        arrays = (self.values, float(scale), self.labels, self.costs, self.p, self.distance)
+        found = self._lines(passes.survey, 3, *arrays)
+        loss, _, errors = found.sum(axis=0)
+        return Survey(float(loss), float(found[:, 1].max()), int(errors))
 
     # Newton's method -----------------------------------------------------------------------
 
     def near(self, reach: float) -> JointState:
         """Return the state of the rows within a reach of a kink."""
-        rows = np.flatnonzero(self.distance <= reach)
+        rows = nonzero(self.distance <= reach)
         features = self.features.take(rows) if rows.size < self.labels.size else self.features
-        part = JointState(self.problem, features, rows, self.labels[rows], self.costs[rows])
-        part.values, part.p = self.values[rows], self.p[rows]
+        labels, costs = taken(self.labels, rows), taken(self.costs, rows)
+        part = JointState(self.problem, features, rows, labels, costs)
+        part.values, part.p = taken(self.values, rows), taken(self.p, rows)
         part.center = part._found = part.p
         self._part = part
         return part
@@ -191,40 +199,42 @@ class JointState:
     def aim(self, step: Floats) -> float:
         """Compute the values of a step; return Σ_i C_i max_k |of the step|."""
         self._along, self._found = self._scores(step), self.p
-        return float(self.costs @ np.abs(self._along).max(axis=1, initial=0.0))
+        return float(self._lines(passes.add_up_moves, 1, self._along, self.costs).sum())
 
     def smooth(self, t: float, delta: float) -> tuple[float, float]:
         """Find the shares after t steps; return the gap of the rows there, and the slope."""
         along = np.zeros_like(self.values) if self._along is None else self._along
-        p = np.empty_like(self.center)
-        n, c = p.shape
-        step = max(1, TUNING.part_numbers // c)
-
-        def part(first: int, stop: Event) -> tuple[float, float]:
-            some = slice(first, first + step)
-            found: tuple[float, float] = smoothed_maxima(
-                self.values[some], along[some], t, self.labels[some], self.costs[some],
-                self.center[some], delta, p[some],
-            )  # fmt: skip
-            return found
-
-        done = in_parallel(part, range(0, n, step)) if n > step else [part(0, Event())]
-        gap, slope = (sum(each) for each in zip(*done, strict=True))
+        # What a line search found before is of no use: its memory is.
+        in_use = any(self._found is other for other in (self.p, self.center, self._kept))
+        p = np.empty_like(self.center) if in_use else self._found
+        gap, slope = self._lines(
+            passes.smoothed_maxima, 2, self.values, along, float(t), self.labels, self.costs,
+            self.center, float(delta), p,
+        ).sum(axis=0)  # fmt: skip
         self._found = p
         return float(gap), float(slope)
 
     def advance(self, t: float) -> None:
         """Go t steps, and take the shares found last."""
         if self._along is not None:
-            self.values = self.values + t * self._along
+            values, along = self.values, self._along
+            in_slices(
+                lambda some: np.add(values[some], t * along[some], out=values[some]), *values.shape
+            )
         self.p = self._found
 
     def curvature(self, delta: float) -> JointRows:
         """Return the rows with several shares, with the curvature of their loss."""
-        member = self.p > 0.0
-        several = np.flatnonzero(member.sum(axis=1) > 1)
+        have_several = np.empty(self.labels.size, dtype=bool)
+
+        def count(some: slice) -> None:
+            np.greater(np.count_nonzero(self.p[some], axis=1), 1, out=have_several[some])
+
+        in_slices(count, *self.p.shape)
+        several = nonzero(have_several)
+        weight = taken(self.costs, several) / delta
         rows = self.features.take(several)
-        return JointRows(rows, member[several], (self.costs / delta)[several], self.has_bias)
+        return JointRows(rows, taken(self.p, several) > 0.0, weight, self.has_bias)
 
     def _scores(self, a: Floats) -> Floats:
         return _class_scores(self.features, a, self.has_bias)
@@ -269,16 +279,23 @@ class JointRows:
         H = np.zeros((c, size, c, size))
         share = self.weight / self.size
         for block, rows in self.features.augmented(self.has_bias):
-            member = self.member[block]
-            for k in range(c):
+            member, bend, shares = self.member[block], self.bend[block], share[block]
+
+            def add(
+                k: int, stop: Event, rows=rows, member=member, bend=bend, shares=shares
+            ) -> None:
                 of_k = np.flatnonzero(member[:, k])
                 X = rows[of_k]
-                H[k, :, k] += (X * self.bend[block][of_k, k, np.newaxis]).T @ X
+                H[k, :, k] += (X * bend[of_k, k, np.newaxis]).T @ X
                 for m in range(k):
                     both = np.flatnonzero(member[of_k, m])
                     if both.size:
                         Z = X[both]
-                        H[k, :, m] -= (Z * share[block][of_k[both], np.newaxis]).T @ Z
+                        H[k, :, m] -= (Z * shares[of_k[both], np.newaxis]).T @ Z
+
+            # The last classes, which have the most pairs, first.
+            alone = c * rows.shape[0] * size**2 < PARALLEL_MULTIPLICATIONS
+            in_parallel(add, range(c - 1, -1, -1), alone=alone)
         return H
 
     def class_blocks(self) -> list[Floats]:
