@@ -263,6 +263,39 @@ class HostGram(Gram, Protocol):
 
 
 @dataclass(frozen=True)
+class TaskArrays:
+    """The problems of several tasks, their variables one after the other.
+
+    Names are those of `DualProblem`; ``starts`` are the first variable of each task, and the end.
+    """
+
+    starts: Integers
+    index: Integers
+    signs: Floats
+    p: Floats
+    lower: Floats
+    upper: Floats
+    ridge: Floats
+    has_bias: bool
+
+    @classmethod
+    def of(cls, problems: Sequence[DualProblem]) -> TaskArrays:
+        """Put the variables of problems one after the other."""
+        starts = np.cumsum([0, *(problem.n_variables for problem in problems)])
+        index, signs, p, lower, upper, ridge = (
+            np.concatenate([getattr(problem, name) for problem in problems])
+            for name in ("index", "signs", "p", "lower", "upper", "ridge")
+        )
+        has_bias = bool(problems[0].groups)
+        return cls(starts, index, signs, p, lower, upper, ridge, has_bias)
+
+    @property
+    def sizes(self) -> Integers:
+        """Variables of each task."""
+        return np.diff(self.starts)
+
+
+@dataclass(frozen=True)
 class TaskGoal:
     """How far small tasks are solved.
 
@@ -272,7 +305,7 @@ class TaskGoal:
         The largest violation of the KKT conditions that the caller accepts.
     final_tol : float
         The one that tasks are solved to.
-    max_steps : sequence of int
+    max_steps : ndarray of int of shape (n_tasks,)
         Steps of each task at most.
     rounding : float
         The relative error of a score, as a sum of products.
@@ -280,21 +313,21 @@ class TaskGoal:
 
     tol: float
     final_tol: float
-    max_steps: Sequence[int]
+    max_steps: Integers
     rounding: float
 
 
 class Ended(NamedTuple):
-    """How a small task ended."""
+    """How small tasks ended: α of all variables, and one number per task of the others."""
 
     alpha: Floats
-    b: float
-    steps: float
-    converged: float  # 1 or 0
-    violation: float
-    value: float  # ½αᵀ(Q + D)α + pᵀα
-    gap: float  # relative to P
-    errors: float
+    b: Floats
+    steps: Floats
+    converged: Floats  # 1 or 0
+    violation: Floats
+    value: Floats  # ½αᵀ(Q + D)α + pᵀα
+    gap: Floats  # relative to P
+    errors: Floats
 
 
 class HostEngine(Engine, Protocol):
@@ -321,10 +354,10 @@ class HostEngine(Engine, Protocol):
     def solve_small(
         self,
         kernel: Kernel,
-        problems: Sequence[DualProblem],
+        tasks: TaskArrays,
         precision: Precision,
         goal: TaskGoal,
-    ) -> list[Ended] | None:
+    ) -> Ended | None:
         """Solve classifiers of few samples each, with finite costs; None where that is not known.
 
         A task that did not converge is the caller's to solve in another way.

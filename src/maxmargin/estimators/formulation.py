@@ -9,7 +9,7 @@ from hashlib import blake2b
 from threading import Event
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import get_tags
 
@@ -144,8 +144,15 @@ def _positive_first(tasks: list[Task]) -> list[Task]:
     """Put the positive class of several tasks first: blocks of K between classes are then whole."""
     if len(tasks) == 1:
         return tasks
-    orders = [(task, np.argsort(-task.labels, kind="stable")) for task in tasks]
-    return [Task(task.rows[k], task.labels[k], task.name) for task, k in orders]
+    return [_arranged(task, np.asarray(task.labels) > 0) for task in tasks]
+
+
+def _arranged(task: Task, first: NDArray[np.bool_]) -> Task:
+    """Return a task with some of its rows before the others."""
+    rows, labels = (
+        np.concatenate([values[first], values[~first]]) for values in (task.rows, task.labels)
+    )
+    return Task(rows, labels, task.name, task.n_vectors)
 
 
 def _begin(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -13,15 +12,12 @@ from scipy import sparse
 from ...arrays import Integers
 from ...kernels import Kernel, Precomputed
 from ...kernels.products import far_columns, shifted
-from ..base import Ended, Precision, TaskGoal
+from ..base import Ended, Precision, TaskArrays, TaskGoal
 from .class_pairs import ClassBlocks, PairGram
 from .features import Features
 from .gram import Gram, GramView
 from .small_tasks import PairBlocks, solve_tasks
 from .store import Store
-
-if TYPE_CHECKING:
-    from ...problems import DualProblem
 
 
 @dataclass(frozen=True)
@@ -132,19 +128,15 @@ class CpuEngine:
         return Features(self._X, index)
 
     def solve_small(
-        self,
-        kernel: Kernel,
-        problems: Sequence[DualProblem],
-        precision: Precision,
-        goal: TaskGoal,
-    ) -> list[Ended] | None:
+        self, kernel: Kernel, tasks: TaskArrays, precision: Precision, goal: TaskGoal
+    ) -> Ended | None:
         """Solve classifiers of few samples each; None where kernel values are not at hand."""
         if self._X.shape[0] <= TUNING.whole_samples:
             gram = self._source(kernel, "exact")
-            return solve_tasks(gram, None, problems, goal) if gram.fits else None
+            return solve_tasks(gram, None, tasks, goal) if gram.fits else None
         gram, codes = self._source(kernel, precision), self._codes
-        pairs = None if codes is None else PairBlocks.of(gram, codes, problems)
-        return None if pairs is None else solve_tasks(gram, pairs, problems, goal)
+        pairs = None if codes is None else PairBlocks.of(gram, codes, tasks)
+        return None if pairs is None else solve_tasks(gram, pairs, tasks, goal)
 
     def _source(self, kernel: Kernel, precision: Precision) -> Gram:
         """Return K of all rows."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,12 +10,18 @@ from scipy import sparse
 from ...arrays import Floats, Integers
 from ...kernels import RBF
 from ...runtime.simd import square
-from ..base import Ended, TaskGoal
+from ..base import Ended, TaskArrays, TaskGoal
 from .products import Products
-from .task_descent import N_NUMBERS, fill_within, solve_gathered, solve_pair
+from .task_descent import (
+    N_NUMBERS,
+    PART_ROWS,
+    centre_rows,
+    fill_within,
+    solve_gathered,
+    solve_pair,
+)
 
 if TYPE_CHECKING:
-    from ...problems import DualProblem
     from .gram import Gram
 
 
@@ -48,21 +53,23 @@ class PairBlocks(NamedTuple):
     exact_rows: Floats | None
 
     @classmethod
-    def of(cls, gram: Gram, codes: Integers, problems: Sequence[DualProblem]) -> PairBlocks | None:
+    def of(cls, gram: Gram, codes: Integers, tasks: TaskArrays) -> PairBlocks | None:
         """Return the blocks of pairs of classes; None where a task is something else."""
         size = gram.X.shape[0] * gram.X.shape[1] * 12.0
         if type(gram.kernel) is not RBF or not isinstance(gram.values, Products):
             return None
-        found = _members(codes, problems) if size <= gram.budget else None
+        found = _members(codes, tasks) if size <= gram.budget else None
         if found is None:
             return None
         classes, members = found
         sizes = np.array([part.size for part in members])
-        exact: Any = gram.X[np.concatenate(members)]
-        exact = exact.toarray() if sparse.issparse(exact) else exact
-        exact = exact.astype(np.float64) - exact.mean(axis=0, dtype=np.float64)
-        rows = exact.astype(gram.dtype)
-        squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64).astype(gram.dtype)
+        X: Any = gram.X.toarray() if sparse.issparse(gram.X) else np.ascontiguousarray(gram.X)
+        order = np.concatenate(members)
+        shape = (order.size, X.shape[1])
+        exact, rows = np.empty(shape), np.empty(shape, gram.dtype)
+        squares = np.empty(order.size, gram.dtype)
+        centre = X[:: max(1, X.shape[0] // 4096)].mean(axis=0, dtype=np.float64)
+        centre_rows(-(-order.size // PART_ROWS), X, order, centre, exact, rows, squares)
         edges, corners = (np.concatenate([[0], np.cumsum(each)]) for each in (sizes, sizes**2))
         within, gamma = np.empty(corners[-1], dtype=gram.dtype), gram.kernel.gamma
         fill_within(sizes.size, rows, squares, gamma, edges, corners, within)
@@ -72,58 +79,48 @@ class PairBlocks(NamedTuple):
         )
 
 
-def _members(
-    codes: Integers, problems: Sequence[DualProblem]
-) -> tuple[Integers, list[Integers]] | None:
+def _members(codes: Integers, tasks: TaskArrays) -> tuple[Integers, list[Integers]] | None:
     """Return the two classes of each task, numbered anew, and the rows of each class."""
-    members: list[Integers] = []
-    numbers: dict[int, int] = {}
-    classes = np.empty((len(problems), 2), dtype=np.intp)
-    for of_task, problem in zip(classes, problems, strict=True):
-        others = problem.signs != problem.signs[0]
-        n_first = int(others.argmax())
-        if not n_first:
-            return None
-        for side, part in enumerate((problem.index[:n_first], problem.index[n_first:])):
-            label = int(codes[part[0]])
-            of_task[side] = numbers.setdefault(label, len(members))
-            if of_task[side] == len(members):
-                if (codes[part] != label).any():
-                    return None
-                members.append(part)
-            elif not np.array_equal(members[of_task[side]], part):
-                return None
-    return classes, members
+    begin, sizes = tasks.starts[:-1], tasks.sizes
+    n_first = np.add.reduceat(tasks.signs > 0.0, begin, dtype=np.intp)
+    if not (n_first.all() and (n_first < sizes).all()):
+        return None
+    middle = begin + n_first
+    labels = np.column_stack([codes[tasks.index[begin]], codes[tasks.index[middle]]])
+    names, places, classes = np.unique(labels, return_index=True, return_inverse=True)
+    ends = np.column_stack([begin, middle, tasks.starts[1:]])
+    classes = classes.reshape(-1, 2)
+    members = [tasks.index[ends[k // 2, k % 2] : ends[k // 2, k % 2 + 1]] for k in places.tolist()]
+    if any((codes[part] != name).any() for part, name in zip(members, names, strict=True)):
+        return None
+    expected = np.concatenate([members[k] for k in classes.ravel().tolist()])
+    signs = np.repeat(np.tile([1.0, -1.0], sizes.size), np.diff(ends).ravel())
+    same = np.array_equal(expected, tasks.index) and np.array_equal(signs, tasks.signs)
+    return (classes, members) if same else None
 
 
-def solve_tasks(
-    gram: Gram, blocks: PairBlocks | None, problems: Sequence[DualProblem], goal: TaskGoal
-) -> list[Ended]:
+def solve_tasks(gram: Gram, blocks: PairBlocks | None, tasks: TaskArrays, goal: TaskGoal) -> Ended:
     """Solve every task from α = 0, those with most variables first.
 
     Kernel values are those of the classes, or of K of all rows.
     """
-    sizes = np.array([problem.n_variables for problem in problems])
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    signs, p, lower, upper, ridge, index = (
-        np.concatenate([getattr(problem, name) for problem in problems])
-        for name in ("signs", "p", "lower", "upper", "ridge", "index")
-    )
-    diagonal, most = gram.diagonal()[index], np.asarray(goal.max_steps)
-    alpha, numbers = np.zeros(starts[-1]), np.zeros((len(problems), N_NUMBERS))
-    order = np.argsort(-sizes, kind="stable")
-    posed = (starts, signs, p, lower, upper, ridge, diagonal, most)
-    tols, alone = (goal.tol, goal.final_tol, goal.rounding), None if problems[0].groups else 1
+    starts, index = tasks.starts, tasks.index
+    n_tasks, order = starts.size - 1, np.argsort(-tasks.sizes, kind="stable")
+    alpha, numbers = np.zeros(starts[-1]), np.zeros((n_tasks, N_NUMBERS))
+    posed = (
+        starts, tasks.signs, tasks.p, tasks.lower, tasks.upper, tasks.ridge,
+        gram.diagonal()[index], goal.max_steps,
+    )  # fmt: skip
+    tols, alone = (goal.tol, goal.final_tol, goal.rounding), None if tasks.has_bias else 1
     if blocks is None:
         whole = _padded(gram)
-        solve_gathered(sizes.size, order, posed, whole, index, tols, alone, alpha, numbers)
+        solve_gathered(n_tasks, order, posed, whole, index, tols, alone, alpha, numbers)
     else:
         exact, shared = blocks.exact_rows, tuple(blocks[1:-1])
         solve_pair(
-            sizes.size, order, posed, blocks.classes, shared, exact, tols, alone, alpha, numbers
+            n_tasks, order, posed, blocks.classes, shared, exact, tols, alone, alpha, numbers
         )
-    columns = zip(np.split(alpha, starts[1:-1]), *numbers.T.tolist(), strict=True)
-    return [Ended(*row) for row in columns]
+    return Ended(alpha, *numbers.T)
 
 
 def _padded(gram: Gram) -> Floats:

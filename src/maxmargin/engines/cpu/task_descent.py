@@ -35,6 +35,8 @@ MAX_ROUNDS, MAX_CORRECTIONS = 40, 5
 # Variables on which float32 kernel values are checked, the shares of tol that their errors may add
 # to a violation and to the gap, and what stands for an infinite cost, relative to α.
 N_CHECKED, VIOLATION_SHARE, GAP_SHARE, FAR_COST = 32, 0.05, 0.3, 100.0
+# Rows of X that are one part.
+PART_ROWS = 256
 # log₂ e
 PER_NEPER = 1.4426950408889634
 
@@ -280,6 +282,18 @@ def transpose(block, out):
             column, row = block[top : top + 64, j], out[j, top : top + 64]
             for i in range(row.size):
                 row[i] = column[i]
+
+
+@parallel
+def centre_rows(part, X, order, centre, exact, rows, squares):
+    """Write rows of X less the centre, in float64 and in the type of ``rows``, and their ‖x‖²."""
+    for i in range(PART_ROWS * part, min(PART_ROWS * (part + 1), order.size)):
+        x, moved, out, square = X[order[i]], exact[i], rows[i], 0.0
+        for k in range(x.size):
+            moved[k] = x[k] - centre[k]
+            out[k] = moved[k]
+            square += np.float64(out[k]) * np.float64(out[k])
+        squares[i] = square
 
 
 @parallel

@@ -186,7 +186,7 @@ class Dual:
     def first_steps(self, problem: DualProblem) -> int | None:
         """Return the steps of decomposition after which other methods are tried."""
         n = problem.n_variables
-        if _in_feature_space(problem):
+        if isinstance(self.kernel, Linear) and _in_feature_space(problem):
             return self.tuning.linear_steps_per_variable * n
         return self._enough(n)
 

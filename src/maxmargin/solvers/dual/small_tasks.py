@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...engines.base import Ended, TaskGoal
+from ...engines.base import Ended, TaskArrays, TaskGoal
 from ...problems import DualProblem
 from ...solution import Solution, Status, Trace
 from .attempts import TUNING
-from .optimality import is_hard
 
 if TYPE_CHECKING:
     from .choice import Dual
@@ -26,30 +25,28 @@ def solve_small(dual: Dual, problems: Sequence[DualProblem]) -> list[Solution]:
 
     A solution that has not converged is where another solver may begin.
     """
-    if not _are_small(dual, problems):
+    n_groups = len(problems[0].groups)
+    alike = all(len(each.groups) == n_groups and not each.total for each in problems)
+    if dual.solver != "auto" or dual.origin is not None or n_groups > 1 or not alike:
         return []
-    steps = [_max_steps(dual, problem) for problem in problems]
+    tasks = TaskArrays.of(problems)
+    if tasks.sizes.max() > MAX_VARIABLES or not _are_soft_classifiers(tasks):
+        return []
     degree = int(getattr(dual.kernel, "degree", 0))
-    rounding = TUNING.rounding * max(1, 2 * degree)
     final = min(dual.tol, dual.tuning.polish_tol) if dual.engine.is_few else dual.tol
+    steps = np.array([_max_steps(dual, problem) for problem in problems])
+    goal = TaskGoal(dual.tol, final, steps, TUNING.rounding * max(1, 2 * degree))
     began = time.perf_counter()
-    goal = TaskGoal(dual.tol, final, steps, rounding)
-    ended = dual.engine.solve_small(dual.kernel, problems, dual.precision, goal)
+    ended = dual.engine.solve_small(dual.kernel, tasks, dual.precision, goal)
     if ended is None:
         return []
-    seconds = (time.perf_counter() - began) / len(problems)
-    return [_solution(each, seconds) for each in ended]
+    return _solutions(tasks, ended, (time.perf_counter() - began) / len(problems))
 
 
-def _are_small(dual: Dual, problems: Sequence[DualProblem]) -> bool:
-    """Whether all tasks are soft-margin classifiers of few samples, on rows as they are."""
-    if dual.solver != "auto" or dual.origin is not None:
-        return False
-    first = problems[0]
-    return max(p.n_variables for p in problems) <= MAX_VARIABLES and all(
-        p.has_unit_margin and len(p.groups) == len(first.groups) < 2 and not is_hard(p).any()
-        for p in problems
-    )
+def _are_soft_classifiers(tasks: TaskArrays) -> bool:
+    """Whether all tasks are of margin 1, and something keeps every α from growing."""
+    hard = np.isinf(tasks.upper) & (tasks.ridge == 0.0)
+    return bool((tasks.p == -1.0).all() and not tasks.lower.any() and not hard.any())
 
 
 def _max_steps(dual: Dual, problem: DualProblem) -> int:
@@ -57,17 +54,23 @@ def _max_steps(dual: Dual, problem: DualProblem) -> int:
     return min(dual.first_steps(problem) or MAX_NUMBERS, MAX_NUMBERS // n)
 
 
-def _solution(ended: Ended, seconds: float) -> Solution:
-    """Return the solution of a task; its trace is one round."""
-    steps = int(ended.steps)
-    primal = ended.value / (ended.gap - 1.0) if ended.converged else np.nan  # (P − D)/P is known
-    trace = Trace(
-        np.ones(1, np.int64), np.array([ended.value]), np.array([ended.errors], np.int64),
-        np.array([ended.violation]), np.array([seconds]), np.array([primal]),
-        np.array([-ended.value]), np.ones(1, bool), "round",
-    )  # fmt: skip
-    status = Status.CONVERGED if ended.converged else Status.PATIENCE
-    return Solution(
-        np.empty((0, 0)), np.array([ended.b]), status, steps, steps, seconds, ended.alpha,
-        trace=trace,
-    )  # fmt: skip
+def _solutions(tasks: TaskArrays, ended: Ended, seconds: float) -> list[Solution]:
+    """Return the solution of every task; its trace is one round."""
+    steps, converged = ended.steps.astype(np.int64).tolist(), ended.converged > 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):  # (P − D)/P is known
+        primal = np.where(converged, ended.value / (ended.gap - 1.0), np.nan)
+    one, times, exact = np.ones(1, np.int64), np.array([seconds]), np.ones(1, bool)
+    errors, dual, w = ended.errors.astype(np.int64), -ended.value, np.empty((0, 0))
+    alphas = np.split(ended.alpha, tasks.starts[1:-1])
+    solutions = []
+    for k, (alpha, good) in enumerate(zip(alphas, converged.tolist(), strict=True)):
+        at = slice(k, k + 1)
+        trace = Trace(
+            one, ended.value[at], errors[at], ended.violation[at], times, primal[at], dual[at],
+            exact, "round",
+        )  # fmt: skip
+        status = Status.CONVERGED if good else Status.PATIENCE
+        solutions.append(
+            Solution(w, ended.b[at], status, steps[k], steps[k], seconds, alpha, trace=trace)
+        )
+    return solutions
