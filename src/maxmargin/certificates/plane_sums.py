@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Floats
-from ..runtime.row_access import compiled, row_add, row_dot, row_square
+from ..runtime.row_access import compiled, compiled_part, row_add, row_dot, row_square
 from ..runtime.team import parallel
 from .dual_tasks import ROUNDING
 from .scores import UNIT
@@ -55,12 +55,12 @@ class Found(NamedTuple):
         )
 
 
-@compiled
+@compiled_part
 def _of(values, i):
     return values[i] if values.size > 1 else values[0]
 
 
-@compiled
+@compiled_part
 def _inside(alpha, box, i):
     """Return α_i clipped to 0 ≤ α ≤ u; a NaN stays one."""
     a, u = alpha[i], _of(box, i)
@@ -128,7 +128,7 @@ def measure(
         )
 
 
-@compiled
+@compiled_part
 def _about(row, centre, w, x):
     """Write a row less a centre to x; return its squared length, and w·x."""
     square, product = 0.0, 0.0
@@ -162,7 +162,7 @@ def judge(part, step, scores, wrong, y, alpha, box, plus, minus, upper, ridge, l
     )
 
 
-@compiled
+@compiled_part
 def start_line(line):
     """Begin with no row."""
     line[:] = 0.0
@@ -203,7 +203,7 @@ def _judge(scores, wrong, first, y, alpha, box, plus, minus, upper, ridge, large
     line[ERROR] = error
 
 
-@compiled
+@compiled_part
 def loss_of(z, u, D):
     """Return h(z); 0 for a hard margin, which allows no slack."""
     if z < 0.0:

@@ -27,7 +27,7 @@ from ...arrays import (
     row_pieces,
 )
 from ...problems import JointProblem, PrimalProblem
-from ...runtime.row_access import StoredRows, compiled, row_add, row_dot, row_square, rows_of
+from ...runtime.row_access import StoredRows, compiled_part, row_add, row_dot, row_square, rows_of
 from ...runtime.team import Region, parallel
 from ...runtime.threads import in_parallel
 from ...runtime.vectors import in_slices, nonzero, part_count, part_rows, taken
@@ -318,9 +318,8 @@ def _moments(X: Any, used: Integers, c: Floats) -> Floats:
     sums = np.zeros((part_count(used.size, step), side, side))
     region = _dense_moments if dense else _sparse_moments
     region(len(sums), step, rows_of(X), used, c, sums)
-    total: Floats = sums.sum(axis=0)[:size, :size].copy()
-    _mirror(total)
-    return total
+    lower = np.tril(sums.sum(axis=0)[:size, :size])
+    return np.asarray(lower + np.tril(lower, -1).T)
 
 
 # Rows whose products are computed at once: they fit a core's cache.
@@ -350,7 +349,7 @@ def _combine(part, step, rows, c, sums):
         _add_rows(rows, chosen[:n], c, total)
 
 
-@compiled
+@compiled_part
 def _add_rows(rows, chosen, c, total):
     n = chosen.size
     together = 0
@@ -421,11 +420,3 @@ def _sparse_moments(part, step, rows, used, c, sums):
                 line[indices[m]] += scaled * data[m]
             total[d, indices[k]] += scaled
         total[d, d] += weight
-
-
-@compiled
-def _mirror(square):
-    """Copy the lower triangle to the upper one."""
-    for i in range(square.shape[0]):
-        for j in range(i):
-            square[j, i] = square[i, j]

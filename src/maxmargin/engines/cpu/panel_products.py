@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...runtime.row_access import compiled
+from ...runtime.row_access import compiled, compiled_part
 from ...runtime.simd import fill, load, store
 
 # Columns of a tile, in two vectors: panels have a multiple of that.
@@ -31,7 +31,7 @@ def add_products(panel, total):
             _add_line(total[top + 3], left, g, h)
 
 
-@compiled
+@compiled_part
 def _add_line(line, left, u, v):
     right = left + TILE // 2
     store(line, left, load(line, left) + u)

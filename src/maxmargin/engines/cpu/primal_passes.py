@@ -9,18 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from ...problems.losses import loss_value, proximal_alpha
-from ...runtime.row_access import compiled
+from ...runtime.row_access import compiled_part
 from ...runtime.team import parallel
 
-_proximal_alpha = compiled(proximal_alpha)
-_loss_value = compiled(loss_value)
+_proximal_alpha = compiled_part(proximal_alpha)
+_loss_value = compiled_part(loss_value)
 
 # What `mark_kink` and `mark_held` say of a row.
 ON_KINK, IN_SUM = 1, 2
 NEAR, ON_PARABOLA = 1, 2
 
 
-@compiled
+@compiled_part
 def _of(values, i):
     return values[i] if values.size > 1 else values[0]
 
