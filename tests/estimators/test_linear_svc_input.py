@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
+from maxmargin import validation
+from maxmargin.runtime import vectors
 from tests.helpers.bad_input import LABEL_TYPES, assert_a_failed_fit_changes_nothing
 from tests.helpers.linear_svc import TIGHT, N, cloud, made
 
@@ -20,6 +22,44 @@ def test_predictions_have_the_type_of_the_labels(kind):
     predicted = model.predict(X)
     assert predicted.dtype == names.dtype
     np.testing.assert_array_equal(predicted, names[plain.predict(X)])
+
+
+@pytest.mark.parametrize("kind", LABEL_TYPES)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_many_labels_are_read_in_parts(kind, n_classes, monkeypatch):
+    X, y = cloud(600, 4, n_classes)
+    names = LABEL_TYPES[kind]
+    names = names[: max(y) + 1] if len(names) > max(y) else np.array(["a", "b", "c"])
+    whole = made().fit(X, names[y])
+    monkeypatch.setattr(vectors, "TUNING", vectors.Tuning(part_numbers=64))
+    model = made().fit(X, names[y])
+    np.testing.assert_array_equal(model.classes_, whole.classes_)
+    predicted = model.predict(X)
+    assert predicted.dtype == names.dtype
+    np.testing.assert_array_equal(predicted, whole.predict(X))
+
+
+def test_faults_of_many_rows_are_found_in_parts(monkeypatch):
+    """Where X or y has a fault, the message is that of small data."""
+    monkeypatch.setattr(vectors, "TUNING", vectors.Tuning(part_numbers=64))
+    monkeypatch.setattr(validation, "THREADED_NUMBERS", 0)
+    X, y = cloud(600, 4)
+    for value in (np.nan, np.inf):
+        bad = X.copy()
+        bad[400, 2] = value
+        with pytest.raises(ValueError, match=r"The first is in row 400, column 2"):
+            made().fit(bad, y)
+        with pytest.raises(ValueError, match=r"The first is in row 400, column 2"):
+            made().fit(X, y).predict(bad)
+    with pytest.raises(ValueError, match="rescale the features"):
+        made().fit(X * 1e80, y)
+    labels = y.astype(float)
+    labels[500] = 0.5
+    with pytest.raises(ValueError, match="continuous"):
+        made().fit(X, labels)
+    labels[500] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        made().fit(X, labels)
 
 
 def test_column_names_of_data_frames():

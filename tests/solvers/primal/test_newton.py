@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 
 from maxmargin.runtime import vectors
-from maxmargin.solvers.primal import direction
+from maxmargin.runtime.threads import at_most
+from maxmargin.solvers.primal import direction, newton
 from maxmargin.solvers.primal.newton import SemismoothNewton
 from tests.helpers.primal_solvers import (
     BIASES,
@@ -48,3 +50,16 @@ def test_fewer_free_samples_than_features(watched):
     for bias in BIASES:
         assert_solves(METHODS[0], posed(X, y, 1.0, "hinge", bias), 1e-8)
     assert by_gram
+
+
+def test_samples_have_a_row_of_every_run(monkeypatch):
+    monkeypatch.setattr(vectors, "TUNING", vectors.Tuning(part_numbers=64))
+    for n, size in [(13, 2), (1000, 166), (997, 100), (50, 50)]:
+        found = []
+        for n_jobs in (1, 2):
+            with at_most(n_jobs):
+                found.append(newton.drawn_rows(n, size))
+        np.testing.assert_array_equal(found[0], found[1])
+        ends = np.arange(size + 1) * n // size
+        assert (found[0] >= ends[:-1]).all()
+        assert (found[0] < ends[1:]).all()
