@@ -23,7 +23,8 @@ Result = TypeVar("Result")
 class Tuning:
     """Sizes of the parts that cores work on."""
 
-    part_numbers: int = 1 << 17  # read by a part, at least: less is not worth a thread
+    part_numbers: int = 1 << 15  # read by a part, at least: less is not worth a thread
+    in_python: float = 4.0  # times as many, where a part takes the GIL
     most_parts: int = 128  # some for each of many cores
 
 
@@ -32,7 +33,7 @@ TUNING = Tuning()
 
 def part_rows(n_rows: int, numbers: float = 4.0) -> int:
     """Return how many rows a part has; ``numbers`` are read of each."""
-    least = int(TUNING.part_numbers / max(numbers, 1.0))
+    least = int(TUNING.part_numbers / max(numbers, 0.25))
     return max(least, -(-n_rows // TUNING.most_parts), 16)
 
 
@@ -43,7 +44,7 @@ def part_count(n_rows: int, step: int) -> int:
 
 def in_slices(work: Callable[[slice], Result], n_rows: int, numbers: float = 4.0) -> list[Result]:
     """Return ``work(rows)`` of consecutive slices of the rows, computed on all cores."""
-    step = part_rows(n_rows, numbers)
+    step = part_rows(n_rows, numbers / TUNING.in_python)
     if n_rows <= step:
         return [work(slice(0, n_rows))]
     parts = [slice(k, min(k + step, n_rows)) for k in range(0, n_rows, step)]
@@ -88,9 +89,6 @@ def taken(values: NDArray[Any], rows: Integers) -> NDArray[Any]:
 
 def nonzero(values: NDArray[Any]) -> Integers:
     """Return the places of the numbers that are not 0, or of what is true, in order."""
-    step = part_rows(values.size)
-    if values.size <= step:
-        return np.flatnonzero(values)
 
     def places(some: slice) -> Integers:
         found = np.flatnonzero(values[some] != 0)
@@ -98,6 +96,8 @@ def nonzero(values: NDArray[Any]) -> Integers:
         return found
 
     parts = in_slices(places, values.size)
+    if len(parts) == 1:
+        return parts[0]
     ends = np.cumsum([part.size for part in parts])
     out = np.empty(ends[-1], dtype=np.intp)
 

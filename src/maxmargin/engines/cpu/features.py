@@ -45,7 +45,7 @@ Result = TypeVar("Result")
 class Tuning:
     """Sizes of the parts that cores work on."""
 
-    moments_multiplications: float = 4e6  # of a sum of squares that one core does alone
+    moments_multiplications: float = 1e6  # of a sum of squares that one core does alone
     moments_numbers: int = 1 << 24  # in the sums of all parts
     fewest_parts: int = 4  # worth their memory at any size
     most_parts: int = 128
