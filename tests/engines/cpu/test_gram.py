@@ -21,7 +21,7 @@ from maxmargin.engines.cpu.gram import Gram, GramView
 from maxmargin.engines.cpu.kernel_values import values_of
 from maxmargin.engines.cpu.row_cache import STALE_REQUESTS, keep_rows
 from maxmargin.engines.cpu.row_sums import add_rows
-from maxmargin.engines.cpu.sparse_panels import sparse_products
+from maxmargin.engines.cpu.sparse_panels import divide, n_sections, sparse_products
 from maxmargin.engines.cpu.sparse_products import (
     PANEL_VECTORS,
     SparseProducts,
@@ -33,7 +33,7 @@ from maxmargin.engines.cpu.sparse_products import (
 from maxmargin.engines.cpu.values import Given, Opaque
 from maxmargin.kernels import RBF, Custom, Linear, Polynomial, Precomputed, Sigmoid
 from maxmargin.runtime import memory
-from maxmargin.runtime.simd import aligned
+from maxmargin.runtime.simd import aligned, count
 from maxmargin.runtime.threads import at_most
 
 # Of a value, relative to the largest of K: products of some dozen terms, and the kernel's formula.
@@ -596,10 +596,11 @@ def csr_of(dtype, long=False):
     return X, (csr.data, csr.indices, csr.indptr)
 
 
+@pytest.mark.parametrize("n_sections", [1, 2, 5])
 @pytest.mark.parametrize("long", [False, True], ids=["int32", "int64"])
-def test_sparse_products(dtype, long):
+def test_sparse_products(dtype, long, n_sections):
     X, csr = csr_of(dtype, long)
-    width = PANEL_VECTORS * 64 // X.itemsize
+    width = PANEL_VECTORS * count(X)
     samples = np.arange(3, 140)
     panels = aligned((-(-samples.size // width), D, width), dtype)
     lay_panels(*csr, samples, panels)
@@ -608,10 +609,31 @@ def test_sparse_products(dtype, long):
     assert not laid[samples.size :].any()
     rows = np.array([0, 149, 7, 7])
     out = np.full((4, laid.shape[0]), np.nan, dtype)
-    sparse_products(*csr, rows, panels, out)
+    starts = np.empty((X.shape[0], n_sections + 1), csr[2].dtype)
+    divide(csr[1], csr[2], D, starts)
+    sparse_products(*csr[:2], starts, rows, panels, out)
     near = D * np.finfo(dtype).eps * 10
     np.testing.assert_allclose(out[:, : samples.size], X[rows] @ X[samples].T, atol=near)
     assert not out[:, samples.size :].any()
+
+
+def test_panels_are_divided_where_rows_have_many_numbers_in_each_section():
+    assert n_sections(300, 12.0) == n_sections(22, 13.0) == n_sections(96, 90.0) == 1
+    assert n_sections(784, 150.0) == 9
+    assert n_sections(784, 40.0) == 2
+
+
+def test_rows_whose_indices_are_not_sorted():
+    X = thin_rows()
+    X = sparse.csr_matrix(X)
+    turned = X.copy()
+    for i in range(X.shape[0]):
+        part = slice(X.indptr[i], X.indptr[i + 1])
+        turned.indices[part], turned.data[part] = X.indices[part][::-1], X.data[part][::-1]
+    turned.has_sorted_indices = False
+    values = SparseProducts(RBF(gamma=0.1), turned, None, np.float64)
+    np.testing.assert_array_equal(values.csr[1], X.indices)
+    assert not turned.has_sorted_indices
 
 
 def test_lay_panels_is_what_its_python_says(dtype):

@@ -22,7 +22,9 @@ from .products import Products
 from .sparse_panels import (
     CHUNK,
     PANEL_VECTORS,
+    divide,
     lay_panels,
+    n_sections,
     pick_nonzeros,
     square_rows,
 )
@@ -40,8 +42,12 @@ class SparseProducts(Products):
         # Zeros beyond the last sample: tiles are computed in whole panels.
         self.squares = np.zeros(n_panels * self.panel, dtype=dtype)
         square_rows(*self.csr, self.squares)
-        longest = int(np.diff(self.csr[2]).max(initial=0))
-        self.terms = min(longest, CHUNK + -(-longest // CHUNK))
+        data, indices, indptr = self.csr
+        longest = int(np.diff(indptr).max(initial=0))
+        sections = n_sections(X.shape[1], data.size / max(1, self.n_samples))
+        self.terms = min(longest, CHUNK + -(-longest // CHUNK) + sections - 1)
+        self.starts = np.empty((self.n_samples, sections + 1), dtype=indptr.dtype)
+        divide(indices, indptr, X.shape[1], self.starts)
 
     @cached_property
     def panels(self) -> Floats:
@@ -66,7 +72,7 @@ class SparseProducts(Products):
 
     def left(self, rows: Integers | None = None) -> tuple[Any, ...]:
         rows = np.arange(self.n_samples) if rows is None else rows
-        return (*self.csr, rows, self.squares[rows])
+        return (*self.csr[:2], self.starts, rows, self.squares[rows])
 
     def right(self, rows: Integers | None = None) -> tuple[Any, ...]:
         if rows is None:
@@ -118,7 +124,8 @@ class WideProducts(Products):
 def _csr(X: Any, index: Integers | None, dtype: Any) -> tuple[Floats, Integers, Integers]:
     """Return rows of X as data, indices and indptr."""
     if sparse.issparse(X):
-        data, indices, indptr = rows_of(X if index is None else X[index])
+        rows = X if index is None else X[index]
+        data, indices, indptr = rows_of(rows if rows.has_sorted_indices else rows.sorted_indices())
         return data.astype(dtype, copy=False), indices, indptr
     rows = np.arange(X.shape[0]) if index is None else index
     parts = np.array_split(rows, max(1, rows.size // 1024))

@@ -1,7 +1,7 @@
 """Tiles of kernel values in compiled regions: products, the Gaussian, and what becomes of them.
 
 The operands of a tile are tuples, which compiled functions tell apart by their lengths: on the
-left ``(x, squares)`` for dense rows or ``(data, indices, indptr, rows, squares)`` for sparse ones,
+left ``(x, squares)`` for dense rows or ``(data, indices, starts, rows, squares)`` for sparse ones,
 on the right ``(panels, squares)`` (`dense_panels`, `sparse_panels`).
 """
 
@@ -94,11 +94,11 @@ def _multiply(left, right, i, j, out):
         return dense
 
     def sparse(left, right, i, j, out):
-        data, indices, indptr, rows, _ = left
+        data, indices, starts, rows, _ = left
         panels = right[0]
         first, n = j // panels.shape[2], out.shape[1] // panels.shape[2]
         some = rows[i : i + out.shape[0]]
-        sparse_products(data, indices, indptr, some, panels[first : first + n], out)
+        sparse_products(data, indices, starts, some, panels[first : first + n], out)
 
     return sparse
 
