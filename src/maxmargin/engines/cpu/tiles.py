@@ -44,17 +44,19 @@ class Scratch:
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = np.dtype(dtype)
-        self._tiles: Floats = np.empty((0, 0), dtype=dtype)
-        self._taken = np.empty(0, dtype=np.int64)
+        self._tiles: tuple[Floats, Integers] | None = None
 
     def tiles(self) -> tuple[Floats, Integers]:
         """Return the tiles, and which of them are taken."""
         # A worker that leaves a region late may hold one a little longer than its caller knows.
         count = n_threads() + 1
-        if len(self._tiles) < count:
-            self._tiles = np.empty((count, TILE_ROWS * TILE_COLUMNS), dtype=self.dtype)
-            self._taken = np.zeros(8 * count, dtype=np.int64)  # a cache line each
-        return self._tiles, self._taken
+        tiles = self._tiles
+        if tiles is None or len(tiles[0]) < count:
+            memory = np.empty((count, TILE_ROWS * TILE_COLUMNS), dtype=self.dtype)
+            # A cache line each. The two change together: threads may ask at the same time.
+            tiles = memory, np.zeros(8 * count, dtype=np.int64)
+            self._tiles = tiles
+        return tiles
 
 
 @compiled
