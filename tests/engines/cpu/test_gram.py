@@ -343,14 +343,30 @@ def test_input_is_not_changed(way):
     [
         (200, DENSITY.sparse_density + 0.1, DenseProducts),
         (200, DENSITY.sparse_density - 0.1, SparseProducts),
-        (DENSITY.narrow_columns, DENSITY.narrow_sparse_density + 0.1, DenseProducts),
-        (DENSITY.narrow_columns, DENSITY.narrow_sparse_density - 0.1, SparseProducts),
+        (20, DENSITY.sparse_density + 0.1, DenseProducts),
+        (20, DENSITY.sparse_density - 0.1, SparseProducts),
     ],
 )
 def test_share_of_zeros_decides(columns, density, kind):
     X = np.where(np.random.default_rng(5).random((300, columns)) < density, 1.0, 0.0)
     for data in (X, sparse.csr_matrix(X)):
         assert type(values_of(Linear(), data, None, np.float32, PLENTY)) is kind
+
+
+@pytest.mark.parametrize(
+    ("form", "dtype", "kept"),
+    [
+        (np.asarray, np.float32, True),
+        (np.asarray, np.float64, False),  # twice as large as X
+        (sparse.csr_matrix, np.float32, True),
+        (sparse.csr_matrix, np.float64, True),  # which has as many bytes of indices
+    ],
+)
+def test_dense_rows_are_kept_where_they_take_little_more_memory_than_X(form, dtype, kept):
+    X = form(full_rows().astype(np.float32))
+    values = values_of(RBF(gamma=0.1), X, None, dtype, PLENTY)
+    assert isinstance(values, DenseProducts)
+    assert values.has_columns is kept
 
 
 def test_given_values_are_not_copied():

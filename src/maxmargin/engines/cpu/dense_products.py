@@ -17,11 +17,14 @@ from .products import Products
 from .tiles import n_parts
 from .values import TILE_COLUMNS
 
+# Bytes of the laid out rows, relative to those of X, up to which all of them are kept.
+LARGEST_COPY = 1.5
+
 
 class DenseProducts(Products):
     """⟨x,z⟩ of rows that are cast, centred, made dense and laid into panels.
 
-    All of them once where they are no larger than X was, else those that are asked for.
+    All of them once where they are not much larger than X is, else those that are asked for.
     """
 
     def __init__(self, kernel: Kernel, X: Any, index: Integers | None, dtype: Any) -> None:
@@ -33,7 +36,9 @@ class DenseProducts(Products):
             self.centre = _middle(some)
         self.panel = PANEL_VECTORS * count(np.empty(0, dtype=dtype))
         self.squares = np.zeros(-(-self.n_samples // self.panel) * self.panel, dtype=dtype)
-        self.has_columns = not sparse.issparse(X) and self.dtype.itemsize <= X.dtype.itemsize
+        size = self.n_samples * X.shape[1] * self.dtype.itemsize
+        share = self.n_samples / max(1, X.shape[0])
+        self.has_columns = size <= LARGEST_COPY * share * _stored_bytes(X)
         self.panels = self._empty(self.n_samples if self.has_columns else 0)
         self.terms = roundings(X.shape[1])
 
@@ -77,6 +82,11 @@ class DenseProducts(Products):
         squares = np.zeros(panels.shape[0] * self.panel, dtype=self.dtype)
         squares[: rows.size] = x_sq
         return panels, squares
+
+
+def _stored_bytes(X: Any) -> int:
+    """Return the memory that X takes."""
+    return sum(part.nbytes for part in ((X.data, X.indices) if sparse.issparse(X) else (X,)))
 
 
 def _middle(rows: Floats) -> Floats:

@@ -1,6 +1,6 @@
 """Kernel values of rows that are mostly zeros: only the others are multiplied.
 
-They are multiplied with panels of samples that lie feature by feature, which pays below a quarter
+They are multiplied with panels of samples that lie feature by feature, which pays up to some half
 of non-zeros, in dense arrays as well.
 """
 
