@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import pickle
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import numba
 from numba.core import event
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.environment import Environment, _rebuild_env, lookup_environment
 from numba.core.runtime import rtsys
 from numba.extending import register_jitable
 
@@ -20,12 +23,47 @@ OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": REORDER}
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def _environment(module: str, constants: list[Any], name: str) -> Environment:
+    """Return what compiled code knows of its module: constants, such as messages of errors.
+
+    numba imports the module, for its globals. Code of numba's own modules does without: it is part
+    of ours, and they belong to the compiler.
+    """
+    if module in sys.modules or not module.startswith("numba."):
+        return _rebuild_env(module, constants, name)
+    known = lookup_environment(name)
+    if known is None:
+        known = Environment({"__name__": module})
+        known.consts[:], known.env_name = constants, name
+        Environment._memo[name] = known
+    return known
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module, name):
+        wanted = (module, name) == (_rebuild_env.__module__, _rebuild_env.__name__)
+        return _environment if wanted else super().find_class(module, name)
+
+
+class _CodeFile(IndexDataCacheFile):
+    def _load_data(self, name):
+        with open(self._data_path(name), "rb") as file:
+            return _Unpickler(file).load()
+
+
 class CodeCache(FunctionCache):
     """Compiled code on disk, read without the tables of the compiler.
 
     numba fills the tables of its compiler, which takes longer than a small fit, before it reads
     code that is compiled already. To run, that code needs no more than the runtime library.
     """
+
+    def __init__(self, function):
+        super().__init__(function)
+        locator = self._impl.locator
+        self._cache_file = _CodeFile(
+            self._cache_path, self._impl.filename_base, locator.get_source_stamp()
+        )
 
     def load_overload(self, sig, target_context):
         """Return the code of a signature, or None."""

@@ -30,6 +30,7 @@ from _thread import start_new_thread
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from threading import Lock
 from typing import Any, Concatenate, Generic, ParamSpec
 
@@ -386,7 +387,10 @@ class Region(Generic[Arguments]):
 
     def __init__(self, kernel: Callable[Concatenate[int, Arguments], None]) -> None:
         self.kernel = compiled(kernel)
-        self._region = compiled(_region_of(kernel))
+
+    @cached_property
+    def _region(self) -> Any:
+        return compiled(_region_of(self.kernel.py_func))  # type: ignore[attr-defined]
 
     def __call__(self, n_parts: int, *arguments: Arguments.args, **_: Arguments.kwargs) -> None:
         """Call the function for the parts 0 to n_parts − 1, and return when all are done."""
