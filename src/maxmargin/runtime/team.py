@@ -41,7 +41,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .atomics import SUPPORTED, WORD, add, call, now, pause, pointer, read, sleep, wake, write
-from .row_access import compiled
+from .row_access import compiled, compiled_part
 from .threads import n_threads
 
 Arguments = ParamSpec("Arguments")
@@ -125,7 +125,7 @@ def lay(context, address, arguments):
 # Workers and callers -----------------------------------------------------------------------------
 
 
-@compiled
+@compiled_part
 def _take_parts(slot, until):
     """Do parts of a region until none is left, or a time has come (0: never); return which."""
     parts = read(slot + PARTS)
@@ -142,7 +142,7 @@ def _take_parts(slot, until):
     return True
 
 
-@compiled
+@compiled_part
 def _pass_on(team):
     """Wake a few of the workers that are wanted: each of them wakes further ones."""
     wanted = add(team + WANTED, -WAKES_EACH)
@@ -150,7 +150,7 @@ def _pass_on(team):
         wake(team + GENERATION, min(wanted, WAKES_EACH))
 
 
-@compiled
+@compiled_part
 def _announce(team, wanted):
     """Let workers know of something new, and wake as many as are wanted."""
     add(team + GENERATION, 1)
@@ -206,7 +206,7 @@ def _empty(slot):
             sleep(slot + INSIDE, NEVER & 0xFFFFFFFF, 10**6)
 
 
-@compiled
+@compiled_part
 def _open(team, slot, function, parts, limit):
     """Open a region of some parts to at most ``limit`` workers."""
     _empty(slot)

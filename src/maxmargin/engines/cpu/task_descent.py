@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...runtime.exponential import exp2
-from ...runtime.row_access import compiled
+from ...runtime.row_access import compiled_part
 from ...runtime.team import parallel
 from .coordinate_ascent import single_steps
 from .gaussian import gaussian
@@ -83,7 +83,7 @@ def solve_pair(part, order, problems, classes, blocks, exact_rows, goal, is_alon
     write_alpha(task, alpha[starts[t] : starts[t + 1]])
 
 
-@compiled
+@compiled_part
 def posed(begin, n_first, n, problems, like):
     """Return the vectors of a task, its curvature in the type of K, and whether D is not 0."""
     _, signs, p, lower, upper, ridge, diagonal, _ = problems
@@ -91,8 +91,10 @@ def posed(begin, n_first, n, problems, like):
     size = n + gap
     size += -size % VECTOR
     places = np.empty(n, dtype=np.intp)
-    state, curvature = vectors(7, size, signs), vectors(1, size, like)[0]
-    s, target, D, low, up, beta, f = state
+    state, curvature = vectors(np.int64(7), size, signs), vectors(np.int64(1), size, like)[0]
+    # One by one: rows that are unpacked are not known to be contiguous.
+    s, target, D, low = state[0], state[1], state[2], state[3]
+    up, beta, f = state[4], state[5], state[6]
     for k in range(size):
         curvature[k] = 0.0
         for j in range(7):
@@ -110,7 +112,7 @@ def posed(begin, n_first, n, problems, like):
     return (places, s, target, D, low, up, beta, f), curvature, is_ridged
 
 
-@compiled
+@compiled_part
 def write_alpha(task, alpha):
     """Write α = sβ of the variables of a task."""
     places, s, beta = task[0], task[1], task[6]
@@ -118,15 +120,16 @@ def write_alpha(task, alpha):
         alpha[v] = s[places[v]] * beta[places[v]] + 0.0
 
 
-@compiled
+@compiled_part
 def descend(K, curvature, task, exact, goal, is_alone, max_steps, numbers):
     """Descend from β = 0, where f is the target, until the conditions hold to the final tol."""
     places, s, target, D, low, up, beta, f = task
     tol, final_tol, rounding = goal
     size, edges = f.size, np.empty(2, dtype=np.intp)
     edges[0], edges[1] = 0, size
-    single, raisable, lowerable = vectors(3, size, curvature)
-    base, origin = vectors(2, size, f)  # f = base − (K + D)(β − origin)
+    scratch, before = vectors(np.int64(3), size, curvature), vectors(np.int64(2), size, f)
+    single, raisable, lowerable = scratch[0], scratch[1], scratch[2]
+    base, origin = before[0], before[1]  # f = base − (K + D)(β − origin)
     copy(f, base)
     copy(beta, origin)
     tightened, steps, n_corrections = 1.0, 0, 0
@@ -177,7 +180,7 @@ def descend(K, curvature, task, exact, goal, is_alone, max_steps, numbers):
     numbers[GAP], numbers[ERRORS] = relative, errors
 
 
-@compiled
+@compiled_part
 def bias(f, beta, low, up, is_alone, tol):
     """Return the largest violation, and b: the mean f of the free, as far as it serves all."""
     top, least, total, n_free = -np.inf, np.inf, 0.0, 0
@@ -199,7 +202,7 @@ def bias(f, beta, low, up, is_alone, tol):
     return width, min(max(mean, middle - room), middle + room)
 
 
-@compiled
+@compiled_part
 def firm_gap(task, curvature, b, gap, rounding):
     """Return P − D where rounding has made every margin too large; ∞ where nothing is known."""
     places, s, _, D, low, up, beta, f = task
@@ -220,7 +223,7 @@ def firm_gap(task, curvature, b, gap, rounding):
     return gap
 
 
-@compiled
+@compiled_part
 def corrected(task, exact, tol, primal):
     """Compute f anew from float64 kernel values if errors on some of the variables are visible.
 
@@ -251,7 +254,7 @@ def corrected(task, exact, tol, primal):
     return True
 
 
-@compiled
+@compiled_part
 def exact_score(exact, k, support, beta):
     """Return Σ_j β_j K_kj of one variable, from differences of rows in float64."""
     rows, gamma, classes, edges = exact
@@ -267,14 +270,14 @@ def exact_score(exact, k, support, beta):
     return total
 
 
-@compiled
+@compiled_part
 def subtract(row, by, f):
     """Do f ← f − by·row."""
     for k in range(f.size):
         f[k] -= by * row[k]
 
 
-@compiled
+@compiled_part
 def transpose(block, out):
     """Do out ← blockᵀ, in strips of rows that stay in the nearest cache."""
     for top in range(0, block.shape[0], 64):

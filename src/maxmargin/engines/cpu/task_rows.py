@@ -16,7 +16,7 @@ from numba import types
 from numba.extending import overload
 
 from ...arrays import Floats
-from ...runtime.row_access import compiled
+from ...runtime.row_access import compiled_part
 from ...runtime.simd import VECTOR_BYTES
 
 # Numbers in a vector of float32: the parts of a task begin at whole vectors.
@@ -44,7 +44,7 @@ def _kernel_row(K, i):
     return lazy
 
 
-@compiled
+@compiled_part
 def lazy_rows(curvature, first, second, between, across):
     """Return the rows of K + D of two classes, of which none is there yet.
 
@@ -59,7 +59,7 @@ def lazy_rows(curvature, first, second, between, across):
     return memory, slots, curvature, first, second, between, across
 
 
-@compiled
+@compiled_part
 def write_row(rows, i, out):
     """Write row i of K + D."""
     _, _, curvature, first, second, between, across = rows
@@ -75,7 +75,7 @@ def write_row(rows, i, out):
     out[i] = curvature[i]
 
 
-@compiled
+@compiled_part
 def gathered_rows(whole, index, curvature, is_ridged):
     """Return K + D of some rows of ``whole``: itself where it is that."""
     n, same = index.size, not is_ridged and index.size == whole.shape[0]
@@ -94,14 +94,14 @@ def gathered_rows(whole, index, curvature, is_ridged):
     return K
 
 
-@compiled
+@compiled_part
 def copy(values, out):
     """Do out ← values."""
     for k in range(out.size):
         out[k] = values[k]
 
 
-@compiled
+@compiled_part
 def vectors(n, size, like):
     """Return memory for n vectors of the type of ``like``, which begin at whole cache lines."""
     memory = np.empty(n * size + VECTOR_BYTES // like.itemsize, dtype=like.dtype)

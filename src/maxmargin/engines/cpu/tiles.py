@@ -15,7 +15,7 @@ from numba.extending import overload
 from ...arrays import Floats, Integers
 from ...kernels import RBF, Kernel, Linear
 from ...runtime.atomics import add
-from ...runtime.row_access import compiled
+from ...runtime.row_access import compiled_part
 from ...runtime.team import parallel
 from ...runtime.threads import n_threads
 from .dense_panels import dense_products
@@ -59,7 +59,7 @@ class Scratch:
         return tiles
 
 
-@compiled
+@compiled_part
 def borrow(taken):
     """Return the number of a tile that nobody uses."""
     k, n = 0, taken.size // 8
@@ -70,7 +70,7 @@ def borrow(taken):
         k = k + 1 if k + 1 < n else 0
 
 
-@compiled
+@compiled_part
 def give_back(taken, k):
     """Let others use a tile."""
     add(taken.ctypes.data + 64 * k, -1)
@@ -105,7 +105,7 @@ def _multiply(left, right, i, j, out):
     return sparse
 
 
-@compiled
+@compiled_part
 def tile_of(left, right, formula, gamma, i, height, j, width, memory):
     """Return kernel values of rows from i on and columns from j on, in whole panels."""
     n = -(-width // right[0].shape[2]) * right[0].shape[2]
