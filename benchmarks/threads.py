@@ -29,7 +29,6 @@ LIMIT_US = 30.0
 @parallel
 def do_nothing(part, x):
     """Do nothing."""
-    pass
 
 
 @parallel

@@ -14,7 +14,7 @@ from ..kernels import RBF, Kernel, Linear, Precomputed
 from ..kernels.elementwise import VISIBLE_ERROR
 from ..kernels.products import squared_norms
 from ..problems import DualProblem, KernelSeparationProblem
-from ..runtime.threads import in_parallel, n_threads
+from ..runtime.threads import in_parallel
 from .compensated import Doubled, combine, product
 
 # The unit roundoff of float64.
@@ -27,8 +27,8 @@ class Tuning:
 
     # Rows and columns of the tiles in which kernel values are recomputed: they fit a core's cache.
     tile_rows: int = 512
-    # Kernel values that are worth a thread: some tenths of a millisecond.
-    values_per_thread: int = 1 << 15
+    # Kernel values up to which one thread computes them: some tenths of a millisecond.
+    unthreaded_values: int = 1 << 15
     # Products of kernel values and coefficients up to which tasks share one block of such values.
     max_shared_products: int = 1 << 20
     # Columns of X up to which tiles of sparse rows are made dense.
@@ -63,28 +63,33 @@ def kernel_scores(
     tile_rows = TUNING.tile_rows
     n_terms = min(support.size, tile_rows + -(-support.size // tile_rows)) + 2
 
-    def part(some: Integers, stop: Event) -> tuple[Floats, Floats]:
-        scores, errors = np.full(some.size, b), np.full(some.size, 2.0 * UNIT * abs(b))
-        for first in range(0, support.size, tile_rows):
+    # Parts of one tile where the rows are few, of several where there are parts enough.
+    step = tile_rows if rows.size <= tile_rows else 8 * tile_rows
+
+    def part(corner: tuple[int, int], stop: Event) -> tuple[Floats, Floats]:
+        some = rows[corner[0] : corner[0] + tile_rows]
+        scores, errors = np.zeros(some.size), np.zeros(some.size)
+        last = min(corner[1] + step, support.size)
+        for first in range(corner[1], last, tile_rows):
             if stop.is_set():
                 break
-            others = support[first : first + tile_rows]
+            others = support[first : min(first + tile_rows, last)]
             tile, error, size = _float64_tile(
                 problem.kernel, problem.X, problem.index[some], problem.index[others],
                 weights[others],
             )  # fmt: skip
             scores += tile @ coefficients[others]
             errors += error + n_terms * UNIT * size
-        return scores, errors + 2.0 * UNIT * np.abs(scores)
+        return scores, errors
 
-    share = max(-(-rows.size // n_threads()), TUNING.values_per_thread // max(support.size, 1))
-    side = max(1, min(tile_rows, share))
-    parts = [rows[k : k + side] for k in range(0, rows.size, side)]
-    done = in_parallel(part, parts, alone=not problem.kernel.elementwise)
-    return (
-        np.concatenate([np.empty(0), *(scores for scores, _ in done)]),
-        np.concatenate([np.empty(0), *(errors for _, errors in done)]),
-    )
+    corners = [(i, j) for i in range(0, rows.size, tile_rows) for j in range(0, support.size, step)]
+    alone = rows.size * support.size <= TUNING.unthreaded_values or not problem.kernel.elementwise
+    done = in_parallel(part, corners, alone=alone)
+    scores, errors = np.full(rows.size, b), np.full(rows.size, 2.0 * UNIT * abs(b))
+    for (i, _), (values, bounds) in zip(corners, done, strict=True):
+        scores[i : i + tile_rows] += values
+        errors[i : i + tile_rows] += bounds
+    return scores, errors + 2.0 * UNIT * np.abs(scores)
 
 
 def scores_of_tasks(
