@@ -152,12 +152,12 @@ def _pass_on(team):
 
 @compiled_part
 def _announce(team, wanted):
-    """Let workers know of something new, and wake as many as are wanted."""
+    """Let workers know of something new, and wake one, who wakes the others that are wanted."""
     add(team + GENERATION, 1)
     asleep = read(team + ASLEEP)
     if asleep > 0 and wanted > 0:
-        write(team + WANTED, min(asleep, wanted))
-        _pass_on(team)
+        write(team + WANTED, min(asleep, wanted) - 1)
+        wake(team + GENERATION, 1)
 
 
 @compiled

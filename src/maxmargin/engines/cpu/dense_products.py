@@ -19,6 +19,8 @@ from .values import TILE_COLUMNS
 
 # Bytes of the laid out rows, relative to those of X, up to which all of them are kept.
 LARGEST_COPY = 1.5
+# Rows whose mean is taken for that of all.
+CENTRE_ROWS = 1024
 
 
 class DenseProducts(Products):
@@ -32,7 +34,7 @@ class DenseProducts(Products):
         self.centre: Any = 0.0
         if kernel.shift_invariant:
             # About the mean ‖x‖² + ‖z‖² − 2⟨x,z⟩ loses the least.
-            some = self._dense(slice(0, None, max(1, self.n_samples // 4096)))
+            some = self._dense(slice(0, None, max(1, self.n_samples // CENTRE_ROWS)))
             self.centre = _middle(some)
         self.panel = PANEL_VECTORS * count(np.empty(0, dtype=dtype))
         self.squares = np.zeros(-(-self.n_samples // self.panel) * self.panel, dtype=dtype)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers
 from ..base import Claim, DualState, Level, Moves, Result, Totals
-from .selection import extremes, gap_sums, violators
+from .selection import gap_totals, survey, violators
 from .working_set import WorkingSet
 
 if TYPE_CHECKING:
@@ -93,10 +93,7 @@ class CpuDualState:
         return [self._level(part) for part in self._parts]
 
     def _level(self, part: Integers) -> Level:
-        f, beta, lower, upper = self._of(part)
-        top, low = extremes(f, beta, lower, upper)
-        free = f[(lower < beta) & (beta < upper)]
-        return Level(top, low, float(free.mean()) if free.size else np.nan)
+        return Level(*survey(*self._of(part)))
 
     def _of(self, group: Integers) -> tuple[Floats, Floats, Floats, Floats]:
         """Return f, β and its bounds of the variables of a group."""
@@ -107,13 +104,13 @@ class CpuDualState:
     def totals(self, multipliers: list[float]) -> Totals:
         """Return the sums of the duality gap, for one multiplier per group."""
         b = float(np.mean(multipliers))
+        variables = (
+            self.signs, self.target, self.ridge, self.lower, self.upper, self.beta, self.f
+        )  # fmt: skip
         parts = [
-            gap_sums(
-                part, self.signs, self.target, self.ridge, self.lower, self.upper,
-                self.beta, self.f, level, b,
-            )
+            gap_totals(part, variables, level, b)
             for part, level in zip(self._parts, multipliers, strict=True)
-        ]  # fmt: skip
+        ]
         gap, square, smallest, size, errors = zip(*parts, strict=True)
         return Totals(sum(gap), sum(square), min(smallest), sum(size), int(sum(errors)))
 
@@ -141,7 +138,7 @@ class CpuDualState:
         self._inside[taken] = True
         inside = self._inside if part.size == self.beta.size else self._inside[part]
         chosen: Integers = part[
-            violators(*self._of(part), inside, level.top, level.low, most, wanted)
+            violators(*self._of(part), inside, (level.top, level.low), most, wanted)
         ]
         self._inside[taken] = False
         return chosen
