@@ -86,14 +86,14 @@ def width_of(x):
     return count(x)
 
 
-def test_a_vector_is_64_bytes(dtype):
+def test_a_vector_is_a_register(dtype):
     x = numbers(dtype)
-    assert width_of(x) == count(x) == 64 // x.itemsize
+    assert width_of(x) == count(x) == VECTOR_BYTES // x.itemsize
 
 
 @pytest.mark.parametrize("start", [0, 1, 5, 16])
 def test_load_and_store_begin_anywhere(dtype, start):
-    x = numbers(dtype, 4)
+    x = numbers(dtype, 5)
     out = np.zeros(count(x), dtype)
     copy_from(x, start, out)
     np.testing.assert_array_equal(out, x[start : start + count(x)])

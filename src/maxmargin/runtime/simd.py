@@ -2,7 +2,7 @@
 
 LLVM does not vectorise a search for the largest entry and its index, nor does it keep an array of
 running sums in registers. In compiled code a value of type `Lanes` is 64 bytes of an array (16
-float32 or 8 float64 numbers; the compiler splits it if registers are narrower) with ``+ - *``::
+float32 or 8 float64 numbers), or 32 where registers are narrower, with ``+ - *``::
 
     total = fill(x, 0.0)
     for k in range(0, x.size, count(x)):
@@ -18,13 +18,15 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
 from numba import types
 from numba.core.datamodel import PrimitiveModel, register_default
 from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import intrinsic, lower_builtin, overload
 from numpy.typing import DTypeLike, NDArray
 
-VECTOR_BYTES = 64
+# There are 32 registers of 64 bytes, or 16 of 32: kernels keep up to 16 running sums in them.
+VECTOR_BYTES = 64 if get_host_cpu_features().get("avx512f") else 32
 # x·y + z with one rounding, as in all compiled kernels.
 FUSED = ["contract"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...runtime.row_access import compiled, compiled_part
-from ...runtime.simd import fill, load, store
+from ...runtime.simd import VECTOR_BYTES, fill, load, store
 
-# Columns of a tile, in two vectors: panels have a multiple of that.
-TILE = 16
+# Columns of a tile, in two vectors of float64: panels have a multiple of that.
+TILE = 2 * VECTOR_BYTES // 8
 
 
 @compiled
