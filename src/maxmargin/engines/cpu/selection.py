@@ -123,7 +123,7 @@ def gap_totals(
 ) -> tuple[float, float, float, float, int]:
     """Return what `Totals` names, of the variables of one group."""
     found = np.empty((_parts(rows.size), 5))
-    sum_gaps(len(found), rows, *variables, level, b, found)
+    sum_gaps(len(found), rows, *variables, level, b, found)  # type: ignore[call-arg]
     gap, square, _, size, errors = found.sum(axis=0).tolist()
     return gap, square, float(found[:, 2].min()), size, int(errors)
 

@@ -27,6 +27,8 @@ from .task_rows import kernel_row
 
 # Larger than any gradient: added to entries that may not be chosen.
 FAR = 1e30
+# Differences of β, relative to it, that are rounding: a variable that close to its bound is there.
+ROUNDING = 4e-16
 # The least curvature: kernels of equal rows, and indefinite ones, have none.
 FLAT = 1e-12
 
@@ -105,8 +107,8 @@ def _move(i, j, slope, bend, beta, lower, upper):
         return t
     # The bound itself, not what rounding makes of it.
     t = min(room_i, room_j)
-    beta[i] = upper[i] if room_i <= t else beta[i] + t
-    beta[j] = lower[j] if room_j <= t else beta[j] - t
+    beta[i] = upper[i] if room_i - t <= ROUNDING * (abs(beta[i]) + t) else beta[i] + t
+    beta[j] = lower[j] if room_j - t <= ROUNDING * (abs(beta[j]) + t) else beta[j] - t
     return t
 
 
