@@ -44,14 +44,19 @@ def test_dense_products(dtype, n_rows, n_features):
     assert not out[:, 70:].any()
 
 
-def test_rows_are_laid_into_panels_and_taken_from_them(dtype):
+def test_rows_are_laid_into_panels(dtype):
     rows = np.random.default_rng(1).standard_normal((77, 70)).astype(dtype)
     panels = laid(rows)
     width = panels.shape[2]
     assert panels[1, 5, 3] == rows[width + 3, 5]
-    samples, out = np.array([76, 0, 40, 40]), np.empty((4, 70), dtype=dtype)
-    take_rows(1, panels, samples, out)
-    np.testing.assert_array_equal(out, rows[samples])
     in_parts = np.zeros_like(panels)
     lay_parts(len(panels), rows, in_parts)
     np.testing.assert_array_equal(in_parts, panels)
+
+
+def test_rows_are_taken_and_centred(dtype):
+    rows = np.random.default_rng(1).standard_normal((77, 5))
+    samples, centre = np.arange(70)[::-1] + 3, np.arange(5.0)
+    out = np.empty((70, 5), dtype=dtype)
+    take_rows(3, rows, samples, centre, out)
+    np.testing.assert_array_equal(out, (rows[samples] - centre).astype(dtype))

@@ -16,6 +16,8 @@ PANEL_VECTORS = 2
 # Products that are summed before they are added to the others: a sum of n numbers in parts has the
 # rounding errors of CHUNK + n/CHUNK.
 CHUNK = 64
+# Rows of X that one core copies at a time.
+TAKEN_ROWS = 32
 
 
 def roundings(n_features: int) -> int:
@@ -81,10 +83,9 @@ def lay_parts(part, rows, panels):
 
 
 @parallel
-def take_rows(part, panels, samples, out):
-    """Do out[k] ← x_samples[k] for some k."""
-    width = panels.shape[2]
-    for k in range(part * width, min(part * width + width, samples.size)):
-        panel, column, x = panels[samples[k] // width], samples[k] % width, out[k]
-        for f in range(x.size):
-            x[f] = panel[f, column]
+def take_rows(part, X, samples, centre, out):
+    """Do out[k] ← x_samples[k] − centre for some k."""
+    for k in range(part * TAKEN_ROWS, min(part * TAKEN_ROWS + TAKEN_ROWS, samples.size)):
+        x, row = X[samples[k]], out[k]
+        for f in range(row.size):
+            row[f] = x[f] - centre[f]

@@ -10,9 +10,17 @@ from scipy import sparse
 
 from ...arrays import Floats, Integers
 from ...kernels import Kernel
+from ...runtime.row_access import StoredRows, rows_of
 from ...runtime.simd import aligned, count
 from ...runtime.threads import in_parallel
-from .dense_panels import PANEL_VECTORS, lay_parts, lay_rows, roundings, take_rows
+from .dense_panels import (
+    PANEL_VECTORS,
+    TAKEN_ROWS,
+    lay_parts,
+    lay_rows,
+    roundings,
+    take_rows,
+)
 from .products import Products
 from .tiles import n_parts
 from .values import TILE_COLUMNS
@@ -31,11 +39,14 @@ class DenseProducts(Products):
 
     def __init__(self, kernel: Kernel, X: Any, index: Integers | None, dtype: Any) -> None:
         super().__init__(kernel, X, index, dtype)
-        self.centre: Any = 0.0
+        # Rows are moved before digits are lost.
+        self.centre = np.zeros(X.shape[1], dtype=np.result_type(X.dtype, self.dtype))
         if kernel.shift_invariant:
             # About the mean ‖x‖² + ‖z‖² − 2⟨x,z⟩ loses the least.
             some = self._dense(slice(0, None, max(1, self.n_samples // CENTRE_ROWS)))
-            self.centre = _middle(some)
+            self.centre[:] = _middle(some)
+        # Rows of X lie in one piece, unlike those of panels.
+        self._rows: StoredRows = () if sparse.issparse(X) else rows_of(X)
         self.panel = PANEL_VECTORS * count(np.empty(0, dtype=dtype))
         self.squares = np.zeros(-(-self.n_samples // self.panel) * self.panel, dtype=dtype)
         size = self.n_samples * X.shape[1] * self.dtype.itemsize
@@ -62,17 +73,15 @@ class DenseProducts(Products):
         return X.toarray() if sparse.issparse(X) else np.ascontiguousarray(X)
 
     def _centred(self, rows: Any) -> Floats:
-        X = self._dense(rows)
-        if self.kernel.shift_invariant:  # before digits are lost
-            X = X - self.centre.astype(np.result_type(X.dtype, self.dtype), copy=False)
-        return np.ascontiguousarray(X, dtype=self.dtype)
+        return np.ascontiguousarray(self._dense(rows) - self.centre, dtype=self.dtype)
 
     def left(self, rows: Integers | None = None) -> tuple[Any, ...]:
         rows = np.arange(self.n_samples) if rows is None else rows
-        if not self.has_columns:
+        if sparse.issparse(self.X):
             return self._centred(rows), self.squares[rows]
         x = np.empty((rows.size, self.X.shape[1]), dtype=self.dtype)
-        take_rows(n_parts(rows.size, self.panel), self.panels, rows, x)
+        samples = rows if self.index is None else self.index[rows]
+        take_rows(n_parts(rows.size, TAKEN_ROWS), *self._rows, samples, self.centre, x)
         return x, self.squares[rows]
 
     def right(self, rows: Integers | None = None) -> tuple[Any, ...]:
