@@ -21,15 +21,16 @@ from maxmargin.engines.cpu.gram import Gram, GramView
 from maxmargin.engines.cpu.kernel_values import values_of
 from maxmargin.engines.cpu.row_cache import STALE_REQUESTS, keep_rows
 from maxmargin.engines.cpu.row_sums import add_rows
-from maxmargin.engines.cpu.sparse_panels import divide, n_sections, sparse_products
-from maxmargin.engines.cpu.sparse_products import (
+from maxmargin.engines.cpu.sparse_panels import (
     PANEL_VECTORS,
-    SparseProducts,
-    WideProducts,
+    count_nonzeros,
     lay_panels,
+    measure_rows,
+    n_sections,
     pick_nonzeros,
-    square_rows,
+    sparse_products,
 )
+from maxmargin.engines.cpu.sparse_products import SparseProducts, WideProducts
 from maxmargin.engines.cpu.values import Given, Opaque
 from maxmargin.kernels import RBF, Custom, Linear, Polynomial, Precomputed, Sigmoid
 from maxmargin.runtime import memory
@@ -619,14 +620,14 @@ def test_sparse_products(dtype, long, n_sections):
     width = PANEL_VECTORS * count(X)
     samples = np.arange(3, 140)
     panels = aligned((-(-samples.size // width), D, width), dtype)
-    lay_panels(*csr, samples, panels)
+    lay_panels(len(panels), *csr, samples, panels)
     laid = np.swapaxes(panels, 1, 2).reshape(-1, D)
     np.testing.assert_array_equal(laid[: samples.size], X[samples])
     assert not laid[samples.size :].any()
     rows = np.array([0, 149, 7, 7])
     out = np.full((4, laid.shape[0]), np.nan, dtype)
     starts = np.empty((X.shape[0], n_sections + 1), csr[2].dtype)
-    divide(csr[1], csr[2], D, starts)
+    measure_rows(1, *csr, D, np.empty(X.shape[0]), starts)
     sparse_products(*csr[:2], starts, rows, panels, out)
     near = D * np.finfo(dtype).eps * 10
     np.testing.assert_allclose(out[:, : samples.size], X[rows] @ X[samples].T, atol=near)
@@ -656,26 +657,35 @@ def test_lay_panels_is_what_its_python_says(dtype):
     _, csr = csr_of(dtype)
     width = PANEL_VECTORS * 64 // np.dtype(dtype).itemsize
     both = [aligned((2, D, width), dtype) for _ in range(2)]
-    lay_panels(*csr, np.arange(width + 5), both[0])
-    lay_panels.py_func(*csr, np.arange(width + 5), both[1])
+    lay_panels(2, *csr, np.arange(width + 5), both[0])
+    for part in range(2):
+        lay_panels.kernel.py_func(part, *csr, np.arange(width + 5), both[1])
     np.testing.assert_array_equal(*both)
 
 
-def test_square_rows(dtype):
+def test_measure_rows(dtype):
     X, csr = csr_of(dtype)
-    for function in (square_rows, square_rows.py_func):
-        squares = np.empty(150, dtype)
-        function(*csr, squares)
+    both = []
+    for function in (measure_rows.kernel, measure_rows.kernel.py_func):
+        squares, starts = np.empty(150, dtype), np.empty((150, 4), dtype=np.int64)
+        function(0, *csr, D, squares, starts)
         np.testing.assert_allclose(squares, (X**2).sum(axis=1), rtol=D * np.finfo(dtype).eps)
+        both.append(starts)
+    np.testing.assert_array_equal(*both)
+    np.testing.assert_array_equal(both[0][:, [0, 3]], np.column_stack([csr[2][:-1], csr[2][1:]]))
 
 
 def test_pick_nonzeros(dtype):
     X = thin_rows()[:150].astype(dtype)
     rows = np.array([5, 0, 149, 80])
     expected = sparse.csr_matrix(X[rows])
-    for function in (pick_nonzeros, pick_nonzeros.py_func):
+    for function in (count_nonzeros.kernel, count_nonzeros.kernel.py_func):
+        counts = np.zeros(4, dtype=np.int64)
+        function(0, X, rows, counts)
+        np.testing.assert_array_equal(counts, np.diff(expected.indptr))
+    for function in (pick_nonzeros.kernel, pick_nonzeros.kernel.py_func):
         data, indices = np.zeros(expected.nnz, dtype), np.zeros(expected.nnz, dtype=np.int32)
-        function(X, rows, expected.indptr[:-1].astype(np.int64), data, indices)
+        function(0, X, rows, expected.indptr[:-1].astype(np.int64), data, indices)
         np.testing.assert_array_equal(data, expected.data)
         np.testing.assert_array_equal(indices, expected.indices)
 

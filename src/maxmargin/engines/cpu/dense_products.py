@@ -81,7 +81,8 @@ class DenseProducts(Products):
             return self._centred(rows), self.squares[rows]
         x = np.empty((rows.size, self.X.shape[1]), dtype=self.dtype)
         samples = rows if self.index is None else self.index[rows]
-        take_rows(n_parts(rows.size, TAKEN_ROWS), *self._rows, samples, self.centre, x)
+        parts = n_parts(rows.size, TAKEN_ROWS)
+        take_rows(parts, *self._rows, samples, self.centre, x)  # type: ignore[call-arg]
         return x, self.squares[rows]
 
     def right(self, rows: Integers | None = None) -> tuple[Any, ...]:

@@ -64,7 +64,7 @@ def _blurred(kernel: Kernel, X: Any) -> bool:
 
 def _off_centre(X: Any) -> bool:
     """Whether rows are much farther from 0 than from their mean, as seen on some of them."""
-    some = X[:: max(1, X.shape[0] // 4096)]
+    some = X[:: max(1, X.shape[0] // 512)]
     centre = far_columns(some)
     power = float(np.einsum("ij,ij->", some, some, dtype=np.float64)) / some.shape[0]
     return float(centre @ centre) > TUNING.off_centre_share * power

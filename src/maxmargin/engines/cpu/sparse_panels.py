@@ -6,12 +6,15 @@ import numpy as np
 
 from ...runtime.row_access import compiled
 from ...runtime.simd import count, fill, load, store
+from ...runtime.team import parallel
 
 # Vectors in a panel: as many running sums stay in registers.
 PANEL_VECTORS = 8
 # Products of sparse rows that are summed before they are added to the others: a sum of n numbers in
 # parts has the rounding errors of CHUNK + n/CHUNK.
 CHUNK = 16
+# Rows that a thread makes ready at a time.
+PART_ROWS = 256
 # Features of a section of a panel, which many rows are multiplied with while it is in the nearest
 # cache, and the non-zeros of a row there, on average, from which on that pays.
 SECTION_FEATURES = 96
@@ -23,10 +26,20 @@ def n_sections(n_features: int, n_nonzeros: float) -> int:
     return max(1, min(-(-n_features // SECTION_FEATURES), int(n_nonzeros / SECTION_NONZEROS)))
 
 
-@compiled
-def pick_nonzeros(X, rows, starts, data, indices):
-    """Write the non-zeros of dense rows to their places in a CSR matrix."""
-    for r in range(rows.size):
+@parallel
+def count_nonzeros(part, X, rows, counts):
+    """Count the non-zeros of some dense rows."""
+    for r in range(part * PART_ROWS, min(part * PART_ROWS + PART_ROWS, rows.size)):
+        x, n = X[rows[r]], 0
+        for j in range(x.size):
+            n += x[j] != 0.0
+        counts[r] = n
+
+
+@parallel
+def pick_nonzeros(part, X, rows, starts, data, indices):
+    """Write the non-zeros of some dense rows to their places in a CSR matrix."""
+    for r in range(part * PART_ROWS, min(part * PART_ROWS + PART_ROWS, rows.size)):
         x, k = X[rows[r]], starts[r]
         for j in range(x.size):
             if x[j] != 0.0:
@@ -35,39 +48,35 @@ def pick_nonzeros(X, rows, starts, data, indices):
                 k += 1
 
 
-@compiled
-def square_rows(data, indices, indptr, squares):
-    """Do squares_i ← ‖x_i‖², summed in float64."""
-    for i in range(indptr.size - 1):
+@parallel
+def measure_rows(part, data, indices, indptr, n_features, squares, starts):
+    """Do squares_i ← ‖x_i‖², and starts[i, c] ← where the non-zeros in section c begin.
+
+    Squares are summed in float64; the non-zeros of a row are sorted.
+    """
+    n = starts.shape[1] - 1
+    width = -(-n_features // n)
+    for i in range(part * PART_ROWS, min(part * PART_ROWS + PART_ROWS, starts.shape[0])):
         total = 0.0
         for k in range(indptr[i], indptr[i + 1]):
             total += np.float64(data[k]) * data[k]
         squares[i] = total
-
-
-@compiled
-def lay_panels(data, indices, indptr, samples, panels):
-    """Write samples into panels of zeros, feature by feature."""
-    width = panels.shape[2]
-    for s in range(samples.size):
-        panel, column = panels[s // width], s % width
-        i = samples[s]
-        for k in range(indptr[i], indptr[i + 1]):
-            panel[indices[k], column] = data[k]
-
-
-@compiled
-def divide(indices, indptr, n_features, starts):
-    """Do starts[i, c] ← where the non-zeros of row i in section c begin; they are sorted."""
-    n = starts.shape[1] - 1
-    width = -(-n_features // n)
-    for i in range(starts.shape[0]):
         k = indptr[i]
         for c in range(n):
             while k < indptr[i + 1] and indices[k] < c * width:
                 k += 1
             starts[i, c] = k
         starts[i, n] = indptr[i + 1]
+
+
+@parallel
+def lay_panels(part, data, indices, indptr, samples, panels):
+    """Write samples into a panel of zeros, feature by feature."""
+    width, panel = panels.shape[2], panels[part]
+    for s in range(part * width, min(part * width + width, samples.size)):
+        i = samples[s]
+        for k in range(indptr[i], indptr[i + 1]):
+            panel[indices[k], s - part * width] = data[k]
 
 
 @compiled

@@ -7,7 +7,6 @@ of non-zeros, in dense arrays as well.
 from __future__ import annotations
 
 from functools import cached_property
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,18 @@ from ...arrays import Floats, Integers
 from ...kernels import Kernel
 from ...runtime.row_access import rows_of
 from ...runtime.simd import aligned, count
-from ...runtime.threads import in_parallel
 from .products import Products
 from .sparse_panels import (
     CHUNK,
     PANEL_VECTORS,
-    divide,
+    PART_ROWS,
+    count_nonzeros,
     lay_panels,
+    measure_rows,
     n_sections,
     pick_nonzeros,
-    square_rows,
 )
+from .tiles import n_parts
 from .values import TILE_COLUMNS
 
 
@@ -41,13 +41,13 @@ class SparseProducts(Products):
         n_panels = -(-self.n_samples // self.panel)
         # Zeros beyond the last sample: tiles are computed in whole panels.
         self.squares = np.zeros(n_panels * self.panel, dtype=dtype)
-        square_rows(*self.csr, self.squares)
-        data, indices, indptr = self.csr
+        data, _, indptr = self.csr
         longest = int(np.diff(indptr).max(initial=0))
         sections = n_sections(X.shape[1], data.size / max(1, self.n_samples))
         self.terms = min(longest, CHUNK + -(-longest // CHUNK) + sections - 1)
         self.starts = np.empty((self.n_samples, sections + 1), dtype=indptr.dtype)
-        divide(indices, indptr, X.shape[1], self.starts)
+        parts = n_parts(self.n_samples, PART_ROWS)
+        measure_rows(parts, *self.csr, X.shape[1], self.squares, self.starts)
 
     @cached_property
     def panels(self) -> Floats:
@@ -57,13 +57,7 @@ class SparseProducts(Products):
     def _laid(self, samples: Integers) -> Floats:
         n_panels = -(-samples.size // self.panel)
         panels = aligned((n_panels, self.X.shape[1], self.panel), self.dtype)
-        several = max(1, n_panels // 8)
-
-        def lay(first: int, stop: Event) -> None:
-            some = samples[first * self.panel : (first + several) * self.panel]
-            lay_panels(*self.csr, some, panels[first : first + several])
-
-        in_parallel(lay, range(0, n_panels, several))
+        lay_panels(n_panels, *self.csr, samples, panels)
         return panels
 
     @property
@@ -128,19 +122,10 @@ def _csr(X: Any, index: Integers | None, dtype: Any) -> tuple[Floats, Integers, 
         data, indices, indptr = rows_of(rows if rows.has_sorted_indices else rows.sorted_indices())
         return data.astype(dtype, copy=False), indices, indptr
     rows = np.arange(X.shape[0]) if index is None else index
-    parts = np.array_split(rows, max(1, rows.size // 1024))
-    counts = in_parallel(lambda part, stop: np.count_nonzero(X[part], axis=1), parts)
     indptr = np.zeros(rows.size + 1, dtype=np.int64)
-    np.cumsum(np.concatenate(counts), out=indptr[1:])
-    if indptr[-1] < 1 << 31:  # as CSR matrices have it
-        indptr = indptr.astype(np.int32)
+    parts = n_parts(rows.size, PART_ROWS)
+    count_nonzeros(parts, X, rows, indptr[1:])
+    np.cumsum(indptr, out=indptr)
     data, indices = np.empty(indptr[-1], dtype=dtype), np.empty(indptr[-1], dtype=np.int32)
-    starts = np.cumsum([0, *(part.size for part in parts)])
-    (all_rows,) = rows_of(X)
-    in_parallel(
-        lambda k, stop: pick_nonzeros(
-            all_rows, parts[k], indptr[starts[k] : starts[k + 1]], data, indices
-        ),
-        range(len(parts)),
-    )
+    pick_nonzeros(parts, X, rows, indptr, data, indices)
     return data, indices, indptr
