@@ -11,7 +11,7 @@ import pytest
 from sklearn.svm import SVR, NuSVR, OneClassSVM
 
 import maxmargin as mm
-from maxmargin.certificates import dual as certificate_formulas
+from maxmargin.certificates import dual_tasks as certificate_formulas
 from maxmargin.engines.cpu.gram import Gram, GramView
 from maxmargin.kernels import RBF, Linear, Polynomial
 from maxmargin.problems import DualProblem
