@@ -16,7 +16,7 @@ from ...runtime.threads import in_parallel
 from .dual_state import CpuDualState
 from .kernel_values import values_of
 from .products import Products
-from .row_cache import RowCache, Slots, keep_rows, strip_of
+from .row_cache import STRIP_COLUMNS, RowCache, Slots, keep_rows, strip_of
 from .row_sums import RowSums
 from .tiles import (
     BLOCK_ROWS,
@@ -49,7 +49,7 @@ class Tuning:
     # Values of so few multiplications are computed again as fast as the system allocates memory to
     # keep them in: of those no more than this many bytes are kept.
     trifling_multiplications: float = 40.0
-    trifling_bytes: int = 512 << 20
+    trifling_bytes: int = 64 << 20
     # Values of fewer multiplications may be computed anew for rows of another length.
     cheap_multiplications: float = 100.0
 
@@ -305,10 +305,12 @@ class Gram:
 
     def _add_cached(self, slots: Slots, v: Floats, weights: Floats | None, sums: RowSums) -> None:
         """Add Σ_k v_k times the known row k."""
-        w = v[:0] if weights is None else weights[slots.known]
-        strips, cache = n_parts(self.n_samples, TILE_COLUMNS), (slots.cache, slots.capacity)
-        at = slots.of[slots.known]
-        add_strips(strips, *cache, at, v[slots.known], w, sums.total, sums.sizes)
+        strips, cache = n_parts(self.n_samples, STRIP_COLUMNS), (slots.cache, slots.capacity)
+        # In the order in which they lie.
+        known = np.flatnonzero(slots.known)
+        known = known[np.argsort(slots.of[known])]
+        w = v[:0] if weights is None else weights[known]
+        add_strips(strips, *cache, slots.of[known], v[known], w, sums.total, sums.sizes)
 
     def _add_new(
         self,
@@ -349,7 +351,8 @@ class Gram:
                     tile[here, rows[part][here] - start] = own[part][here]
                 w = None if weights is None else weights[part]
                 sums.add(tile, np.arange(tile.shape[0]), v[part], w, 0, columns)
-                keep_rows(tile, at[part], 0, strip_of(*cache, self.n_samples, strip))
+                kept = strip_of(*cache, self.n_samples, start // STRIP_COLUMNS)
+                keep_rows(tile, at[part], start % STRIP_COLUMNS, kept)
             self._spare.append(memory)
 
         in_parallel(work, range(strips), alone=not self.kernel.elementwise)

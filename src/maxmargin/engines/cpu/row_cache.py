@@ -11,6 +11,8 @@ from ...arrays import Floats, Integers
 from ...runtime.row_access import compiled
 from .values import TILE_COLUMNS
 
+# Columns of a strip, which lie in one piece: shorter ones are not read at the speed of the memory.
+STRIP_COLUMNS = 2 * TILE_COLUMNS
 # Requests after which a kept row that none of them wanted may be replaced.
 STALE_REQUESTS = 32
 
@@ -72,14 +74,14 @@ class RowCache:
     def row(self, slot: int) -> Floats:
         """Return the row in a slot."""
         n, capacity = self.slot.size, self.owner.size
-        strips = range(-(-n // TILE_COLUMNS))
+        strips = range(-(-n // STRIP_COLUMNS))
         return np.concatenate([strip_of(self.cache, capacity, n, k)[slot] for k in strips])
 
 
 @compiled
 def strip_of(cache, capacity, n, k):
     """Return a strip of columns of all slots."""
-    j, stop = k * TILE_COLUMNS, min((k + 1) * TILE_COLUMNS, n)
+    j, stop = k * STRIP_COLUMNS, min((k + 1) * STRIP_COLUMNS, n)
     return cache[j * capacity : stop * capacity].reshape(capacity, stop - j)
 
 

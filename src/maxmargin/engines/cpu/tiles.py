@@ -20,7 +20,7 @@ from ...runtime.team import parallel
 from ...runtime.threads import n_threads
 from .dense_panels import dense_products
 from .gaussian import gaussian
-from .row_cache import keep_rows, strip_of
+from .row_cache import STRIP_COLUMNS, keep_rows, strip_of
 from .row_sums import add_rows, add_rows_and_sizes
 from .sparse_panels import sparse_products
 from .values import TILE_COLUMNS, TILE_ROWS
@@ -127,7 +127,8 @@ def add_tiles(
     """Compute rows of K in a strip of columns, add them up, keep those that have a slot."""
     j = strip * TILE_COLUMNS
     sums, size = total[j : j + TILE_COLUMNS], sizes[j : j + TILE_COLUMNS]
-    kept, places = strip_of(cache, capacity, total.size, strip), np.arange(TILE_ROWS)
+    kept = strip_of(cache, capacity, total.size, j // STRIP_COLUMNS)
+    places = np.arange(TILE_ROWS)
     k = borrow(taken)
     for i in range(0, rows.size, TILE_ROWS):
         height = min(TILE_ROWS, rows.size - i)
@@ -140,15 +141,15 @@ def add_tiles(
             add_rows_and_sizes(tile, places[:height], v[part], weights[part], 0, sums, size)
         else:
             add_rows(tile, places[:height], v[part], 0, sums)
-        keep_rows(tile, at[part], 0, kept)
+        keep_rows(tile, at[part], j % STRIP_COLUMNS, kept)
     give_back(taken, k)
 
 
 @parallel
 def add_strips(strip, cache, capacity, at, v, weights, total, sizes):
     """Add up rows that are kept in strips of columns."""
-    j, kept = strip * TILE_COLUMNS, strip_of(cache, capacity, total.size, strip)
-    sums, size = total[j : j + TILE_COLUMNS], sizes[j : j + TILE_COLUMNS]
+    j, kept = strip * STRIP_COLUMNS, strip_of(cache, capacity, total.size, strip)
+    sums, size = total[j : j + STRIP_COLUMNS], sizes[j : j + STRIP_COLUMNS]
     if weights.size > 0:
         add_rows_and_sizes(kept, at, v, weights, 0, sums, size)
     else:
