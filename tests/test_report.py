@@ -307,10 +307,10 @@ def test_one_count_has_one_unit():
     model = mm.SVC(C=10).fit(X, y)
     ended = summarize(model).ended
     steps, rounds = model.n_iter_[0], len(model.trace_)
-    assert ended == f"converged after {steps:,} steps in {rounds} rounds"
+    assert ended == f"converged after {steps:,} steps in {rounds} round{'s' * (rounds > 1)}"
     assert ["ended", ended] in Page(report.render(model, X, y)).cells
     title = mm.plots.convergence(model).ax_.get_title().replace("\n", " ")
-    assert f"after {rounds} rounds ({steps:,} steps)" in title
+    assert f"after {rounds} round{'s' * (rounds > 1)} ({steps:,} steps)" in title
 
 
 def test_a_sampled_certificate_is_called_no_proof():

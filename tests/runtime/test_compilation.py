@@ -41,7 +41,7 @@ def test_code_is_read_without_the_tables_of_the_compiler(tmp_path):
     loaded = [
         subprocess.run(
             [sys.executable, "-c", program], env=environment, text=True, capture_output=True,
-            timeout=120, check=True,
+            timeout=300, check=True,
         ).stdout.strip()
         for _ in range(2)
     ]  # fmt: skip

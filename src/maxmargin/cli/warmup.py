@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 import click
@@ -32,6 +33,11 @@ class Tuning:
     some_rows: int = 400
     # More than a working set holds, and than have their gradient computed anew at the end.
     many_rows: int = 4200
+    few_columns: int = 3
+    many_columns: int = 48
+    # The share of non-zeros at which rows of many columns are stored as sparse ones.
+    density: float = 0.1
+    n_passes: int = 3
 
 
 TUNING = Tuning()
@@ -62,34 +68,55 @@ KERNEL_MACHINES: dict[str, Sequence[Parameters]] = {
         {"kernel": "linear"}, {"kernel": "poly"}, {"multi_class": "ovr"}, {"C": float("inf")},
     ],
     "nusvc": [{"nu": 0.1}],
-    "kernel-perceptron": [{}, {"multi_class": "kesler"}],
+    "kernel-perceptron": [{}],
 }  # fmt: skip
+# What differs by the type of rows: how kernel values are computed.
+KERNELS: dict[str, Sequence[Parameters]] = {
+    "svc": [{}, {"loss": "squared_hinge"}, {"fit_intercept": False}, {"kernel": "linear"}],
+    "nusvc": [{"nu": 0.1}],
+    "kernel-perceptron": [{}],
+}
+MANY_CLASSES: dict[str, Sequence[Parameters]] = {"svc": [{}, {"fit_intercept": False}]}
 
 
-class Lot(NamedTuple):
-    """Fits of one family of models to rows of one type, compiled by one process."""
+class Kind(NamedTuple):
+    """A type of rows that compiled code distinguishes."""
 
-    name: str
-    models: dict[str, Sequence[Parameters]]
     dtype: str
     sparse: bool
 
     def __str__(self) -> str:
-        return f"{self.name}, {'CSR' if self.sparse else 'dense'} {self.dtype}"
+        return f"{'CSR' if self.sparse else 'dense'} {self.dtype}"
 
 
-FAMILIES = {
-    "kernel machines": KERNEL_MACHINES,
-    "linear machines": LINEAR_MACHINES,
-    "planes": PLANES,
-}
-# Lots that follow each other share the least.
-LOTS = [
-    Lot(name, models, dtype, sparse)
-    for dtype in ("float64", "float32")
-    for sparse in (False, True)
-    for name, models in FAMILIES.items()
-]
+KINDS = [Kind(dtype, sparse) for dtype in ("float64", "float32") for sparse in (False, True)]
+
+
+class Lot(NamedTuple):
+    """Fits of some models, compiled by one process."""
+
+    name: str
+    models: dict[str, Sequence[Parameters]]
+    kinds: Sequence[Kind]
+    n_rows: Sequence[int]
+    n_classes: Sequence[int] = (2, 3)
+
+
+def _lots() -> Iterator[Lot]:
+    """Yield the lots: long ones first, and those that share much far apart."""
+    few, some, many = [TUNING.few_rows], [TUNING.some_rows], [TUNING.many_rows]
+    # Kernel machines of few rows compute in float64, others in float32.
+    yield Lot("kernel machines of few rows", KERNEL_MACHINES, KINDS[:1], few)
+    for kind in KINDS:
+        yield Lot(f"linear machines, {kind}", LINEAR_MACHINES, [kind], few)
+        yield Lot(f"planes, {kind}", PLANES, [kind], few)
+    yield Lot("kernel machines of many rows", KERNEL_MACHINES, KINDS[:1], some)
+    yield Lot("kernel values of few rows", KERNELS, KINDS[1:], few, (2,))
+    yield Lot("kernel machines of many classes", MANY_CLASSES, KINDS[:1], many, (12,))
+    yield Lot("kernel values of many rows", KERNELS, KINDS, some + many, (2,))
+
+
+LOTS = list(_lots())
 
 
 @click.command()
@@ -139,40 +166,36 @@ def compile_lot(lot: Lot) -> tuple[str, float]:
         warnings.simplefilter("ignore")
         for name, variants in lot.models.items():
             for parameters in variants:
-                for X, y in _samples(lot, name):
+                for X, y in _samples(lot):
                     _fit(name, parameters, X, y)
-    return str(lot), time.perf_counter() - started
+    return lot.name, time.perf_counter() - started
 
 
 def _fit(name: str, parameters: Parameters, X: Any, y: Any) -> None:
     """Fit a model and use it, if it accepts such data."""
     model = MODELS[name](**parameters)
-    if "max_iter" in model.get_params():
-        model.set_params(max_iter=50)
+    if name in {*PLANES, "kernel-perceptron"} and "max_iter" in model.get_params():
+        model.set_params(max_iter=TUNING.n_passes)
     try:
         model.fit(X, y).predict(X[:1])
     except ValueError:  # not separable, or not as a joint problem: what leads there is compiled
         return
 
 
-def _samples(lot: Lot, name: str) -> Iterator[tuple[Any, Any]]:
-    """Yield samples that reach different code: few and many, two classes and more, sparse rows."""
+def _samples(lot: Lot) -> Iterator[tuple[Any, Any]]:
+    """Yield samples that reach different code: two classes and more, dense and sparse rows."""
     import numpy as np
     from scipy import sparse
     from sklearn.datasets import make_blobs
 
     rng = np.random.default_rng(0)
-    sizes = [(TUNING.few_rows, 2, 3), (TUNING.few_rows, 3, 3), (TUNING.few_rows, 2, 48)]
-    if lot.models is KERNEL_MACHINES:
-        sizes += [(TUNING.some_rows, 2, 3), (TUNING.some_rows, 3, 48)]
-        if name != "kernel-perceptron":
-            sizes += [(TUNING.many_rows, 2, 3), (TUNING.many_rows, 2, 48)]
-    for n_rows, n_classes, n_columns in sizes:
-        X, y = make_blobs(n_rows, n_columns, centers=n_classes, cluster_std=2.0, random_state=0)
-        if n_columns > 40:  # so few non-zeros that dense rows are treated as sparse ones, too
-            X = X * (rng.random(X.shape) < 0.1)
-        X = np.asarray(X / np.abs(X).max(), dtype=lot.dtype)
-        yield (sparse.csr_matrix(X) if lot.sparse else X), y
+    for kind, n_rows, n_classes in product(lot.kinds, lot.n_rows, lot.n_classes):
+        for n_columns in (TUNING.few_columns, TUNING.many_columns):
+            X, y = make_blobs(n_rows, n_columns, centers=n_classes, random_state=0)
+            if n_columns == TUNING.many_columns:  # few non-zeros: dense rows become sparse ones
+                X = X * (rng.random(X.shape) < TUNING.density)
+            X = np.asarray(X / np.abs(X).max(), dtype=kind.dtype)
+            yield (sparse.csr_matrix(X) if kind.sparse else X), y
 
 
 COMMANDS = [warmup]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from functools import cache
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 import numpy as np
@@ -81,6 +81,7 @@ class CertifiedClassifier(
             value = getattr(self, name)
             if value is not default and not any(c.is_satisfied_by(value) for c in constraints):
                 super()._validate_params()  # raises
+                return
 
     @abstractmethod
     def _method(self) -> Method[Any, Any, Proof]:
@@ -211,9 +212,15 @@ def check_fitted(model: CertifiedClassifier[Any]) -> None:
 @cache
 def _parameters(kind: type[BaseEstimator]) -> list[tuple[str, object, list[Any]]]:
     """Return the parameters of a class of estimators: name, default and constraints."""
-    defaults, declared = signature(kind).parameters, kind._parameter_constraints
+    # A subclass need not name the parameters in its constructor.
+    defaults = {name: each.default for name, each in signature(kind).parameters.items()}
+    declared = kind._parameter_constraints
     return [
-        (name, defaults[name].default, [make_constraint(each) for each in declared[name]])
+        (
+            name,
+            defaults.get(name, Parameter.empty),
+            [make_constraint(each) for each in declared[name]],
+        )
         for name in kind._get_param_names()
         if name in declared
     ]
