@@ -6,9 +6,11 @@ import ast
 import ctypes
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import numba
@@ -131,3 +133,44 @@ def test_rows_of_any_layout_are_of_one_type():
     assert rows_of(X)[0] is X
     assert not locked.flags.writeable
     assert wide.indices.dtype == np.int64
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interruption_that_a_callback_swallows_is_raised():
+    @ctypes.CFUNCTYPE(None)
+    def called_by_c():
+        signal.raise_signal(signal.SIGINT)
+        for _ in range(1000):  # Python looks for signals now and then
+            pass
+
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), compilation.interruptions_kept():
+            called_by_c()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def test_a_handler_that_does_not_raise_stops_nothing():
+    calls = []
+    handler = signal.signal(signal.SIGINT, lambda *_: calls.append(1))
+    try:
+        with compilation.interruptions_kept():
+            signal.raise_signal(signal.SIGINT)
+        assert calls == [1]
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def test_compiling_keeps_interruptions(monkeypatch):
+    entered = []
+
+    @contextmanager
+    def watched():
+        entered.append(1)
+        yield
+
+    monkeypatch.setattr(compilation, "interruptions_kept", watched)
+    assert compilation.compiled(lambda x: 2.0 * x)(1.5) == 3.0
+    assert entered

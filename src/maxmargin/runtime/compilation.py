@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import logging
 import pickle
+import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import wraps
+from types import FrameType
 from typing import Any, TypeVar
 
 import numba
@@ -92,9 +96,45 @@ class _CompilationNotice(event.Listener):
 event.register("numba:compile", _CompilationNotice())
 
 
+@contextmanager
+def interruptions_kept() -> Iterator[None]:
+    """Raise an interruption (Ctrl-C) again at the end if the block has swallowed it.
+
+    LLVM calls back into Python, and what is raised there is printed and forgotten.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    raised: list[BaseException] = []
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        try:
+            handler(number, frame)
+        except BaseException as interruption:
+            raised.append(interruption)
+            raise
+
+    signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if raised:
+            raise raised[0]
+
+
 def compiled(function: F) -> F:
     """Compile ``function`` when it is first called, and cache it on disk if possible."""
     dispatcher = numba.njit(**OPTIONS)(function)
+    compile_or_load = dispatcher.compile
+
+    @wraps(compile_or_load)
+    def compile_(signature: Any) -> Any:
+        with interruptions_kept():
+            return compile_or_load(signature)
+
+    dispatcher.compile = compile_
     with suppress(RuntimeError):  # a read-only install without a home has no place for the cache
         dispatcher._cache = CodeCache(function)
     return dispatcher
