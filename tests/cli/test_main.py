@@ -1,7 +1,6 @@
 """The command line as a whole: help, usage errors, interruption, and missing packages."""
 
 import ctypes
-import json
 import os
 import re
 import shlex
@@ -17,7 +16,6 @@ import pytest
 
 import maxmargin as mm
 from maxmargin.cli import main, options
-from maxmargin.cli.warmup import LOTS
 from maxmargin.estimators.registry import MODELS
 from maxmargin.files import reading
 from tests.helpers.command_line import bad, call, good, run, svmlight, two_fruits
@@ -231,13 +229,3 @@ def test_progress_on_a_terminal(models):
         assert "\x1b[" not in out  # a pipe gets no colours
         for words in shown:
             assert words in text.decode()
-
-
-# warmup -------------------------------------------------------------------------------------------
-
-
-def test_warmup(tmp_path):
-    record = json.loads(good(run("warmup", "--json", cwd=tmp_path, timeout=300)))
-    assert set(record["seconds"]) == {lot.name for lot in LOTS}
-    assert 0.0 < max(record["seconds"].values()) <= record["total"]
-    bad(run("warmup", "everything", cwd=tmp_path), "everything", code=2)

@@ -72,10 +72,13 @@ KERNEL_MACHINES: dict[str, Sequence[Parameters]] = {
 }  # fmt: skip
 # What differs by the type of rows: how kernel values are computed.
 KERNELS: dict[str, Sequence[Parameters]] = {
-    "svc": [{}, {"loss": "squared_hinge"}, {"fit_intercept": False}, {"kernel": "linear"}],
+    "svc": [
+        {}, {"loss": "squared_hinge"}, {"fit_intercept": False}, {"kernel": "linear"},
+        {"kernel": "poly"}, {"solver": "active-set"},
+    ],
     "nusvc": [{"nu": 0.1}],
     "kernel-perceptron": [{}],
-}
+}  # fmt: skip
 MANY_CLASSES: dict[str, Sequence[Parameters]] = {"svc": [{}, {"fit_intercept": False}]}
 
 
@@ -112,7 +115,7 @@ def _lots() -> Iterator[Lot]:
         yield Lot(f"planes, {kind}", PLANES, [kind], few)
     yield Lot("kernel machines of many rows", KERNEL_MACHINES, KINDS[:1], some)
     yield Lot("kernel values of few rows", KERNELS, KINDS[1:], few, (2,))
-    yield Lot("kernel machines of many classes", MANY_CLASSES, KINDS[:1], many, (12,))
+    yield Lot("kernel machines of many classes", MANY_CLASSES, KINDS, many, (12,))
     yield Lot("kernel values of many rows", KERNELS, KINDS, some + many, (2,))
 
 

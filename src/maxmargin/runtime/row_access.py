@@ -34,15 +34,19 @@ class _Unlocked:
         self.__array_interface__["data"] = (self.__array_interface__["data"][0], False)
 
 
-def rows_of(X: Matrix) -> StoredRows:
-    """Return X as the tuple of arrays that kernels take.
+def readable(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that is only read, as one type whether or not it may be written.
 
-    Kernels only read X: so that they are compiled once, arrays that may not be written have the
-    type of others.
+    Kernels are compiled once for both: joblib hands arrays to its workers that may not be written.
     """
+    return array if array.flags.writeable else np.asarray(_Unlocked(array))
+
+
+def rows_of(X: Matrix) -> StoredRows:
+    """Return X as the tuple of arrays that kernels take, which only read it."""
     X = by_rows(X)
     arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
-    return tuple(each if each.flags.writeable else np.asarray(_Unlocked(each)) for each in arrays)
+    return tuple(map(readable, arrays))
 
 
 def row_dot(rows: StoredRows, i: int, w: Floats) -> float:

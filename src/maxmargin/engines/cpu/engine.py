@@ -12,6 +12,7 @@ from scipy import sparse
 from ...arrays import Integers
 from ...kernels import Kernel, Precomputed
 from ...kernels.products import far_columns, shifted
+from ...runtime.row_access import readable
 from ..base import Ended, Precision, TaskArrays, TaskGoal
 from .class_pairs import ClassBlocks, PairGram
 from .features import Features
@@ -66,7 +67,8 @@ class CpuEngine:
         budget: float | None = None,
         reuse: bool = False,
     ) -> None:
-        self._X, self._codes, self._budget, self._reuse = X, codes, budget, reuse
+        self._X: Any = readable(X) if isinstance(X, np.ndarray) else X
+        self._codes, self._budget, self._reuse = codes, budget, reuse
         self.is_few = X.shape[0] <= TUNING.few_samples
         self._sources: dict[tuple[Kernel, Precision], Gram] = {}
         self._stores: dict[tuple[Kernel, Precision], Store] = {}
