@@ -99,7 +99,8 @@ def scores_of_tasks(
 
     The kernel values of small tasks are computed once for all of them.
     """
-    found = _shared_scores(problems, coefficients, b) if len(problems) > 1 else None
+    is_tiny = problems[0].X.shape[0] ** 2 <= TUNING.unthreaded_values
+    found = _shared_scores(problems, coefficients, b) if len(problems) > 1 or is_tiny else None
     if found is not None:
         return found
 

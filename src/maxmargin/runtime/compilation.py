@@ -16,15 +16,69 @@ from typing import Any, TypeVar
 import numba
 from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.environment import Environment, _rebuild_env, lookup_environment
 from numba.core.runtime import rtsys
 from numba.extending import register_jitable
 
-# Sums may be reordered so that they vectorise; NaN and ∞ keep their meaning.
-REORDER = {"reassoc", "contract", "nsz"}
-OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": REORDER}
+from .loading import uncollected
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+# Parts -------------------------------------------------------------------------------------------
+
+
+class _PartCode(JITCodeLibrary):
+    """Code that is linked into that of its callers, and optimised and translated only there."""
+
+    def _optimize_final_module(self):
+        pass
+
+    def _finalize_final_module(self):
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+def _never_called(library: Any, description: Any, environment: Any) -> Callable[..., None]:
+    """Return what stands for a part in the compiler's tables: some built-in method of its own."""
+    return [].append
+
+
+class PartCompiler(Compiler):
+    """The compiler of functions that only compiled functions call.
+
+    numba would optimise each of them on its own and translate it to machine code, before all of it
+    is done again as part of the caller: half of the time.
+    """
+
+    def __init__(self, typingctx, targetctx, library, *rest):
+        super().__init__(typingctx, targetctx, library, *rest)
+        context = self.state.targetctx
+        context.get_executable = _never_called
+        self.state.library = _PartCode(context.codegen(), "part")
+
+
+class _WholeCompiler(Compiler):
+    """The compiler of functions that Python calls, and of their parts."""
+
+    def _compile_core(self):
+        result = super()._compile_core()
+        for environment in result._find_referenced_environments():
+            result.library.codegen.set_env(environment.env_name, environment)
+        return result
+
+
+# Sums may be reordered so that they vectorise; NaN and ∞ keep their meaning.
+REORDER = {"reassoc", "contract", "nsz"}
+OPTIONS = {
+    "nogil": True, "error_model": "numpy", "fastmath": REORDER, "no_cfunc_wrapper": True,
+}  # fmt: skip
+PART = {**OPTIONS, "pipeline_class": PartCompiler}
+
+
+# The cache ---------------------------------------------------------------------------------------
 
 
 def _environment(module: str, constants: list[Any], name: str) -> Environment:
@@ -125,16 +179,22 @@ def interruptions_kept() -> Iterator[None]:
 
 
 def compiled(function: F) -> F:
-    """Compile ``function`` when it is first called, and cache it on disk if possible."""
-    dispatcher = numba.njit(**OPTIONS)(function)
+    """Compile ``function`` when it is first called, and cache it on disk if possible.
+
+    Where a compiled function calls it, it is compiled as a part of that.
+    """
+    dispatcher = numba.njit(**OPTIONS, pipeline_class=_WholeCompiler)(function)
     compile_or_load = dispatcher.compile
+    part = numba.njit(**PART, no_cpython_wrapper=True)(function)
 
     @wraps(compile_or_load)
     def compile_(signature: Any) -> Any:
-        with interruptions_kept():
+        with interruptions_kept(), uncollected():
             return compile_or_load(signature)
 
     dispatcher.compile = compile_
+    dispatcher.get_call_template = part.get_call_template
+    dispatcher.get_overload = part.get_overload
     with suppress(RuntimeError):  # a read-only install without a home has no place for the cache
         dispatcher._cache = CodeCache(function)
     return dispatcher
@@ -142,4 +202,4 @@ def compiled(function: F) -> F:
 
 def compiled_part(function: F) -> F:
     """Compile ``function`` with the compiled functions that call it, and not on its own."""
-    return register_jitable(**OPTIONS)(function)
+    return register_jitable(**PART)(function)

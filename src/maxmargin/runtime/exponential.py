@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-from .compilation import OPTIONS
+from .compilation import PART
 
 
 def exp2(power: Any) -> Any:
@@ -17,7 +17,7 @@ def exp2(power: Any) -> Any:
     return np.exp2(power)
 
 
-@overload(exp2, jit_options=OPTIONS)
+@overload(exp2, jit_options=PART)
 def _exp2(power):
     # 2^n 2^f with |f| ≤ ½: n goes to the exponent's bits, 2^f is a polynomial. LLVM vectorises
     # this; a call of the library's exp it would not. float32 to 2e-7, float64 to 3e-16.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..arrays import Floats, Matrix, by_rows
-from .compilation import REORDER as REORDER
+from .compilation import PART as PART
 from .compilation import compiled as compiled
 from .compilation import compiled_part as compiled_part
 
@@ -83,7 +83,7 @@ def _dense_row(rows: StoredRows, i: int, size: int) -> Floats:
     return x
 
 
-@overload(row_dot, jit_options={"fastmath": REORDER})
+@overload(row_dot, jit_options=PART)
 def _row_dot(rows, i, w):
     if len(rows) == 1:
 
@@ -108,7 +108,7 @@ def _row_dot(rows, i, w):
     return csr
 
 
-@overload(row_add, jit_options={"fastmath": REORDER})
+@overload(row_add, jit_options=PART)
 def _row_add(rows, i, w, step):
     if len(rows) == 1:
 
@@ -128,7 +128,7 @@ def _row_add(rows, i, w, step):
     return csr
 
 
-@overload(row_square, jit_options={"fastmath": REORDER})
+@overload(row_square, jit_options=PART)
 def _row_square(rows, i):
     is_dense = len(rows) == 1
 
@@ -143,7 +143,7 @@ def _row_square(rows, i):
     return square
 
 
-@overload(row_prefetch)
+@overload(row_prefetch, jit_options=PART)
 def _row_prefetch(rows, i):
     if len(rows) == 1:
         if rows[0].layout != "C":
@@ -166,7 +166,7 @@ def _row_prefetch(rows, i):
     return csr
 
 
-@overload(prefetch)
+@overload(prefetch, jit_options=PART)
 def _prefetch_one(array, k):
     return lambda array, k: _prefetch(array, k)
 

@@ -25,6 +25,8 @@ from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import intrinsic, lower_builtin, overload
 from numpy.typing import DTypeLike, NDArray
 
+from .compilation import PART
+
 # There are 32 registers of 64 bytes, or 16 of 32: kernels keep up to 16 running sums in them.
 VECTOR_BYTES = 64 if get_host_cpu_features().get("avx512f") else 32
 # x·y + z with one rounding, as in all compiled kernels.
@@ -71,7 +73,7 @@ def count(array: NDArray[Any]) -> int:
     return VECTOR_BYTES // array.dtype.itemsize
 
 
-@overload(count)
+@overload(count, jit_options=PART)
 def _count(array):
     n = Lanes(array.dtype).count
     return lambda array: n

@@ -44,7 +44,7 @@ class DenseProducts(Products):
         if kernel.shift_invariant:
             # About the mean ‖x‖² + ‖z‖² − 2⟨x,z⟩ loses the least.
             some = self._dense(slice(0, None, max(1, self.n_samples // CENTRE_ROWS)))
-            self.centre[:] = _middle(some)
+            self.centre[:] = middle(some)
         # Rows of X lie in one piece, unlike those of panels.
         self._rows: StoredRows = () if sparse.issparse(X) else rows_of(X)
         self.panel = PANEL_VECTORS * count(np.empty(0, dtype=dtype))
@@ -101,7 +101,7 @@ def _stored_bytes(X: Any) -> int:
     return sum(part.nbytes for part in ((X.data, X.indices) if sparse.issparse(X) else (X,)))
 
 
-def _middle(rows: Floats) -> Floats:
+def middle(rows: Floats) -> Floats:
     """Return the median of the means of some groups of rows: a mean that outliers do not move."""
     starts = np.linspace(0, len(rows), min(64, max(1, len(rows))), endpoint=False).astype(np.intp)
     sums = np.add.reduceat(rows, starts, axis=0, dtype=np.float64)

@@ -179,6 +179,8 @@ class Gram:
             tile = np.empty((rows.stop - rows.start, columns.stop - columns.start), self.dtype)
             prepared = values.prepare(np.arange(rows.start, rows.stop))
             values.tile(prepared, slice(None), columns, tile)
+            if rows == columns and self.kernel.elementwise:  # as symmetric as its formula
+                tile = 0.5 * (tile + tile.T)
             K[rows, columns] = tile
             K[columns, rows] = tile.T
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import overload
 
-from ...runtime.row_access import REORDER, compiled, compiled_part, row_add, row_dot, row_prefetch
+from ...runtime.row_access import PART, compiled, compiled_part, row_add, row_dot, row_prefetch
 from ...runtime.team import parallel
 
 
@@ -18,7 +18,7 @@ def class_scores(rows, i, w, classes, count, out, every):
         out[m] = row_dot(rows, i, w[classes[m]])
 
 
-@overload(class_scores, jit_options={"fastmath": REORDER})
+@overload(class_scores, jit_options=PART)
 def _class_scores(rows, i, w, classes, count, out, every):
     if len(rows) == 1:
 
@@ -54,7 +54,7 @@ def class_add(rows, i, w, classes, count, steps):
         row_add(rows, i, w[classes[m]], steps[m])
 
 
-@overload(class_add, jit_options={"fastmath": REORDER})
+@overload(class_add, jit_options=PART)
 def _class_add(rows, i, w, classes, count, steps):
     if len(rows) == 1:
 

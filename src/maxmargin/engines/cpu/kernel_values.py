@@ -13,6 +13,7 @@ from ...kernels import RBF, Kernel, Precomputed, squared_norms
 from ...kernels.products import far_columns
 from .dense_products import DenseProducts
 from .far_rows import FarRows
+from .few_rows import FewRows
 from .products import Products
 from .sparse_products import SparseProducts, WideProducts
 from .values import UNIT, Given, Opaque, Values
@@ -25,6 +26,9 @@ class Tuning:
     # The share of non-zeros up to which they are multiplied one by one. It takes 0.6 to 0.7 of them
     # until dense rows are faster, but the others need less memory.
     sparse_density: float = 0.5
+    # Dense float64 rows, and numbers in them, up to which NumPy computes all values.
+    few_rows: int = 256
+    few_numbers: int = 1 << 20
     # The share of the mean ‖x‖² that the square of the mean has where rows are centred.
     off_centre_share: float = 0.9
 
@@ -45,6 +49,8 @@ def values_of(kernel: Kernel, X: Any, index: Integers | None, dtype: Any, budget
 def _products_of(
     kernel: Kernel, X: Any, index: Integers | None, dtype: Any, budget: float
 ) -> Products:
+    if _is_few(X) and np.dtype(dtype) == np.float64:
+        return FewRows(kernel, X, index, dtype)
     if kernel.shift_invariant and not sparse.issparse(X) and _off_centre(X):
         return DenseProducts(kernel, X, index, dtype)
     if _density(X) > TUNING.sparse_density:
@@ -52,6 +58,11 @@ def _products_of(
     if X.shape[0] * X.shape[1] * np.dtype(dtype).itemsize <= budget:
         return SparseProducts(kernel, X, index, dtype)
     return WideProducts(kernel, X, index, dtype)
+
+
+def _is_few(X: Any) -> bool:
+    n, d = X.shape
+    return not sparse.issparse(X) and n <= TUNING.few_rows and n * d <= TUNING.few_numbers
 
 
 def _blurred(kernel: Kernel, X: Any) -> bool:

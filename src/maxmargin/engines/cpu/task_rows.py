@@ -16,7 +16,7 @@ from numba import types
 from numba.extending import overload
 
 from ...arrays import Floats
-from ...runtime.row_access import compiled_part
+from ...runtime.row_access import PART, compiled_part
 from ...runtime.simd import VECTOR_BYTES
 
 # Numbers in a vector of float32: the parts of a task begin at whole vectors.
@@ -28,7 +28,7 @@ def kernel_row(K: Any, i: int) -> Floats:
     return K[i]
 
 
-@overload(kernel_row)
+@overload(kernel_row, jit_options=PART)
 def _kernel_row(K, i):
     if isinstance(K, types.Array):
         return lambda K, i: K[i]

@@ -15,7 +15,7 @@ from numba.extending import overload
 from ...arrays import Floats, Integers
 from ...kernels import RBF, Kernel, Linear
 from ...runtime.atomics import add
-from ...runtime.row_access import compiled_part
+from ...runtime.row_access import PART, compiled_part
 from ...runtime.team import parallel
 from ...runtime.threads import n_threads
 from .dense_panels import dense_products
@@ -84,7 +84,7 @@ def multiply(left: Any, right: Any, i: int, j: int, out: Floats) -> None:
     raise NotImplementedError
 
 
-@overload(multiply)
+@overload(multiply, jit_options=PART)
 def _multiply(left, right, i, j, out):
     if len(left) == 2:
 
