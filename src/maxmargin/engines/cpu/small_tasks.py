@@ -107,18 +107,19 @@ def solve_tasks(gram: Gram, blocks: PairBlocks | None, tasks: TaskArrays, goal: 
     starts, index = tasks.starts, tasks.index
     n_tasks, order = starts.size - 1, np.argsort(-tasks.sizes, kind="stable")
     alpha, numbers = np.zeros(starts[-1]), np.zeros((n_tasks, N_NUMBERS))
-    posed = (
-        starts, tasks.signs, tasks.p, tasks.lower, tasks.upper, tasks.ridge,
-        gram.diagonal()[index], goal.max_steps,
-    )  # fmt: skip
-    tols, alone = (goal.tol, goal.final_tol, goal.rounding), None if tasks.has_bias else 1
+    # Few arrays: each argument takes the compiler time.
+    listed = np.column_stack([order, starts[order], tasks.sizes[order], goal.max_steps[order]])
+    variables = np.array(
+        [tasks.signs, tasks.p, tasks.lower, tasks.upper, tasks.ridge, gram.diagonal()[index]]
+    )
+    tols, alone = np.array([goal.tol, goal.final_tol, goal.rounding]), None if tasks.has_bias else 1
     if blocks is None:
         whole = _padded(gram)
-        solve_gathered(n_tasks, order, posed, whole, index, tols, alone, alpha, numbers)
+        solve_gathered(n_tasks, listed, variables, whole, index, tols, alone, alpha, numbers)
     else:
         exact, shared = blocks.exact_rows, tuple(blocks[1:-1])
         solve_pair(
-            n_tasks, order, posed, blocks.classes, shared, exact, tols, alone, alpha, numbers
+            n_tasks, listed, variables, blocks.classes, shared, exact, tols, alone, alpha, numbers
         )
     return Ended(alpha, *numbers.T)
 

@@ -15,16 +15,19 @@ import numpy as np
 
 from ...runtime.exponential import exp2
 from ...runtime.row_access import compiled_part
+from ...runtime.simd import vectors
 from ...runtime.team import parallel
 from .coordinate_ascent import single_steps
 from .gaussian import gaussian
 from .selection import gap_sums
 from .smo import pair_steps
-from .task_rows import VECTOR, copy, gathered_rows, kernel_row, lazy_rows, vectors
+from .task_rows import VECTOR, copy, gathered_rows, kernel_row, lazy_rows
 
 # The columns of the numbers that a task returns.
 BIAS, STEPS, CONVERGED, VIOLATION, VALUE, GAP, ERRORS = range(7)
 N_NUMBERS = 7
+# The rows of the variables of all tasks, and the columns of the tasks themselves.
+SIGN, P, LOWER, UPPER, RIDGE, DIAGONAL = range(6)
 
 # Two variables may be 2·tol apart with each within tol of the bias; some is left to rounding.
 PAIR_GOAL_TOLS = 1.75
@@ -42,34 +45,34 @@ PER_NEPER = 1.4426950408889634
 
 
 @parallel
-def solve_gathered(part, order, problems, whole, index, goal, is_alone, alpha, numbers):
-    """Solve the task order[part] from α = 0, with the values of K of all rows.
+def solve_gathered(part, tasks, variables, whole, index, goal, is_alone, alpha, numbers):
+    """Solve a task from α = 0, with the values of K of all rows.
 
-    Write its α, and what the columns of numbers say. The tuples are those of `small_tasks`: the
-    problems of all tasks one after the other, and how far to go. With a bias is_alone is None: the
-    compiler then omits the search that moves variables alone.
+    Write its α, and what the columns of numbers say. The arrays are those of `small_tasks`: the
+    tasks in the order of the parts, their variables one after the other, and how far to go. With a
+    bias is_alone is None: the compiler then omits the search that moves variables alone.
     """
-    t = order[part]
-    starts, max_steps = problems[0], problems[-1]
-    n = starts[t + 1] - starts[t]
-    task, curvature, is_ridged = posed(starts[t], n, n, problems, whole)
-    K = gathered_rows(whole, index[starts[t] : starts[t + 1]], curvature, is_ridged)
-    descend(K, curvature, task, None, goal, is_alone, max_steps[t], numbers[t])
-    write_alpha(task, alpha[starts[t] : starts[t + 1]])
+    t, start, n, max_steps = tasks[part, 0], tasks[part, 1], tasks[part, 2], tasks[part, 3]
+    task, curvature, is_ridged = posed(start, n, n, variables, index, whole)
+    K = gathered_rows(whole, start, n, index, curvature, is_ridged)
+    descend(K, curvature, task, None, goal, is_alone, max_steps, numbers[t])
+    write_alpha(task, start, alpha)
 
 
 @parallel
-def solve_pair(part, order, problems, classes, blocks, exact_rows, goal, is_alone, alpha, numbers):
+def solve_pair(
+    part, tasks, variables, classes, blocks, exact_rows, goal, is_alone, alpha, numbers
+):  # fmt: skip
     """Do the same for two classes, with values computed between them, and those within shared.
 
     ``exact_rows`` are the rows in float64 where others are not, else None.
     """
-    t = order[part]
-    starts, max_steps, (a, b) = problems[0], problems[-1], classes[t]
+    t, start, max_steps = tasks[part, 0], tasks[part, 1], tasks[part, 3]
+    a, b = classes[t]
     rows, squares, gamma, edges, within, corners = blocks
     mine, others = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
     n, m = edges[a + 1] - edges[a], edges[b + 1] - edges[b]
-    task, curvature, _ = posed(starts[t], n, n + m, problems, rows)
+    task, curvature, _ = posed(start, n, n + m, variables, edges, rows)
     between, across = np.empty((n, m), rows.dtype), np.empty((m, n), rows.dtype)
     np.dot(rows[mine], rows[others].T, between)
     gaussian(between, squares[mine], squares[others], gamma)
@@ -79,19 +82,18 @@ def solve_pair(part, order, problems, classes, blocks, exact_rows, goal, is_alon
         within[corners[b] : corners[b + 1]].reshape(m, m), between, across,
     )  # fmt: skip
     exact = None if exact_rows is None else (exact_rows, gamma, classes[t], edges)
-    descend(K, curvature, task, exact, goal, is_alone, max_steps[t], numbers[t])
-    write_alpha(task, alpha[starts[t] : starts[t + 1]])
+    descend(K, curvature, task, exact, goal, is_alone, max_steps, numbers[t])
+    write_alpha(task, start, alpha)
 
 
 @compiled_part
-def posed(begin, n_first, n, problems, like):
+def posed(start, n_first, n, variables, index, like):
     """Return the vectors of a task, its curvature in the type of K, and whether D is not 0."""
-    _, signs, p, lower, upper, ridge, diagonal, _ = problems
     gap = -n_first % VECTOR
     size = n + gap
     size += -size % VECTOR
-    places = np.empty(n, dtype=np.intp)
-    state, curvature = vectors(np.int64(7), size, signs), vectors(np.int64(1), size, like)[0]
+    places = vectors(1, n, index)[0]
+    state, curvature = vectors(7, size, variables), vectors(1, size, like)[0]
     # One by one: rows that are unpacked are not known to be contiguous.
     s, target, D, low = state[0], state[1], state[2], state[3]
     up, beta, f = state[4], state[5], state[6]
@@ -101,33 +103,34 @@ def posed(begin, n_first, n, problems, like):
             state[j, k] = 0.0
     is_ridged = False
     for v in range(n):
-        k, i = v + (gap if v >= n_first else 0), begin + v
-        places[v] = k
-        s[k], D[k], target[k] = signs[i], ridge[i], -signs[i] * p[i]
-        curvature[k] = diagonal[i] + ridge[i]
-        low[k] = lower[i] if s[k] > 0.0 else -upper[i]
-        up[k] = upper[i] if s[k] > 0.0 else -lower[i]
-        f[k] = target[k]
-        is_ridged |= D[k] != 0.0
+        k, i = v + (gap if v >= n_first else 0), start + v
+        sign, lower, upper = variables[SIGN, i], variables[LOWER, i], variables[UPPER, i]
+        ridge = variables[RIDGE, i]
+        places[v], s[k], D[k] = k, sign, ridge
+        target[k] = f[k] = -sign * variables[P, i]
+        curvature[k] = variables[DIAGONAL, i] + ridge
+        low[k] = lower if sign > 0.0 else -upper
+        up[k] = upper if sign > 0.0 else -lower
+        is_ridged |= ridge != 0.0
     return (places, s, target, D, low, up, beta, f), curvature, is_ridged
 
 
 @compiled_part
-def write_alpha(task, alpha):
+def write_alpha(task, start, alpha):
     """Write α = sβ of the variables of a task."""
     places, s, beta = task[0], task[1], task[6]
     for v in range(places.size):
-        alpha[v] = s[places[v]] * beta[places[v]] + 0.0
+        alpha[start + v] = s[places[v]] * beta[places[v]] + 0.0
 
 
 @compiled_part
 def descend(K, curvature, task, exact, goal, is_alone, max_steps, numbers):
     """Descend from β = 0, where f is the target, until the conditions hold to the final tol."""
     places, s, target, D, low, up, beta, f = task
-    tol, final_tol, rounding = goal
-    size, edges = f.size, np.empty(2, dtype=np.intp)
+    tol, final_tol, rounding = goal[0], goal[1], goal[2]
+    size, edges = f.size, vectors(1, 2, places)[0]
     edges[0], edges[1] = 0, size
-    scratch, before = vectors(np.int64(3), size, curvature), vectors(np.int64(2), size, f)
+    scratch, before = vectors(3, size, curvature), vectors(2, size, f)
     single, raisable, lowerable = scratch[0], scratch[1], scratch[2]
     base, origin = before[0], before[1]  # f = base − (K + D)(β − origin)
     copy(f, base)

@@ -17,7 +17,7 @@ from numba.extending import overload
 
 from ...arrays import Floats
 from ...runtime.row_access import PART, compiled_part
-from ...runtime.simd import VECTOR_BYTES
+from ...runtime.simd import vectors
 
 # Numbers in a vector of float32: the parts of a task begin at whole vectors.
 VECTOR = 16
@@ -76,18 +76,18 @@ def write_row(rows, i, out):
 
 
 @compiled_part
-def gathered_rows(whole, index, curvature, is_ridged):
-    """Return K + D of some rows of ``whole``: itself where it is that."""
-    n, same = index.size, not is_ridged and index.size == whole.shape[0]
+def gathered_rows(whole, start, n, index, curvature, is_ridged):
+    """Return K + D of n rows of ``whole``, listed from ``start`` on: itself where it is that."""
+    same = not is_ridged and n == whole.shape[0]
     for k in range(n):
-        same &= index[k] == k
+        same &= index[start + k] == k
     if same:
         return whole
     K = vectors(n, curvature.size, whole)
     for i in range(n):
-        row, out = whole[index[i]], K[i]
+        row, out = whole[index[start + i]], K[i]
         for k in range(n):
-            out[k] = row[index[k]]
+            out[k] = row[index[start + k]]
         for k in range(n, out.size):
             out[k] = 0.0
         out[i] = curvature[i]
@@ -99,11 +99,3 @@ def copy(values, out):
     """Do out ← values."""
     for k in range(out.size):
         out[k] = values[k]
-
-
-@compiled_part
-def vectors(n, size, like):
-    """Return memory for n vectors of the type of ``like``, which begin at whole cache lines."""
-    memory = np.empty(n * size + VECTOR_BYTES // like.itemsize, dtype=like.dtype)
-    first = (-memory.ctypes.data % VECTOR_BYTES) // like.itemsize
-    return memory[first : first + n * size].reshape(n, size)
