@@ -117,14 +117,15 @@ def test_progress_bars_of_scikit_learn(max_iter, capsys):
 
 LONG_FITS = {
     "newton": "mm.LinearSVC(loss='hinge', tol=1e-12).fit(*many(500_000, 30))",
-    "coordinate-descent": "X, y = many(100_000, 30); mm.LinearSVC(C=100.0, loss='hinge', "
-    "solver='coordinate-descent', tol=1e-12).fit(sparse.csr_matrix(X), y)",
+    "coordinate-descent": "mm.LinearSVC(C=100.0, loss='hinge', "
+    "solver='coordinate-descent', tol=1e-12).fit(X, y)",
 }
 
 
 @pytest.mark.parametrize("name", LONG_FITS)
 def test_ctrl_c_stops_a_long_fit(interpreter, name):
-    interpreter.interrupt("mm.LinearSVC().fit(*small); " + LONG_FITS[name])
+    given = "X, y = many(100_000, 30); X = sparse.csr_matrix(X)"
+    interpreter.interrupt(LONG_FITS[name], given)
 
 
 @pytest.mark.slow
@@ -139,5 +140,4 @@ def test_ctrl_c_stops_a_long_fit(interpreter, name):
 )
 def test_ctrl_c_stops_other_solvers(interpreter, options):
     options = f"**{{'loss': 'hinge', 'tol': 1e-14, **dict({options})}}"
-    statement = f"mm.LinearSVC({options}).fit(*many(1_000_000, 60, 3))"
-    interpreter.interrupt("mm.LinearSVC().fit(*small); " + statement, wait=3.0)
+    interpreter.interrupt(f"mm.LinearSVC({options}).fit(*many(1_000_000, 60, 3))")

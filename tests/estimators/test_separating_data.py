@@ -120,19 +120,18 @@ def test_rank_deficient(algorithm, kind):
 LONG_FITS = {
     "perceptron": "mm.Perceptron(max_iter=10**9).fit(*many(200_000, 20))",
     "kesler": "mm.Perceptron(max_iter=10**9, multi_class='kesler').fit(*many(200_000, 20, 5))",
-    "sparse": "X, y = many(20_000, 20); mm.Perceptron(max_iter=10**9).fit(sparse.csr_array(X), y)",
+    "sparse": "mm.Perceptron(max_iter=10**9).fit(sparse.csr_array(X), y)",
     "perceptron-batch": "mm.Perceptron(update='batch', max_iter=10**9).fit(*many(200_000, 20))",
     "pocket": "mm.Pocket(patience=10**9, max_iter=10**9).fit(*many(200_000, 20))",
     "lms": "mm.LMS(max_iter=10**9, tol=0.0).fit(*many(200_000, 20))",
-    "ho-kashyap": "X = many(20_000, 20)[0]; "
-    "mm.HoKashyap(max_iter=10**9, tol=0.0, learning_rate=1e-9).fit(X, X[:, 0] > 0)",
+    "ho-kashyap": "mm.HoKashyap(max_iter=10**9, tol=0.0, learning_rate=1e-9).fit(X, X[:, 0] > 0)",
     "kernel": "mm.KernelPerceptron(max_iter=10**9).fit(*many(4_000, 20))",
 }
 
 
 @pytest.mark.parametrize("name", LONG_FITS)
 def test_ctrl_c_stops_a_long_fit(interpreter, name):
-    assert interpreter.interrupt(LONG_FITS[name]) < 2.0  # 0.5 s on an idle machine
+    interpreter.interrupt(LONG_FITS[name], "X, y = many(20_000, 20)")
 
 
 @pytest.mark.slow
@@ -146,4 +145,4 @@ def test_ctrl_c_stops_a_long_fit(interpreter, name):
     ],
 )
 def test_ctrl_c_stops_large_factorisations(interpreter, statement):
-    assert interpreter.interrupt(statement, wait=1.5) < 2.0
+    interpreter.interrupt(statement)

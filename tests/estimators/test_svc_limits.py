@@ -206,15 +206,17 @@ def test_slices_of_work_are_short(n, solver, monkeypatch):
 LONG_FITS = {
     "decomposition": "mm.SVC(C=1e6, gamma=1.0, tol=1e-9).fit(*many(20_000, 5))",
     "many classes": "mm.SVC(C=1e6, gamma=1.0, tol=1e-9).fit(*many(9_000, 5, 6))",
-    "predict": "model = mm.SVC(gamma=1.0, max_iter=5000).fit(*many(4000, 5)); "
-    "model.predict(many(3_000_000, 5)[0])",
 }
 
 
 @pytest.mark.parametrize("name", LONG_FITS)
 def test_ctrl_c_stops_a_long_fit(interpreter, name):
-    statement = "mm.SVC().fit(*small); " + LONG_FITS[name]
-    assert interpreter.interrupt(statement, wait=1.5) < 2.0  # 0.5 s on an idle machine
+    interpreter.interrupt(LONG_FITS[name])
+
+
+def test_ctrl_c_stops_a_long_prediction(interpreter):
+    given = "model = mm.SVC(gamma=1.0, max_iter=5000).fit(*many(2000, 5))"
+    interpreter.interrupt("model.predict(many(3_000_000, 5)[0])", given, "maxmargin")
 
 
 @pytest.mark.slow
@@ -228,5 +230,4 @@ def test_ctrl_c_stops_a_long_fit(interpreter, name):
     ],
 )
 def test_ctrl_c_stops_other_solvers(interpreter, options):
-    statement = f"mm.SVC(C=1e6, gamma=1.0, tol=1e-9, {options}).fit(*many(5_000, 5))"
-    assert interpreter.interrupt("mm.SVC().fit(*small); " + statement, wait=3.0) < 2.0
+    interpreter.interrupt(f"mm.SVC(C=1e6, gamma=1.0, tol=1e-9, {options}).fit(*many(5_000, 5))")
