@@ -39,7 +39,7 @@ def test_bad_scales_converge_or_are_warned_of(X, y, options):
     """Never a wrong answer that calls itself converged, and never without an end."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = mm.SVC(time_limit=1.0, **options).fit(X, y)
+        model = mm.SVC(time_limit=300.0, **options).fit(X, y)
     warned = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
     if model.status_ is mm.Status.CONVERGED:
         assert_certified(model, X, y)
@@ -74,7 +74,7 @@ def test_large_float32():
     X = (X * 1e30).astype(np.float32)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        model = mm.SVC(time_limit=2.0).fit(X, y)
+        model = mm.SVC(time_limit=300.0).fit(X, y)
     assert_certified(model, X.astype(float), y)
 
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ from maxmargin.cli import main
 FRUIT = Path(str(mm.datasets.fruit_file()))
 
 
-def run(*args, cwd, stdin=None, env=None, timeout=100, **more):
+def run(*args, cwd, stdin=None, env=None, timeout=300, **more):
     """Run the command line as a process of its own."""
     binary = isinstance(stdin, bytes)
     done = subprocess.run(
@@ -30,6 +31,34 @@ def run(*args, cwd, stdin=None, env=None, timeout=100, **more):
     return SimpleNamespace(
         code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode(), args=args
     )
+
+
+def on_terminal(*args, cwd, interrupted_at=None):
+    """Run it with a terminal for its errors; press Ctrl-C once it has written some words there."""
+    import pty
+
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "maxmargin", *map(str, args)], cwd=cwd, stdout=subprocess.PIPE,
+        stderr=slave, text=True, env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+    ) as process:  # fmt: skip
+        os.close(slave)
+        text = ""
+        while part := _read_terminal(master):
+            text += part
+            if interrupted_at is not None and interrupted_at in text:
+                process.send_signal(signal.SIGINT)
+                interrupted_at = None
+        out = process.stdout.read()
+    os.close(master)
+    return SimpleNamespace(code=process.returncode, out=out, err=text, args=args)
+
+
+def _read_terminal(master):
+    try:
+        return os.read(master, 65536).decode(errors="replace")
+    except OSError:  # the other side is closed
+        return ""
 
 
 def call(*args, stdin=None):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -34,9 +32,7 @@ def test_a_program_is_left_when_the_time_is_up():
     pytest.importorskip("piqp")
     X, y = noisy(1500)
     program = qp.dual_qp(X, y, kernel="rbf", gamma=0.3)
-    started = time.perf_counter()
     answer = qp.solve(program, "piqp", limits=Limits(None, 0.2))
-    assert time.perf_counter() - started < 2.0  # its matrices are looked at, too
     assert answer.status is qp.QPStatus.TIME_LIMIT
     assert not answer.x.any()
     with pytest.raises(TimeUpError):

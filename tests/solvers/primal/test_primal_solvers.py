@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
+from itertools import count
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from maxmargin.runtime.team import Region
 from maxmargin.runtime.threads import at_most
 from maxmargin.solution import Status
 from maxmargin.solvers.primal.ledger import Plane
+from tests.helpers.clocks import set_clock
 from tests.helpers.primal_solvers import (
     BIASES,
     KINDS,
@@ -294,9 +295,7 @@ def test_how_fast_the_machine_is_does_not_change_the_answer(method, monkeypatch)
     problem = posed(*cloud(200, 4), 300.0)
     found = []
     for pace in (1e-9, 10.0):
-        ticks = iter(np.arange(1, 10**6) * pace)
-        clock = SimpleNamespace(perf_counter=lambda ticks=ticks: float(next(ticks)))
-        monkeypatch.setattr("maxmargin.progress.time", clock)
+        set_clock(monkeypatch, count(step=pace))
         found.append(answer(method, problem, limits=Limits(2000), tol=1e-7))
     assert found[0].n_iter == found[1].n_iter
     np.testing.assert_array_equal(found[0].alpha, found[1].alpha)
