@@ -128,4 +128,5 @@ def _csr(X: Any, index: Integers | None, dtype: Any) -> tuple[Floats, Integers, 
     np.cumsum(indptr, out=indptr)
     data, indices = np.empty(indptr[-1], dtype=dtype), np.empty(indptr[-1], dtype=np.int32)
     pick_nonzeros(parts, X, rows, indptr, data, indices)
-    return data, indices, indptr
+    # With SciPy's type of indices where it suffices, so that code is compiled once for both.
+    return data, indices, indptr.astype(sparse.get_index_dtype(maxval=indptr[-1]))
