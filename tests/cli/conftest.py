@@ -17,7 +17,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def made(tmp_path_factory):
     """Models fitted once by processes of their own, and what they printed."""
     folder = tmp_path_factory.mktemp("made")
