@@ -96,7 +96,7 @@ def test_libsvm_itself_agrees(here, signs):
 
 def test_onnx(models):
     onnxruntime = pytest.importorskip("onnxruntime")
-    good(run("convert", "fruit.mm", "--to", "onnx", cwd=models))
+    good(call("convert", "fruit.mm", "--to", "onnx"))
     session = onnxruntime.InferenceSession("fruit.onnx", providers=["CPUExecutionProvider"])
     X = mm.datasets.load_fruit().data
     label, scores = session.run(None, {session.get_inputs()[0].name: X})
@@ -116,7 +116,7 @@ def test_json(models):
 def test_conversions_that_cannot_be(models):
     good(call("fit", "fruit.csv", "--target", "fruit", "--model", "kernel-perceptron", "--out",
               "k.mm"))  # fmt: skip
-    bad(run("convert", "k.mm", "--to", "libsvm", cwd=models), "LIBSVM", "KernelPerceptron")
+    bad(call("convert", "k.mm", "--to", "libsvm"), "LIBSVM", "KernelPerceptron")
     assert not (models / "k.model").exists()
     (models / "k.json").write_text("mine")
     bad(call("convert", "k.mm", "--to", "json"), "k.json exists already", code=2)

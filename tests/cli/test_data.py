@@ -70,7 +70,7 @@ def test_svmlight_packed(here):
     y = np.where(X[:, 0] - X[:, 1] > 0, 1, -1)
     (here / "a.bz2").write_bytes(bz2.compress(svmlight(X, y)))
     (here / "a.svm.gz").write_bytes(gzip.compress(svmlight(X, y), mtime=0))
-    done = run("fit", "a.bz2", "--model", "linear-svc", "--out", "m.mm", "--json", cwd=here)
+    done = call("fit", "a.bz2", "--model", "linear-svc", "--out", "m.mm", "--json")
     record = json.loads(good(done))
     assert record["data"]["rows"] == 80
     assert record["data"]["target"] is None
@@ -98,7 +98,7 @@ def test_standard_input(here):
     done = run("fit", "-", "--target", "fruit", "--model", "fisher", "--out", "m.mm", "--json",
                cwd=here, stdin=text)  # fmt: skip
     assert json.loads(good(done))["data"]["source"] == "standard input"
-    piped = run("predict", "m.mm", "-", "--format", "csv", cwd=here, stdin=text)
+    piped = call("predict", "m.mm", "-", "--format", "csv", stdin=text)
     assert good(piped) == good(call("predict", "m.mm", "fruit.csv"))
     bad(call("fit", "-", "--target", "fruit", stdin=""), "standard input: the file is empty")
 
@@ -138,7 +138,7 @@ WORDS = "size,colour,y\n" + "1,red,u\n2,red,u\n1.5,green,u\n5,blue,v\n6,blue,v\n
 
 def test_words_become_columns(here):
     (here / "w.csv").write_text(WORDS)
-    done = run("fit", "w.csv", "--target", "y", "--model", "linear-svc", "--out", "w.mm", cwd=here)
+    done = call("fit", "w.csv", "--target", "y", "--model", "linear-svc", "--out", "w.mm")
     assert "24 rows, 2 columns → 4 features" in good(done)
     model = mm.load("w.mm")
     names = model[:-1].get_feature_names_out().tolist()
@@ -166,7 +166,7 @@ def test_words_that_look_like_numbers_stay_words(here):
 def test_missing_values(here):
     (here / "gaps.csv").write_text(WORDS.replace("2,red", ",red").replace("5,blue", "5,NA"))
     fit = ["fit", "gaps.csv", "--target", "y", "--model", "linear-svc"]
-    done = run(*fit, cwd=here)
+    done = call(*fit)
     bad(done, "gaps.csv: 8 missing values (4 in size, 4 in colour)", "--impute")
     text = good(call(*fit, "--impute", "--out", "m.mm"))
     assert "4 features" in text
@@ -249,7 +249,7 @@ def test_files_that_look_odd_and_are_good(here):
 
 def test_other_bad_files(here):
     (here / "bad.svm").write_text("1 1:2\n-1 one:2\n")
-    bad(run("fit", "bad.svm", cwd=here), "bad.svm: line 2: 'one:2'")
+    bad(call("fit", "bad.svm"), "bad.svm: line 2: 'one:2'")
     (here / "bad.csv.gz").write_bytes(gzip.compress(FRUIT.read_bytes(), mtime=0)[:-300])
     bad(
         call("fit", "bad.csv.gz", "--target", "fruit"),

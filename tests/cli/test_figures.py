@@ -41,7 +41,7 @@ def test_paths(here, name):
 
 def test_animations(here):
     args = [*TWO, "--features", "mass_g", "width_cm", "--kind", "animation", "--max-iter", 5]
-    good(run("plot", *args, "--out", "a.gif", cwd=here))
+    good(call("plot", *args, "--out", "a.gif"))
     with Image.open(here / "a.gif") as film:
         assert film.n_frames > 1
     good(call("plot", *args, "--out", "a.html"))
@@ -58,7 +58,7 @@ def test_plots_as_other_files(models):
 
 
 def test_plots_that_cannot_be(models):
-    bad(run("plot", "fruit.mm", cwd=models), "needs data", code=2)
+    bad(call("plot", "fruit.mm"), "needs data", code=2)
     bad(call("plot", "fruit.mm", "fruit.csv", "--kind", "gram"), "is a model", code=2)
     bad(call("plot", "fruit.mm", "fruit.csv", "--model", "svc"), "is a model.", code=2)
     bad(call("plot", "fruit.csv", "two.csv", "--target", "fruit"), "is data", code=2)

@@ -91,12 +91,12 @@ def test_proofs_of_inseparability_can_be_checked_by_hand(here):
 
 def test_separable_exit_code(here):
     args = ["separable", "fruit.csv", "--target", "fruit", "--exit-code", "--pair", "apple"]
-    done = run(*args, "orange", cwd=here)
+    done = call(*args, "orange")
     assert done.code == 3
     assert "not separable" in done.out
     assert done.err == ""
     assert good(call(*args, "lemon"))
-    bad(run(*args, "stone", cwd=here), "no class 'stone'", code=2)
+    bad(call(*args, "stone"), "no class 'stone'", code=2)
     bad(call(*args, "apple"), "different", code=2)
 
 
@@ -188,7 +188,7 @@ def test_labels_are_no_markup(here, command):
 
 
 def test_reports_that_cannot_be(models):
-    bad(run("report", "fruit.mm", "nowhere.csv", cwd=models), "nowhere.csv: no such file")
+    bad(call("report", "fruit.mm", "nowhere.csv"), "nowhere.csv: no such file")
     bad(
         call("report", "two.mm", "fruit.csv"),
         "must be classes of the model, apple, lemon; got 'banana'",

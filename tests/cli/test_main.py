@@ -83,7 +83,7 @@ def test_usage(here):
     done = call("convert", "m.mm")
     assert done.code == 2
     assert "--to" in done.err
-    bad(run("predict", "m.mm", cwd=here), "Missing argument 'DATA'", code=2)
+    bad(call("predict", "m.mm"), "Missing argument 'DATA'", code=2)
 
 
 # Missing files and packages -----------------------------------------------------------------------

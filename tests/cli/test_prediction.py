@@ -62,7 +62,7 @@ def test_columns_are_found_by_name(models):
     turned.write_parquet(models / "turned.parquet")
     assert good(call("predict", "fruit.mm", "turned.parquet")) == expected
     frame.rename({"mass_g": "mass"}).write_csv(models / "other.csv")
-    done = run("predict", "fruit.mm", "other.csv", "--out", "o.csv", cwd=models)
+    done = call("predict", "fruit.mm", "other.csv", "--out", "o.csv")
     bad(done, "other.csv: the columns 'mass_g', on which", "the file has mass,")
     assert not (models / "o.csv").exists()
 
@@ -149,7 +149,7 @@ def test_evaluate_with_other_labels(models):
     assert record["errors"] == 90
     assert np.sum(record["confusion"]) == 150
     good(call("evaluate", "two.mm", "fruit.csv"))
-    bad(run("evaluate", "fruit.mm", "fruit.csv", "--target", "kind", cwd=models), "column 'kind'")
+    bad(call("evaluate", "fruit.mm", "fruit.csv", "--target", "kind"), "column 'kind'")
     pl.read_csv(FRUIT).drop("fruit").write_csv(models / "bare.csv")
     bad(call("evaluate", "fruit.mm", "bare.csv"), "bare.csv: there is no target column 'fruit'")
 
@@ -195,9 +195,9 @@ def test_bad_models(models, name):
 
 def test_bad_models_in_processes(models):
     (models / "bad.mm").write_bytes(pickle.dumps(Trap()))
-    bad(run("inspect", "bad.mm", cwd=models), "bad.mm", "pickle")
+    bad(call("inspect", "bad.mm"), "bad.mm", "pickle")
     assert not (models / "trapped").exists()
-    bad(run("evaluate", "nowhere.mm", "fruit.csv", cwd=models), "nowhere.mm: no such file")
+    bad(call("evaluate", "nowhere.mm", "fruit.csv"), "nowhere.mm: no such file")
     bad(call("inspect", "."), "got a folder")
     bad(call("predict", ".", "fruit.csv"), "got a folder")
 

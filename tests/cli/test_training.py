@@ -56,7 +56,7 @@ def test_demo_without_pictures(here):
 
 
 def test_demo_of_a_bad_pair(here):
-    bad(run("demo", "--pair", "apple", "stone", cwd=here), "'stone'", "apple, banana", code=2)
+    bad(call("demo", "--pair", "apple", "stone"), "'stone'", "apple, banana", code=2)
     bad(call("demo", "--pair", "apple", "apple"), "different", code=2)
     bad(call("demo", "--out", "fruit.csv"), "fruit.csv", code=2)
 
@@ -156,7 +156,7 @@ def test_parameters(here):
 
 def test_wrong_parameters(here):
     fit = ["fit", "fruit.csv", "--target", "fruit"]
-    bad(run(*fit, "--nu", 0.3, cwd=here), "svc has no parameter 'nu'; it has C", code=2)
+    bad(call(*fit, "--nu", 0.3), "svc has no parameter 'nu'; it has C", code=2)
     bad(call(*fit, "--model", "perceptron", "--C", 1), "perceptron has no parameter 'C'", code=2)
     bad(call(*fit, "--set", "colour=1"), "no parameter 'colour'", code=2)
     bad(call(*fit, "--set", "callback=1"), "no parameter 'callback'", code=2)
@@ -183,7 +183,7 @@ def test_wrong_parameters(here):
 def test_strict(here):
     (here / "xor.csv").write_text("a,b,y\n1,1,u\n1,-1,v\n-1,-1,u\n-1,1,v\n")
     fit = ["fit", "xor.csv", "--target", "y", "--model", "perceptron", "--max-iter", 50]
-    done = run(*fit, "--strict", "--json", "--out", "x.mm", cwd=here)
+    done = call(*fit, "--strict", "--json", "--out", "x.mm")
     assert done.code == 3
     record = json.loads(done.out)
     assert record["holds"] is False
@@ -197,7 +197,7 @@ def test_strict(here):
 
 def test_a_hard_margin_of_inseparable_classes(here):
     fit = ["fit", "fruit.csv", "--target", "fruit", "--kernel", "linear", "--C", "inf"]
-    done = run(*fit, "--out", "m.mm", cwd=here)
+    done = call(*fit, "--out", "m.mm")
     bad(done, "no plane separates", "convex hulls", "finite C")
     assert not (here / "m.mm").exists()
 
@@ -255,4 +255,4 @@ def test_compare_as_text(here):
         assert re.search(rf"│ {name} .* %", text)
     assert "picture: comparison.png" in text
     is_picture(here / "comparison.png")
-    bad(run("compare", "fruit.csv", "--target", "kind", cwd=here), "no target column 'kind'")
+    bad(call("compare", "fruit.csv", "--target", "kind"), "no target column 'kind'")
