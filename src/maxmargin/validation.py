@@ -60,7 +60,7 @@ def check_training_data(
     accept_sparse: bool = True,
 ) -> tuple[Matrix, Labels]:
     """Return X (float32 or float64, dense or canonical CSR, uncopied if it is so) and y."""
-    if _is_plain(X) and _are_plain_labels(y, X.shape[0]):
+    if _is_plain(X) and are_plain_labels(y, X.shape[0]):
         if reset:
             estimator.n_features_in_ = X.shape[1]
             vars(estimator).pop("feature_names_in_", None)
@@ -160,7 +160,7 @@ def _is_plain(X: MatrixLike) -> bool:
     )
 
 
-def _are_plain_labels(y: ArrayLike, n_samples: int) -> TypeGuard[Labels]:
+def are_plain_labels(y: ArrayLike, n_samples: int) -> TypeGuard[Labels]:
     """Return whether y holds numbers of clearly fewer classes than samples."""
     if type(y) is not np.ndarray or y.shape != (n_samples,):
         return False

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -51,6 +52,34 @@ def test_pipeline_grid_search_and_clone(algorithm):
     assert clone(search.best_estimator_)[-1].get_params() == search.best_estimator_[-1].get_params()
     with pytest.raises(NotFittedError):
         clone(search.best_estimator_).predict(X)
+
+
+LABELS = {
+    "whole numbers": Y3.astype(int),
+    "whole floats": Y3.astype(float),
+    "booleans": np.equal(Y3, Y3[0]),
+    "far apart": 1000 * Y3.astype(int),
+    "text": Y3.astype(str),
+    "a list": Y3.astype(int).tolist(),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_score_is_the_accuracy(kind):
+    y, weights = LABELS[kind], np.arange(len(X3), dtype=float)
+    model = mm.SVC(C=0.01, gamma=10.0).fit(X3[::2], y[::2])
+    for some in (slice(0, 40), slice(0, 2)):
+        expected = accuracy_score(y[some], model.predict(X3[some]))
+        assert model.score(X3[some], y[some]) == expected
+    expected = accuracy_score(y, model.predict(X3), sample_weight=weights)
+    assert model.score(X3, y, weights) == expected
+
+
+def test_score_refuses_what_accuracy_does():
+    model = mm.SVC().fit(X3, Y3)
+    for strange in (Y3[:-1], Y3 + 0.5, np.column_stack([Y3, Y3])):
+        with pytest.raises(ValueError, match=r"inconsistent numbers|Classification metrics"):
+            model.score(X3, strange)
 
 
 def test_meta_estimators():

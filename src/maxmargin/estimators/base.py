@@ -160,6 +160,31 @@ class CertifiedClassifier(
             return scores[:, 0]
         return self._reduction().confidences(scores, len(self.classes_))
 
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy: the share of rows whose class is the predicted one.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        accuracy : float
+            Between 0 and 1.
+        """
+        predicted = self.predict(X)
+        numbers = predicted.dtype.kind in "biuf"
+        if sample_weight is None and numbers and validation.are_plain_labels(y, len(predicted)):
+            return float((predicted == y).mean())  # without a search for the kinds of labels
+        from sklearn.metrics import accuracy_score
+
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
     @property
     def certificate_(self) -> Proof:
         """The certificate of the task that is furthest from its claim."""
