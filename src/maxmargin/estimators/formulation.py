@@ -192,6 +192,9 @@ def _begin(
     ) -> list[Solution]:
         free = max_iter == -1 and time_limit.seconds is None
         quick = dual.solve_small(problems) if free and not any(starts) else []
+        if quick and all(each.status is Status.CONVERGED for each in quick):
+            return quick
+        dual.load_solvers()
 
         def one(k: int, stop: Event) -> Solution:
             if quick and quick[k].status is Status.CONVERGED:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import array_api_compat
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
 
 __all__ = ["apply", "array_namespace", "copied", "largest", "total"]
 
 
+def array_namespace(values: Any) -> Any:
+    """Return the library of an array: of NumPy's arrays NumPy, if that has the array API."""
+    is_numpy = isinstance(values, np.ndarray | np.generic) and hasattr(np, "astype")
+    return np if is_numpy else array_api_compat.array_namespace(values)
+
+
 def apply(name: str, values: Any, *arguments: Any) -> Any:
     """Replace ``values`` by the function of that name, in place, and return them."""
-    if is_numpy_array(values):
+    if isinstance(values, np.ndarray):
         return getattr(np, name)(values, *arguments, out=values)
     values[...] = getattr(array_namespace(values), name)(values, *arguments)
     return values

@@ -386,11 +386,15 @@ class Region(Generic[Arguments]):
     """
 
     def __init__(self, kernel: Callable[Concatenate[int, Arguments], None]) -> None:
-        self.kernel = compiled(kernel)
+        self._kernel = kernel
+
+    @cached_property
+    def kernel(self) -> Callable[Concatenate[int, Arguments], None]:
+        return compiled(self._kernel)
 
     @cached_property
     def _region(self) -> Any:
-        return compiled(_region_of(self.kernel.py_func))  # type: ignore[attr-defined]
+        return compiled(_region_of(self._kernel))
 
     def __call__(self, n_parts: int, *arguments: Arguments.args, **_: Arguments.kwargs) -> None:
         """Call the function for the parts 0 to n_parts − 1, and return when all are done."""

@@ -52,6 +52,9 @@ def single_threaded_blas() -> Iterator[None]:
     Ctrl-C may come at any moment of this, too: the old limits are known until they are restored.
     """
     global _old_limits
+    if _available() == 1:  # so has BLAS, and the search for its libraries takes longer than a fit
+        yield
+        return
     user = _User()
     try:
         with _lock:

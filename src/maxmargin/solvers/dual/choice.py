@@ -149,7 +149,6 @@ class Dual:
             One that holds X already, and may hold kernel values of earlier fits; then X is taken
             as it is.
         """
-        load("active_set", "decomposition", "feature_space", "interior_point", package=__package__)
         if engine is not None:
             precision = engine.precision(kernel, tol, largest)
             return cls(engine, kernel, precision, solver, tol, shrinking, n_tasks)
@@ -163,12 +162,18 @@ class Dual:
         self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
         """Return the solution of a task, or raise the proof that a hard margin has none."""
+        self.load_solvers()
         if self.origin is None:
             return self._answer(problem, start, progress, limits)
         start = start and WarmStart(start.alpha, None)
         moved = replace(problem, X=self.X)
         back = partial(_moved_back, problem, self.origin)
         return back(self._answer(moved, start, BestSeen(progress, back), limits))
+
+    @staticmethod
+    def load_solvers() -> None:
+        """Import what `solve` may need: to be called before threads call that."""
+        load("active_set", "decomposition", "feature_space", "interior_point", package=__package__)
 
     def solve_small(self, problems: Sequence[DualProblem]) -> list[Solution]:
         """Return the solutions of all tasks side by side; none where they are not small.
