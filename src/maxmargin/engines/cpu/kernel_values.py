@@ -27,7 +27,7 @@ class Tuning:
     # until dense rows are faster, but the others need less memory.
     sparse_density: float = 0.5
     # Dense float64 rows, and numbers in them, up to which NumPy computes all values.
-    few_rows: int = 256
+    few_rows: int = 512
     few_numbers: int = 1 << 20
     # The share of the mean ‖x‖² that the square of the mean has where rows are centred.
     off_centre_share: float = 0.9

@@ -10,6 +10,7 @@ from scipy import sparse
 from ...arrays import Floats, Integers
 from ...kernels import RBF
 from ...runtime.simd import square
+from ...runtime.threads import at_most
 from ..base import Ended, TaskArrays, TaskGoal
 from .products import Products
 from .task_descent import (
@@ -23,6 +24,9 @@ from .task_descent import (
 
 if TYPE_CHECKING:
     from .gram import Gram
+
+# Kernel values of all tasks up to which one thread solves them: a few tenths of a millisecond.
+SHORT_VALUES = 1 << 15
 
 
 class PairBlocks(NamedTuple):
@@ -115,7 +119,9 @@ def solve_tasks(gram: Gram, blocks: PairBlocks | None, tasks: TaskArrays, goal: 
     tols, alone = np.array([goal.tol, goal.final_tol, goal.rounding]), None if tasks.has_bias else 1
     if blocks is None:
         whole = _padded(gram)
-        solve_gathered(n_tasks, listed, variables, whole, index, tols, alone, alpha, numbers)
+        is_short = int(tasks.sizes @ tasks.sizes) <= SHORT_VALUES
+        with at_most(1 if is_short else None):
+            solve_gathered(n_tasks, listed, variables, whole, index, tols, alone, alpha, numbers)
     else:
         exact, shared = blocks.exact_rows, tuple(blocks[1:-1])
         solve_pair(
