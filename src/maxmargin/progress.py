@@ -250,10 +250,13 @@ class Progress:
         )  # fmt: skip
         return self._tell(self.callbacks, step)
 
-    def passed(self, reports: Sequence[tuple[float, int, float]]) -> None:
+    def passed(self, reports: Sequence[Sequence[float]]) -> None:
         """Record iterations that nobody listened to: objective, errors and violation of each."""
         number, seconds = len(self.history), self.seconds
-        self.history += [(number + k, *each, seconds) for k, each in enumerate(reports, start=1)]
+        self.history += [
+            (number + k, objective, int(errors), violation, seconds)
+            for k, (objective, errors, violation) in enumerate(reports, start=1)
+        ]
         self.bounds += [(nan, nan)] * len(reports)
         self.exact += [False] * len(reports)
 

@@ -18,7 +18,7 @@ from ...progress import Progress
 from ...runtime.row_access import compiled
 from ...solution import Solution, Status
 from .compiled_passes import visits_needed
-from .online import visiting_order
+from .visiting_orders import VisitingOrders
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class DualPerceptron:
         show = partial(_snapshot, alpha, bias)
         progress.unit = "pass"
         status, updates = Status.ITERATION_LIMIT, 0
-        orders = visiting_order(y.size, self.rng)
+        orders = VisitingOrders(y.size, self.rng)
         at_most = 1 if progress.watchers else y.size
         for _ in range(self.max_iter):
             mistakes, objective, stop = 0, 0.0, False

@@ -29,6 +29,8 @@ from ...runtime.row_access import rows_of
 from ...schedules import Constant, Schedule
 from ...solution import Solution, Status
 from .compiled_passes import Visits, passes_of, signed_passes
+from .kept_margins import KeptMargins
+from .visiting_orders import VisitingOrders
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,10 @@ class OnlineRule:
     slack: float = 0.0
 
 
+# Of the numbers of a `Pass`, the objective, the errors and the violation.
+REPORTED = [2, 1, 3]
+
+
 @dataclass
 class Pass:
     """Totals of one pass over the rows so far; the fields are those of `Visits`."""
@@ -91,6 +97,12 @@ class Pass:
     longest: float = 0.0
     lowest: float = np.inf
 
+    @classmethod
+    def of(cls, numbers: Floats) -> Pass:
+        """Return the totals that a compiled pass has written, in the order of the fields."""
+        updates, errors, *others = numbers.tolist()
+        return cls(int(updates), int(errors), *others)
+
     def add(self, part: Visits) -> None:
         """Add a part of the pass."""
         self.updates += part.updates
@@ -98,13 +110,6 @@ class Pass:
         self.objective += part.objective
         self.longest = max(self.longest, part.longest)
         self.lowest = min(self.lowest, part.lowest)
-
-
-def visiting_order(n_samples: int, rng: np.random.RandomState | None) -> Iterator[Integers]:
-    """Yield the order of rows for each pass: increasing, or a new permutation from ``rng``."""
-    order = np.arange(n_samples)
-    while True:
-        yield order if rng is None else rng.permutation(n_samples)
 
 
 def corrections(
@@ -153,18 +158,21 @@ def run_passes(
     at_most = 1 if progress.watchers else problem.Z.shape[0]
     t = updates_before
     status = Status.ITERATION_LIMIT
-    orders = visiting_order(problem.Z.n_samples, rng)
+    orders = VisitingOrders(problem.Z.n_samples, rng)
     start, best, lowest = a.copy(), a.copy(), np.inf
     in_one_call = TUNING.first_passes if finished is no_mistake and not progress.callbacks else 0
+    several_passes = SeveralPasses(problem, orders)
     made = 0
     while made < max_iter:
         stop = False
-        several = _several(problem, a, rule, orders, t, min(in_one_call, max_iter - made))
+        several = several_passes.make(a, rule, t, min(in_one_call, max_iter - made))
         in_one_call = min(2 * in_one_call, TUNING.most_passes)
-        *earlier, seen = several or [Pass()]
-        progress.passed([(each.objective, each.errors, each.longest) for each in earlier])
-        t += sum(each.updates for each in several)
-        for part in () if several else corrections(problem, a, rule, next(orders), t, at_most):
+        seen = Pass()
+        if len(several):
+            seen = Pass.of(several[-1])
+            progress.passed(several[:-1, REPORTED].tolist())
+            t += int(several[:, 0].sum())
+        for part in () if len(several) else corrections(problem, a, rule, next(orders), t, at_most):
             t += part.updates
             seen.add(part)
             stop = part.updates > 0 and progress.update(part.objective, int(part.last), show)
@@ -196,29 +204,42 @@ def no_mistake(seen: Pass) -> bool:
     return seen.updates == 0
 
 
-def _several(
-    problem: SeparationProblem,
-    a: Floats,
-    rule: OnlineRule,
-    orders: Iterator[Integers],
-    t: int,
-    count: int,
-) -> list[Pass]:
-    """Make up to ``count`` passes in one compiled call, until one corrects nothing.
+class SeveralPasses:
+    """Passes over few samples in one compiled call each time, with constant rates.
 
-    None are made where a call would take long, and where rates differ from update to update.
+    Parameters
+    ----------
+    problem : SeparationProblem
+    orders : VisitingOrders
     """
-    Z = problem.Z
-    count = min(count, TUNING.slice_multiply_adds // (Z.n_samples * row_length(Z.X)))
-    if count < 2 or not (isinstance(Z, SignedSamples) and isinstance(rule.schedule, Constant)):
-        return []
-    seen = np.empty((count, 5))
-    made = signed_passes(
-        rows_of(Z.X), Z.index, Z.labels, Z.bias_step, a.reshape(1, -1),
-        np.array([next(orders) for _ in range(count)]), problem.margins.reshape(-1, 1), rule.gain,
-        rule.schedule.rates(t + 1, Z.n_samples), rule.tau, rule.slack, rule.law, seen,
-    )  # fmt: skip
-    return [Pass(int(n), int(wrong), *rest) for n, wrong, *rest in seen[:made].tolist()]
+
+    def __init__(self, problem: SeparationProblem, orders: VisitingOrders) -> None:
+        self._problem, self._orders = problem, orders
+        self._updates = np.inf  # of a pass of the last call
+        self._kept: KeptMargins | None = None
+
+    def make(self, a: Floats, rule: OnlineRule, t: int, count: int) -> Floats:
+        """Make up to ``count`` passes, until one corrects nothing; return the numbers of each.
+
+        None are made where a call would take long, and where rates differ from update to update.
+        """
+        Z = self._problem.Z
+        count = min(count, TUNING.slice_multiply_adds // (Z.n_samples * row_length(Z.X)))
+        if count < 2 or not (isinstance(Z, SignedSamples) and isinstance(rule.schedule, Constant)):
+            return np.empty((0, 5))
+        orders, seen = self._orders.several(count), np.empty((count, 5))
+        rates = rule.schedule.rates(t + 1, Z.n_samples)
+        if rule.law == FIXED_INCREMENT and KeptMargins.pays(Z, self._updates):
+            self._kept = self._kept or KeptMargins(Z, rule.gain)
+            made = self._kept.passes(a, orders, float(rates[0]), rule.slack, seen)
+        else:
+            made = signed_passes(
+                rows_of(Z.X), Z.index, Z.labels, Z.bias_step, a.reshape(1, -1), orders,
+                self._problem.margins.reshape(-1, 1), rule.gain, rates, rule.tau, rule.slack,
+                rule.law, seen,
+            )  # fmt: skip
+        self._updates = float(seen[:made, 0].mean())
+        return seen[:made]
 
 
 def rounding_of(Z: Samples, a: Floats) -> float:

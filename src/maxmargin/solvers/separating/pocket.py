@@ -18,7 +18,8 @@ from ...runtime.row_access import rows_of
 from ...schedules import Schedule
 from ...solution import Solution, Status
 from .compiled_passes import passes_of
-from .online import FIXED_INCREMENT, OnlineRule, corrections, snapshot, visiting_order
+from .online import FIXED_INCREMENT, OnlineRule, corrections, snapshot
+from .visiting_orders import VisitingOrders
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class OnlinePocket:
         progress.unit = "pass"
         t = self.updates_before
         status = Status.CONVERGED if pocket.wrong == 0 else Status.ITERATION_LIMIT
-        orders = visiting_order(Z.n_samples, self.rng)
+        orders = VisitingOrders(Z.n_samples, self.rng)
         for _ in range(self.max_iter):
             status = Status.ITERATION_LIMIT
             before = t
