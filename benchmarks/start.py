@@ -98,31 +98,8 @@ SEARCH = textwrap.dedent("""
         took[name] = min(search(model) for _ in range(3))
     print(json.dumps(took))
 """)
-COMPILED = textwrap.dedent("""
-    import json, logging, warnings
-    logging.disable(logging.WARNING)
-    warnings.simplefilter("ignore")
-    import maxmargin as mm
-    from scipy import sparse
-    from sklearn.datasets import make_classification
-    import maxmargin.engines.cpu.engine
-    from numba.core import event
-    class Names(event.Listener):
-        found = []
-        def on_start(self, event):
-            self.found.append(event.data["dispatcher"].py_func.__qualname__)
-        def on_end(self, event):
-            pass
-    event.register("numba:compile", Names())
-    for n in (50, 700, 5000):
-        for k in (2, 5):
-            X, y = make_classification(n, 20, n_informative=10, n_classes=k, random_state=0)
-            for rows in (X, X.astype("f4"), sparse.csr_matrix(X * (abs(X) > 2))):
-                for model in (mm.SVC(), mm.NuSVC(nu=0.1), mm.LinearSVC(), mm.Perceptron(max_iter=9),
-                              mm.LinearSVC(multi_class="crammer_singer", max_iter=5)):
-                    model.fit(rows, y).predict(rows[:1])
-    print(json.dumps(Names.found))
-""")
+# Fits of all kinds, which list what they compile; the test of warmup makes the same ones.
+BROAD = Path(__file__).parents[1] / "tests" / "helpers" / "broad_fits.py"
 
 
 def environment(cache: str) -> dict[str, str]:
@@ -225,7 +202,7 @@ def of_warmup(cache: str, repeat: int) -> dict[str, Any]:
         )  # fmt: skip
         seconds = time.perf_counter() - started
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        left = run(COMPILED, empty)
+        left = run(BROAD.read_text(), empty)
     processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {"warmup": {"seconds": seconds, "processor": processor, "still compiled": left}}
 

@@ -105,6 +105,8 @@ class Gram:
         self._kept: RowCache | None = None
         self._diagonal: Floats | None = None
         self._spare: list[Floats] = []
+        # Of the type that weights have: compiled code is the same with and without them.
+        self._no_weights: Floats = np.empty(0, dtype=self.dtype)
         # A Gram matrix that the caller computed is there already.
         given = isinstance(kernel, Precomputed) and index is None
         self._whole: Floats | None = X if given and X.dtype == self.dtype else None
@@ -230,7 +232,7 @@ class Gram:
         relative = self.values.relative if weighs else None
         # Errors of float32 are relative to Σ w_j K_ij, which is wanted beside Σ v_j K_ij.
         weights = None if relative is None else self.values.weights(rows, v).astype(self.dtype)
-        sums = RowSums(self.n_samples, None if weights is None else self.dtype)
+        sums = RowSums(self.n_samples, self.dtype, weights is not None)
         if self._whole is not None:
             self._add_kept(self._whole, rows, v, weights, sums)
         elif self._store is not None and self._spans_store(self.n_samples):
@@ -286,7 +288,7 @@ class Gram:
     ) -> RowSums:
         """Return sums of whole rows of the store."""
         store.fill(rows)
-        sums = RowSums(store.values.n_samples, None if weights is None else self.dtype)
+        sums = RowSums(store.values.n_samples, self.dtype, weights is not None)
         self._add_kept(store.K, rows, v, weights, sums)
         return sums
 
@@ -301,7 +303,7 @@ class Gram:
         self, K: Floats, rows: Integers, v: Floats, weights: Floats | None, sums: RowSums
     ) -> None:
         """Add Σ_k v_k K[rows_k]."""
-        w = v[:0] if weights is None else weights
+        w = self._no_weights if weights is None else weights
         strips = n_parts(sums.total.size, SUM_COLUMNS)
         add_columns(strips, K, rows, v, w, sums.total, sums.sizes, SUM_COLUMNS)
 
@@ -311,7 +313,7 @@ class Gram:
         # In the order in which they lie.
         known = np.flatnonzero(slots.known)
         known = known[np.argsort(slots.of[known])]
-        w = v[:0] if weights is None else weights[known]
+        w = self._no_weights if weights is None else weights[known]
         add_strips(strips, *cache, slots.of[known], v[known], w, sums.total, sums.sizes)
 
     def _add_new(
@@ -329,7 +331,7 @@ class Gram:
         own = self.diagonal()[rows] if self.kernel.elementwise else None
         if own is not None and is_compiled(values):
             operands = values.left(rows), values.right(), values.formula, values.gamma
-            w = v[:0] if weights is None else weights
+            w = self._no_weights if weights is None else weights
             sinks = rows, own, v, w, at, *cache, sums.total, sums.sizes
             add_tiles(strips, *operands, *sinks, *values.scratch.tiles())
             return

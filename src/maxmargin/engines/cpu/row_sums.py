@@ -13,13 +13,13 @@ from ...runtime.row_access import compiled
 class RowSums:
     """Σ v_j K_ij in float64, and Σ w_j K_ij in the type of K where it is wanted."""
 
-    def __init__(self, size: int, dtype: Any) -> None:
+    def __init__(self, size: int, dtype: Any, weighs: bool) -> None:
         self.total = np.zeros(size)
-        self.sizes = np.zeros(0 if dtype is None else size, dtype=dtype)
+        self.sizes = np.zeros(size if weighs else 0, dtype=dtype)
 
     def of(self, index: Integers) -> RowSums:
         """Return the sums of some columns."""
-        part = RowSums(0, self.sizes.dtype)
+        part = RowSums(0, self.sizes.dtype, False)
         part.total, part.sizes = (
             self.total[index],
             self.sizes[index] if self.sizes.size else self.sizes,
