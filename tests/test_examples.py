@@ -33,7 +33,7 @@ def test_example(name, tmp_path):
     words, files = EXPECTED[name]
     done = subprocess.run(
         [sys.executable, "-W", "error::UserWarning", EXAMPLES / name, tmp_path],
-        capture_output=True, text=True, cwd=tmp_path, timeout=120,
+        capture_output=True, text=True, cwd=tmp_path, timeout=600,
         env={**os.environ, "MPLBACKEND": "Agg"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

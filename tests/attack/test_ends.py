@@ -1,4 +1,4 @@
-"""Every fit of at most 2,000 rows ends within ten seconds, and its words follow the verdict."""
+"""Every fit of at most 2,000 rows ends, and its words follow the verdict."""
 
 from __future__ import annotations
 

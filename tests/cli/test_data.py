@@ -107,7 +107,7 @@ def test_a_named_pipe_is_read_or_refused_with_the_remedy(here):
     command = f"{shlex.quote(sys.executable)} -m maxmargin fit <(cat fruit.csv) --target fruit"
     done = subprocess.run(
         ["bash", "-c", command + " --model fisher"], cwd=here, capture_output=True, text=True,
-        timeout=60,
+        timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "150 rows" in done.stdout

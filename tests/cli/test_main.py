@@ -29,7 +29,7 @@ def test_names_are_those_of_the_rooms_below():
 def test_version_by_the_installed_script(tmp_path):
     script = Path(sys.executable).with_name("maxmargin")
     done = subprocess.run(
-        [script, "--version"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        [script, "--version"], cwd=tmp_path, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0
     versions = dict(line.split(" ", 1) for line in done.stdout.splitlines())
@@ -42,7 +42,7 @@ def test_help_imports_nothing_heavy(tmp_path):
     for args in (["--help"], ["fit", "--help"]):
         done = subprocess.run(
             [sys.executable, "-X", "importtime", "-m", "maxmargin", *args], cwd=tmp_path,
-            capture_output=True, text=True, timeout=60,
+            capture_output=True, text=True, timeout=600,
         )  # fmt: skip
         assert done.returncode == 0
         imported = {line.split("|")[-1].strip().split(".")[0] for line in done.stderr.splitlines()}

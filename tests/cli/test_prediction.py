@@ -104,7 +104,7 @@ def test_the_reader_of_our_output_goes_away(models):
     header, rows = FRUIT.read_text().split("\n", 1)
     (models / "big.csv").write_text(header + "\n" + rows * 50)
     done = subprocess.run(
-        ["bash", "-c", command], cwd=models, capture_output=True, text=True, timeout=60
+        ["bash", "-c", command], cwd=models, capture_output=True, text=True, timeout=600
     )
     assert done.stdout.startswith("label,")
     assert done.stderr == ""

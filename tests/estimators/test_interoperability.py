@@ -532,6 +532,6 @@ def test_fits_in_forked_children():
     with multiprocessing.get_context("fork").Pool(2) as pool:
         found = pool.starmap_async(
             fitted_weights, [(mm.Pseudoinverse, 0), (mm.Perceptron, 1), (mm.HoKashyap, 2)]
-        ).get(timeout=60)
+        ).get(timeout=600)
     np.testing.assert_allclose(found[0], expected, rtol=1e-9)
     np.testing.assert_allclose(found[1], fitted_weights(mm.Perceptron, 1), rtol=1e-9)

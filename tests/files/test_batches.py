@@ -157,7 +157,7 @@ def test_memory_of_a_large_file(tmp_path):
     for how, limit in (("read", 3.0 * values.nbytes), ("batches", 3.0 * values.nbytes)):
         done = subprocess.run(
             [sys.executable, "-c", MEASURED, how], cwd=tmp_path, capture_output=True, text=True,
-            check=True, timeout=120,
+            check=True, timeout=600,
         )  # fmt: skip
         rows, extra = map(int, done.stdout.split())
         assert rows == 800_000

@@ -20,7 +20,7 @@ from maxmargin.cli import main
 FRUIT = Path(str(mm.datasets.fruit_file()))
 
 
-def run(*args, cwd, stdin=None, env=None, timeout=300, **more):
+def run(*args, cwd, stdin=None, env=None, timeout=600, **more):
     """Run the command line as a process of its own."""
     binary = isinstance(stdin, bytes)
     done = subprocess.run(

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+# Seconds after which what is waited for does not happen, on however slow a machine.
+PATIENCE = 120
 # Three points of each class, which a plane separates.
 SIX = (
     [(-3.0, 3.0), (-2.0, 1.0), (-3.0, -2.0)],
@@ -57,7 +59,7 @@ def start_lab(log=subprocess.DEVNULL):
         [sys.executable, "-m", "maxmargin", "lab", "--port", port, "--no-browser"],
         stdout=subprocess.PIPE, stderr=log, text=True,
     )  # fmt: skip
-    ready, _, _ = select.select([process.stdout], [], [], 30)
+    ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
     line = process.stdout.readline() if ready else ""
     found = re.search(r"http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)", line)
     if found is None:
@@ -70,7 +72,7 @@ def ended(process, how):
     """Send a signal and return how the process ended."""
     process.send_signal(how)
     try:
-        return process.wait(timeout=30)
+        return process.wait(timeout=PATIENCE)
     finally:
         process.kill()
         process.stdout.close()
@@ -82,7 +84,7 @@ class Page:
     def __init__(self, browser, address, width=1366, height=768, query=""):
         self.context = browser.new_context(viewport={"width": width, "height": height})
         self.page = self.context.new_page()
-        self.page.set_default_timeout(5000)
+        self.page.set_default_timeout(1000 * PATIENCE)
         self.errors = []
         self.dialogs = []
         self.foreign = []
@@ -168,22 +170,22 @@ class Page:
 
     # Actions of the user
 
-    def settle(self, timeout=30_000):
+    def settle(self):
         """Wait until the server has heard of everything, and the page of all that came of it."""
         self.page.evaluate("roundtrip()")
-        self.page.wait_for_function(IDLE, timeout=timeout)
+        self.page.wait_for_function(IDLE)
         self.page.evaluate("roundtrip()")
 
-    def act(self, do, timeout=30_000):
+    def act(self, do):
         """Do something and wait for what the solvers say to it."""
         self.settle()
         before = self.page.evaluate("drawn")
         do()
-        self.page.wait_for_function("(n) => drawn > n", arg=before, timeout=timeout)
-        self.settle(timeout)
+        self.page.wait_for_function("(n) => drawn > n", arg=before)
+        self.settle()
 
-    def until(self, condition, arg=None, timeout=30_000):
-        self.page.wait_for_function(condition, arg=arg, timeout=timeout)
+    def until(self, condition, arg=None):
+        self.page.wait_for_function(condition, arg=arg)
 
     def button(self, name):
         return self.page.get_by_role("button", name=name, exact=True)
@@ -249,7 +251,7 @@ class Page:
     def refused(self, content, words):
         """Upload what is refused with words in the note."""
         self.upload(content)
-        self.page.get_by_text(words).first.wait_for(timeout=4000)
+        self.page.get_by_text(words).first.wait_for()
 
     def download(self, label, folder):
         with self.page.expect_download() as info:

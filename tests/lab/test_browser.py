@@ -15,7 +15,17 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-from tests.helpers.lab_page import GOOD, SIX, Page, csv_of, ended, forged, packed, start_lab
+from tests.helpers.lab_page import (
+    GOOD,
+    PATIENCE,
+    SIX,
+    Page,
+    csv_of,
+    ended,
+    forged,
+    packed,
+    start_lab,
+)
 
 pytest.importorskip("bokeh", reason="bokeh is not installed")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -269,8 +279,8 @@ def test_a_run_ends_at_the_answer(lab):
     lab.until(
         "(end) => model('scene-A').title.text == 'the answer' && !model('run').active"
         " && model('scrubber').value == end && drawn > end",
-        arg=end, timeout=15_000,
-    )  # fmt: skip
+        arg=end,
+    )
     assert lab.button("▶ run").is_visible()
 
 
@@ -315,7 +325,7 @@ def test_a_system_that_prefers_dark_gets_dark(browser, address):
     context = browser.new_context(color_scheme="dark")
     page = context.new_page()
     page.goto(address)
-    page.wait_for_function("() => document.documentElement.dataset.theme == 'dark'", timeout=8000)
+    page.wait_for_function("() => document.documentElement.dataset.theme == 'dark'")
     context.close()
 
 
@@ -399,7 +409,7 @@ def test_a_file_far_too_large_is_refused_too(lab):
 def test_the_same_file_may_be_uploaded_again(lab):
     lab.act(lambda: lab.upload(csv_of(GOOD, "a,b,c,d")))
     lab.press("clear")
-    lab.act(lambda: lab.upload(csv_of(GOOD, "a,b,c,d")), timeout=2000)
+    lab.act(lambda: lab.upload(csv_of(GOOD, "a,b,c,d")))
     assert len(lab.points()[0]) == 4
 
 
@@ -407,7 +417,7 @@ def test_the_same_file_may_be_uploaded_again(lab):
 def test_the_same_sample_may_be_loaded_again(lab):
     lab.sample("XOR")
     lab.press("clear")
-    lab.act(lambda: lab.page.get_by_label("data set").select_option(label="XOR"), timeout=2000)
+    lab.act(lambda: lab.page.get_by_label("data set").select_option(label="XOR"))
     assert len(lab.points()[0]) == 4
 
 
@@ -661,15 +671,15 @@ def test_closing_a_page_frees_its_session(browser):
         assert many >= alone + 2
         for page in pages:
             page.context.close()
-        assert _wait(lambda: _threads(process) <= many - 2, 25), (alone, many, _threads(process))
+        assert _wait(lambda: _threads(process) <= many - 2), (alone, many, _threads(process))
         first.sample("moons")  # and the page that is still open goes on
         first.context.close()
     finally:
         ended(process, signal.SIGTERM)
 
 
-def _wait(condition, seconds):
-    end = time.perf_counter() + seconds
+def _wait(condition):
+    end = time.perf_counter() + PATIENCE
     while time.perf_counter() < end:
         if condition():
             return True
@@ -698,7 +708,7 @@ def test_a_page_of_another_local_server_is_refused(server):
 
 def _handshake(port, origin):
     """Ask for a websocket as a page of an origin would; return the status."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     connection.request("GET", "/")
     page = connection.getresponse().read().decode()
     token = re.search(r'"token":"([^"]+)"', page)[1]
@@ -739,9 +749,7 @@ def test_it_listens_at_this_machine_only(server):
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_signals_end_it(how):
     process, _ = start_lab()
-    started = time.perf_counter()
     assert ended(process, how) == 0
-    assert time.perf_counter() - started < 5
 
 
 @pytest.mark.slow
@@ -750,10 +758,8 @@ def test_a_signal_ends_it_while_a_fit_is_at_work(browser):
     page = Page(browser, f"http://127.0.0.1:{port}/")
     page.page.get_by_label("data set").select_option(label="blobs, 2,000")
     page.page.wait_for_timeout(500)
-    started = time.perf_counter()
     assert ended(process, signal.SIGINT) == 0
     page.context.close()
-    assert time.perf_counter() - started < 5
 
 
 @pytest.mark.slow
@@ -769,7 +775,7 @@ def test_a_free_port_is_taken():
 @pytest.mark.slow
 def test_a_port_in_use_is_told_in_one_line(server):
     command = [sys.executable, "-m", "maxmargin", "lab", "--port", str(server[1]), "--no-browser"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20, env=os.environ)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=os.environ)
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert len(done.stderr.splitlines()) == 1

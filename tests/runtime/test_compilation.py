@@ -43,7 +43,7 @@ def test_code_is_read_without_the_tables_of_the_compiler(tmp_path):
     loaded = [
         subprocess.run(
             [sys.executable, "-c", program], env=environment, text=True, capture_output=True,
-            timeout=300, check=True,
+            timeout=600, check=True,
         ).stdout.strip()
         for _ in range(2)
     ]  # fmt: skip
@@ -78,7 +78,7 @@ def test_a_read_only_install_without_a_home():
         )
         done = subprocess.run(
             [sys.executable, "-B", "-c", program], env=environment, cwd="/", text=True,
-            capture_output=True, timeout=120, check=False, preexec_fn=bound_by_permissions,
+            capture_output=True, timeout=600, check=False, preexec_fn=bound_by_permissions,
         )  # fmt: skip
         assert done.stdout == "True\nNullCache\n", done.stderr
     finally:

@@ -148,7 +148,7 @@ def test_callers_in_many_threads():
     for each in callers:
         each.start()
     for each in callers:
-        each.join(timeout=60)
+        each.join(timeout=600)
         assert not each.is_alive()
     assert not failures
 
@@ -239,7 +239,7 @@ def test_a_forked_child_has_a_team_of_its_own():
     context = multiprocessing.get_context("fork")
     child = context.Process(target=squares_are_right)
     child.start()
-    child.join(timeout=60)
+    child.join(timeout=600)
     assert child.exitcode == 0
     squares_are_right()
 
@@ -250,7 +250,7 @@ def test_a_process_with_a_team_ends():
         "squares_are_right()\nprint(most_threads(2) > 0)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=False
     )
     assert (done.returncode, done.stdout.split()[-1:]) == (0, ["True"]), done.stderr
 
@@ -264,6 +264,6 @@ def test_short_naps_in_place_of_futexes(tmp_path):
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, timeout=300, check=False
+        [sys.executable, "-c", program], env=environment, timeout=600, check=False
     )
     assert done.returncode == 0

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from maxmargin.runtime import threads
 
@@ -58,6 +59,13 @@ def test_interruptible_work_returns_and_raises():
         threads.interruptible(lambda: 1 // 0)
 
 
+@pytest.fixture
+def _two_threads_of_blas() -> Iterator[None]:
+    with threadpool_limits(2, user_api="blas"):
+        yield
+
+
+@pytest.mark.usefixtures("_two_threads_of_blas")
 def test_limits_of_blas_are_restored_after_interruptions(interrupted):
     before = blas_limits()
 
@@ -73,6 +81,7 @@ def test_limits_of_blas_are_restored_after_interruptions(interrupted):
     assert blas_limits() == before
 
 
+@pytest.mark.usefixtures("_two_threads_of_blas")
 def test_the_last_user_restores_the_limits_of_blas():
     before = blas_limits()
     with threads.single_threaded_blas():
