@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TESTS = ["-n", str(min(4, os.cpu_count() or 1)), "-m", "not slow"]
+TESTS = ["-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal", "-m", "not slow"]
 CHECKS = [
     ["ruff", "check", "."],
     ["ruff", "format", "--check", "."],

@@ -79,11 +79,14 @@ def has_threshold(x, y):
 
 
 def line_sets(largest):
-    """Yield integers from −2 to 2 with both labels: all sets of at most so many points."""
+    """Yield integers from −2 to 2 with both labels: all sets of at most so many points.
+
+    A set and its mirror image cover both names of the classes.
+    """
     for n in range(2, largest + 1):
         for x in combinations_with_replacement(range(-2, 3), n):
             for y in product((0, 1), repeat=n):
-                if len(set(y)) == 2:
+                if y[0] < max(y):
                     yield x, y
 
 
