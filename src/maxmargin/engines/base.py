@@ -267,9 +267,14 @@ class TaskArrays:
     """The problems of several tasks, their variables one after the other.
 
     Names are those of `DualProblem`; ``starts`` are the first variable of each task, and the end.
+    Where there are two groups, the variables of the first, ``n_first`` of them, precede the others;
+    ``total`` is Σ|t| of each task. ``alpha`` is where they begin.
     """
 
     starts: Integers
+    n_first: Integers
+    total: float
+    alpha: Floats
     index: Integers
     signs: Floats
     p: Floats
@@ -279,15 +284,30 @@ class TaskArrays:
     has_bias: bool
 
     @classmethod
-    def of(cls, problems: Sequence[DualProblem]) -> TaskArrays:
-        """Put the variables of problems one after the other."""
+    def of(cls, problems: Sequence[DualProblem], alpha: Floats | None = None) -> TaskArrays:
+        """Put the variables of problems one after the other; begin with α = 0 by default."""
         starts = np.cumsum([0, *(problem.n_variables for problem in problems)])
+        two = len(problems[0].groups) == 2
+        n_first = np.array([each.groups[0].size for each in problems]) if two else np.diff(starts)
+        alpha = np.zeros(starts[-1]) if alpha is None else alpha
         index, signs, p, lower, upper, ridge = (
             np.concatenate([getattr(problem, name) for problem in problems])
             for name in ("index", "signs", "p", "lower", "upper", "ridge")
         )
         has_bias = bool(problems[0].groups)
-        return cls(starts, index, signs, p, lower, upper, ridge, has_bias)
+        return cls(
+            starts,
+            n_first,
+            problems[0].total,
+            alpha,
+            index,
+            signs,
+            p,
+            lower,
+            upper,
+            ridge,
+            has_bias,
+        )
 
     @property
     def sizes(self) -> Integers:
@@ -326,7 +346,7 @@ class Ended(NamedTuple):
     converged: Floats  # 1 or 0
     violation: Floats
     value: Floats  # ½αᵀ(Q + D)α + pᵀα
-    gap: Floats  # relative to P
+    gap: Floats  # P − D
     errors: Floats
 
 

@@ -350,9 +350,10 @@ class NuSVC(KernelMachine):
         """Return α and b divided by ρ: of the machine whose margin is 1."""
         assert solution.alpha is not None
         problem, b = self._pose(kernel, training, task), float(solution.b[0])
-        if solution.status is Status.CONVERGED and not _has_margin(problem, solution):
+        scores = _scores_of(problem, solution)
+        if solution.status is Status.CONVERGED and not _has_margin(problem, solution, scores):
             return np.zeros_like(solution.alpha), 0.0
-        margins = task.labels * (_scores_of(problem, solution) + b)
+        margins = task.labels * (scores + b)
         # The ρ of the KKT conditions, which are those of the certificate; of an unfinished α that
         # of the least P.
         converged = solution.status is Status.CONVERGED
@@ -368,7 +369,8 @@ class NuSVC(KernelMachine):
             for task, problem, solution in zip(
                 outcome.tasks, outcome.problems, outcome.solutions, strict=True
             )
-            if solution.status is Status.CONVERGED and not _has_margin(problem, solution)
+            if solution.status is Status.CONVERGED
+            and not _has_margin(problem, solution, _scores_of(problem, solution))
         ]
         if not without:
             return []
@@ -392,15 +394,15 @@ def _check_nu(
         raise ValueError(f"specified nu is infeasible: {error}") from None
 
 
-def _has_margin(problem: DualProblem, solution: Solution) -> bool:
+def _has_margin(problem: DualProblem, solution: Solution, scores: Floats) -> bool:
     """Return whether the plane is better than w = b = ρ = 0, whose P is 0, with a ρ to speak of.
 
-    At ρ = 0 the optimum is just that: any plane has P ≥ 0 then, and its signs are those of
-    rounding, or of what the tolerance has left.
+    ``scores`` are those of `_scores_of`. At ρ = 0 the optimum is just that: any plane has P ≥ 0
+    then, and its signs are those of rounding, or of what the tolerance has left.
     """
     assert solution.alpha is not None
     coefficients, b = solution.alpha * problem.signs, float(solution.b[0])
-    scores, rounding = _scores_of(problem, solution), problem.total * _rounding(problem)
+    rounding = problem.total * _rounding(problem)
     for exact in (False, True):
         if exact:
             scores, _ = kernel_scores(problem, coefficients)

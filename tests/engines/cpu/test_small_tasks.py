@@ -58,6 +58,42 @@ def test_answers_are_those_of_the_general_path(name, n, monkeypatch):
         np.testing.assert_allclose(*scores, rtol=0, atol=1e-6)
 
 
+NU = {
+    "pairs": {},
+    "against the rest": {"multi_class": "ovr", "nu": 0.1},
+    "polynomial": {"kernel": "poly", "coef0": 1.0},
+    "weighted": {"class_weight": {0: 2.0}},
+    "large": {"nu": 0.7},
+    "no margin": {"nu": 0.01, "kernel": "linear"},
+}
+
+
+@pytest.mark.filterwarnings("ignore:NuSVC. nu=")
+@pytest.mark.parametrize("n", [120, 600])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("name", NU)
+def test_answers_of_nu_are_those_of_the_general_path(name, n_classes, n, monkeypatch):
+    X, y = blobs(n, n_classes)
+    quick = mm.NuSVC(**NU[name]).fit(X, y)
+    assert all(proof.holds(TOL) for proof in quick.certificates_)
+    general(monkeypatch)
+    other = mm.NuSVC(**NU[name]).fit(X, y)
+    scale = np.abs(objectives(other)).max()
+    allowed = 4 * TOL * scale + 1e-12  # without a margin both are rounding
+    np.testing.assert_allclose(objectives(quick), objectives(other), rtol=0, atol=allowed)
+    assert np.mean(quick.predict(X) == other.predict(X)) > 0.99
+    if n <= 256 and name != "no margin":  # answers to rounding
+        scores = quick.decision_function(X), other.decision_function(X)
+        np.testing.assert_allclose(*scores, rtol=0, atol=1e-6)
+
+
+def test_nu_takes_the_quick_path(monkeypatch):
+    X, y = blobs(120)
+    monkeypatch.setattr(Dual, "solve", None)
+    assert mm.NuSVC(nu=0.3).fit(X, y).certificate_.holds(TOL)
+    assert mm.NuSVC(nu=0.3).fit(X, y == 0).certificate_.holds(TOL)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("C", [1.0, 300.0])
 def test_values_between_classes_are_computed_where_rows_are_many(C, dtype, monkeypatch):
@@ -126,16 +162,18 @@ def test_steps_that_do_not_suffice_are_the_start_of_others(monkeypatch):
     assert all(proof.holds(TOL) for proof in model.certificates_)
 
 
-def test_transpose_and_bias_without_the_compiler():
+def test_transpose_and_multipliers_without_the_compiler():
     block = np.arange(70.0 * 90.0).reshape(70, 90)
     for function in (numba.njit(task_descent.transpose), task_descent.transpose):
         out = np.empty((90, 70))
         function(block, out)
         np.testing.assert_array_equal(out, block.T)
     f, beta = np.array([0.2, -0.1, 0.4]), np.array([0.5, 0.0, 1.0])
-    for function in (numba.njit(task_descent.bias), task_descent.bias):
-        violation, b = function(f, beta, np.zeros(3), np.ones(3), None, TOL)
-        assert violation == 0.0
-        assert b == 0.2
-        violation, b = function(f, beta, np.zeros(3), np.ones(3), 1, TOL)
-        assert (violation, b) == (0.2, 0.0)
+    one, two = np.array([0, 3]), np.array([0, 1, 3])
+    for function in (numba.njit(task_descent.multipliers), task_descent.multipliers):
+        bounds = f, beta, np.zeros(3), np.ones(3)
+        assert function(*bounds, one, None, TOL, 0.0, 0.0) == (0.0, 0.2, 0.2, 1.0)
+        assert function(*bounds, one, 1, TOL, 0.0, 0.0) == (0.2, 0.0, 0.0, 1.0)
+        violation, first, second, rho = function(*bounds, two, None, TOL, 1.0, 0.3)
+        assert (violation, first, rho) == (0.0, 0.2, 0.3)
+        assert second == pytest.approx(0.15)

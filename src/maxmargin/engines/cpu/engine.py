@@ -137,7 +137,7 @@ class CpuEngine:
             gram = self._source(kernel, "exact")
             return solve_tasks(gram, None, tasks, goal) if gram.fits else None
         gram, codes = self._source(kernel, precision), self._codes
-        pairs = None if codes is None else PairBlocks.of(gram, codes, tasks)
+        pairs = None if codes is None or tasks.total else PairBlocks.of(gram, codes, tasks)
         return None if pairs is None else solve_tasks(gram, pairs, tasks, goal)
 
     def _source(self, kernel: Kernel, precision: Precision) -> Gram:

@@ -104,19 +104,21 @@ def _members(codes: Integers, tasks: TaskArrays) -> tuple[Integers, list[Integer
 
 
 def solve_tasks(gram: Gram, blocks: PairBlocks | None, tasks: TaskArrays, goal: TaskGoal) -> Ended:
-    """Solve every task from α = 0, those with most variables first.
+    """Solve every task, those with most variables first.
 
     Kernel values are those of the classes, or of K of all rows.
     """
     starts, index = tasks.starts, tasks.index
     n_tasks, order = starts.size - 1, np.argsort(-tasks.sizes, kind="stable")
-    alpha, numbers = np.zeros(starts[-1]), np.zeros((n_tasks, N_NUMBERS))
+    alpha, numbers = tasks.alpha.copy(), np.zeros((n_tasks, N_NUMBERS))
     # Few arrays: each argument takes the compiler time.
-    listed = np.column_stack([order, starts[order], tasks.sizes[order], goal.max_steps[order]])
+    columns = starts[:-1], tasks.sizes, goal.max_steps, tasks.n_first
+    listed = np.column_stack([order, *(column[order] for column in columns)])
     variables = np.array(
         [tasks.signs, tasks.p, tasks.lower, tasks.upper, tasks.ridge, gram.diagonal()[index]]
     )
-    tols, alone = np.array([goal.tol, goal.final_tol, goal.rounding]), None if tasks.has_bias else 1
+    tols = np.array([goal.tol, goal.final_tol, goal.rounding, tasks.total])
+    alone = None if tasks.has_bias else 1
     if blocks is None:
         whole = _padded(gram)
         is_short = int(tasks.sizes @ tasks.sizes) <= SHORT_VALUES

@@ -33,6 +33,8 @@ SIGN, P, LOWER, UPPER, RIDGE, DIAGONAL = range(6)
 PAIR_GOAL_TOLS = 1.75
 # The largest relative gap at the end, in units of tol.
 GAP_TOLS = 1.6
+# Where ρ is the unit of violations, steps end at this share of the violation before them.
+ROUND_SHARE = 0.1
 # Times that f is summed up anew, and corrected by float64 kernel values, at most.
 MAX_ROUNDS, MAX_CORRECTIONS = 40, 5
 # Variables on which float32 kernel values are checked, the shares of tol that their errors may add
@@ -46,16 +48,19 @@ PER_NEPER = 1.4426950408889634
 
 @parallel
 def solve_gathered(part, tasks, variables, whole, index, goal, is_alone, alpha, numbers):
-    """Solve a task from α = 0, with the values of K of all rows.
+    """Solve a task from the given α, with the values of K of all rows.
 
     Write its α, and what the columns of numbers say. The arrays are those of `small_tasks`: the
     tasks in the order of the parts, their variables one after the other, and how far to go. With a
     bias is_alone is None: the compiler then omits the search that moves variables alone.
     """
     t, start, n, max_steps = tasks[part, 0], tasks[part, 1], tasks[part, 2], tasks[part, 3]
-    task, curvature, is_ridged = posed(start, n, n, variables, index, whole)
-    K = gathered_rows(whole, start, n, index, curvature, is_ridged)
-    descend(K, curvature, task, None, goal, is_alone, max_steps, numbers[t])
+    n_first = tasks[part, 4]
+    task, curvature, is_ridged = posed(start, n_first, n, variables, alpha, index, whole)
+    K = gathered_rows(whole, start, n_first, index, task[0], curvature, is_ridged)
+    edges = vectors(1, 3 if n_first < n else 2, index)[0]
+    edges[0], edges[1], edges[-1] = 0, n_first + -n_first % VECTOR, curvature.size
+    descend(K, curvature, task, edges, None, goal, is_alone, max_steps, numbers[t])
     write_alpha(task, start, alpha)
 
 
@@ -72,7 +77,7 @@ def solve_pair(
     rows, squares, gamma, edges, within, corners = blocks
     mine, others = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
     n, m = edges[a + 1] - edges[a], edges[b + 1] - edges[b]
-    task, curvature, _ = posed(start, n, n + m, variables, edges, rows)
+    task, curvature, _ = posed(start, n, n + m, variables, alpha, edges, rows)
     between, across = np.empty((n, m), rows.dtype), np.empty((m, n), rows.dtype)
     np.dot(rows[mine], rows[others].T, between)
     gaussian(between, squares[mine], squares[others], gamma)
@@ -82,12 +87,14 @@ def solve_pair(
         within[corners[b] : corners[b + 1]].reshape(m, m), between, across,
     )  # fmt: skip
     exact = None if exact_rows is None else (exact_rows, gamma, classes[t], edges)
-    descend(K, curvature, task, exact, goal, is_alone, max_steps, numbers[t])
+    whole = vectors(1, 2, edges)[0]
+    whole[0], whole[1] = 0, curvature.size
+    descend(K, curvature, task, whole, exact, goal, is_alone, max_steps, numbers[t])
     write_alpha(task, start, alpha)
 
 
 @compiled_part
-def posed(start, n_first, n, variables, index, like):
+def posed(start, n_first, n, variables, alpha, index, like):
     """Return the vectors of a task, its curvature in the type of K, and whether D is not 0."""
     gap = -n_first % VECTOR
     size = n + gap
@@ -111,6 +118,7 @@ def posed(start, n_first, n, variables, index, like):
         curvature[k] = variables[DIAGONAL, i] + ridge
         low[k] = lower if sign > 0.0 else -upper
         up[k] = upper if sign > 0.0 else -lower
+        beta[k] = sign * alpha[i]
         is_ridged |= ridge != 0.0
     return (places, s, target, D, low, up, beta, f), curvature, is_ridged
 
@@ -124,31 +132,40 @@ def write_alpha(task, start, alpha):
 
 
 @compiled_part
-def descend(K, curvature, task, exact, goal, is_alone, max_steps, numbers):
-    """Descend from β = 0, where f is the target, until the conditions hold to the final tol."""
-    places, s, target, D, low, up, beta, f = task
-    tol, final_tol, rounding = goal[0], goal[1], goal[2]
-    size, edges = f.size, vectors(1, 2, places)[0]
-    edges[0], edges[1] = 0, size
+def descend(K, curvature, task, edges, exact, goal, is_alone, max_steps, numbers):
+    """Descend from a feasible β, f being the target, until the conditions hold to the final tol.
+
+    The groups end at ``edges``; the last number of ``goal`` is their Σ|t|: 0, or ν of two.
+    """
+    places, _, target, _, low, up, beta, f = task
+    tol, final_tol, rounding, total = goal[0], goal[1], goal[2], goal[3]
+    size = f.size
     scratch, before = vectors(3, size, curvature), vectors(2, size, f)
     single, raisable, lowerable = scratch[0], scratch[1], scratch[2]
     base, origin = before[0], before[1]  # f = base − (K + D)(β − origin)
     copy(f, base)
-    copy(beta, origin)
+    for k in range(size):
+        origin[k] = 0.0
+    subtract_moved(K, beta, origin, f)
+    least_rho = smallest_margin(places, low, up, curvature) if total > 0.0 else 0.0
     tightened, steps, n_corrections = 1.0, 0, 0
-    violation, b, value, relative, errors, converged = np.inf, 0.0, 0.0, np.inf, 0, False
+    violation, value, gap, errors, converged = np.inf, 0.0, np.inf, 0, False
+    first, second, unit = 0.0, 0.0, 1.0
     for _ in range(MAX_ROUNDS):
-        violation, b = bias(f, beta, low, up, is_alone, final_tol)
-        stop = tightened * PAIR_GOAL_TOLS * final_tol
+        violation, first, second, unit = multipliers(
+            f, beta, low, up, edges, is_alone, final_tol, total, least_rho
+        )
+        stop = tightened * PAIR_GOAL_TOLS * final_tol * unit
         if is_alone is not None:
             stop *= 0.5
         if violation <= stop:
-            gap, _, _, _, errors = gap_sums(places, s, target, D, low, up, beta, f, b, b)
+            gap, errors = gap_of_groups(task, edges, first, second)
             value = 0.0
             for k in places:
                 value -= 0.5 * beta[k] * (f[k] + target[k])
-            relative = gap / max(abs(gap - value), 1e-300)
-            if relative > GAP_TOLS * final_tol:  # many small violations add up
+            # Where p = 0, P is about −Σ|t|ρ, and may be 0.
+            scale = max(abs(gap - value), total * unit, 1e-300)
+            if gap > GAP_TOLS * final_tol * scale:  # many small violations add up
                 if tightened < 1e-6:
                     break
                 tightened *= 0.5
@@ -159,8 +176,8 @@ def descend(K, curvature, task, exact, goal, is_alone, max_steps, numbers):
                     copy(beta, origin)
                     n_corrections += 1
                     continue
-            firm = firm_gap(task, curvature, b, gap, rounding)
-            converged = firm <= 2.0 * tol * max(abs(gap - value), 1e-300)
+            firm = firm_gap(task, curvature, edges, first, second, unit, gap, rounding)
+            converged = firm <= 2.0 * tol * scale
             converged &= n_corrections < MAX_CORRECTIONS
             break
         if steps >= max_steps:
@@ -168,26 +185,64 @@ def descend(K, curvature, task, exact, goal, is_alone, max_steps, numbers):
         copy(f, single)
         parts = (K, curvature, beta, low, up, single, raisable, lowerable)
         if is_alone is None:
-            made = pair_steps(*parts, edges, 0.5 * stop, max_steps - steps)
+            # The unit of two groups, ρ, is not yet known where much is violated.
+            enough = max(0.5 * stop, ROUND_SHARE * violation) if total > 0.0 else 0.5 * stop
+            made = pair_steps(*parts, edges, enough, max_steps - steps)
         else:
             made = single_steps(*parts, 0.5 * stop, max_steps - steps)
         if made == 0:  # float32 sees no violators where there are some
             break
         steps += made
         copy(base, f)
-        for k in range(size):
-            if beta[k] != origin[k]:
-                subtract(kernel_row(K, k), beta[k] - origin[k], f)
-    numbers[BIAS], numbers[STEPS], numbers[CONVERGED] = b, steps, converged
+        subtract_moved(K, beta, origin, f)
+    numbers[BIAS], numbers[STEPS], numbers[CONVERGED] = 0.5 * (first + second), steps, converged
     numbers[VIOLATION], numbers[VALUE] = violation, value
-    numbers[GAP], numbers[ERRORS] = relative, errors
+    numbers[GAP], numbers[ERRORS] = gap, errors
 
 
 @compiled_part
-def bias(f, beta, low, up, is_alone, tol):
-    """Return the largest violation, and b: the mean f of the free, as far as it serves all."""
-    top, least, total, n_free = -np.inf, np.inf, 0.0, 0
+def subtract_moved(K, beta, origin, f):
+    """Do f ← f − (K + D)(β − origin)."""
     for k in range(f.size):
+        if beta[k] != origin[k]:
+            subtract(kernel_row(K, k), beta[k] - origin[k], f)
+
+
+@compiled_part
+def smallest_margin(places, low, up, curvature):
+    """Return the ρ below which there is no margin to speak of: that of C = 10⁶/max K."""
+    costs, largest = 0.0, 0.0
+    for k in places:
+        costs += up[k] - low[k]
+        largest = max(largest, np.float64(curvature[k]))
+    return max(1e-6 * costs / places.size * largest, 1e-300)
+
+
+@compiled_part
+def multipliers(f, beta, low, up, edges, is_alone, tol, total, least_rho):
+    """Return the largest violation, multipliers of the first and the last group, and their unit.
+
+    Violations are relative to 1, with two groups to ρ, half of the difference of the multipliers.
+    """
+    top, least, mean = extremes(f, beta, low, up, edges[0], edges[1])
+    if is_alone is not None:
+        return max(top, -least, 0.0), 0.0, 0.0, 1.0
+    if edges.size == 2:
+        b = multiplier(top, least, mean, tol)
+        return top - least, b, b, 1.0
+    other_top, other_least, other_mean = extremes(f, beta, low, up, edges[1], edges[2])
+    unit = 0.5 * (between(other_top, other_least) - between(top, least))
+    unit = max(unit, least_rho) if total > 0.0 else 1.0
+    first = multiplier(top, least, mean, tol * unit)
+    second = multiplier(other_top, other_least, other_mean, tol * unit)
+    return max(top - least, other_top - other_least), first, second, unit
+
+
+@compiled_part
+def extremes(f, beta, low, up, begin, end):
+    """Return the largest f that may grow, the least that may shrink, and the mean of the free."""
+    top, least, total, n_free = -np.inf, np.inf, 0.0, 0
+    for k in range(begin, end):
         if beta[k] < up[k]:
             top = max(top, f[k])
         if beta[k] > low[k]:
@@ -195,18 +250,42 @@ def bias(f, beta, low, up, is_alone, tol):
             if beta[k] < up[k]:
                 total += f[k]
                 n_free += 1
-    if is_alone is not None:
-        return max(top, -least, 0.0), 0.0
-    if top == -np.inf or least == np.inf:
-        return top - least, top if least == np.inf else least
-    middle, width = 0.5 * (top + least), top - least
-    room = max(0.0, 0.5 * (PAIR_GOAL_TOLS * tol - width))
-    mean = total / n_free if n_free else middle
-    return width, min(max(mean, middle - room), middle + room)
+    return top, least, total / n_free if n_free else np.nan
 
 
 @compiled_part
-def firm_gap(task, curvature, b, gap, rounding):
+def multiplier(top, least, mean, tol):
+    """Return the mean f of the free, as far as it serves all others to tol."""
+    middle, room = between(top, least), 0.5 * (PAIR_GOAL_TOLS * tol - (top - least))
+    if np.isnan(mean) or room < 0.0:
+        return middle
+    return min(max(mean, middle - room), middle + room)
+
+
+@compiled_part
+def between(top, least):
+    """Return the middle of the two, or the one that is finite."""
+    if top == -np.inf or least == np.inf:
+        return top if least == np.inf else least
+    return 0.5 * (top + least)
+
+
+@compiled_part
+def gap_of_groups(task, edges, first, second):
+    """Return P − D at the multipliers of the groups, and how many samples are misclassified."""
+    places, s, target, D, low, up, beta, f = task
+    total, errors, b, begin = 0.0, 0, 0.5 * (first + second), 0
+    for g in range(edges.size - 1):
+        end, level = begin, first if g == 0 else second
+        while end < places.size and places[end] < edges[g + 1]:
+            end += 1
+        gap, _, _, _, wrong = gap_sums(places[begin:end], s, target, D, low, up, beta, f, level, b)
+        total, errors, begin = total + gap, errors + wrong, end
+    return total, errors
+
+
+@compiled_part
+def firm_gap(task, curvature, edges, first, second, unit, gap, rounding):
     """Return P − D where rounding has made every margin too large; ∞ where nothing is known."""
     places, s, _, D, low, up, beta, f = task
     largest, size = 0.0, 0.0
@@ -214,11 +293,12 @@ def firm_gap(task, curvature, b, gap, rounding):
         root = np.sqrt(max(np.float64(curvature[k]), 0.0))
         largest = max(largest, root)
         size += root * abs(beta[k])
-    if rounding * largest * size >= 8.0:  # not even the side of the margin
+    if rounding * largest * size >= 8.0 * unit:  # not even the side of the margin
         return np.inf
-    error = rounding * (largest * size + abs(b))
+    error = rounding * (largest * size + max(abs(first), abs(second)))
     for k in places:
-        slack = s[k] * (f[k] + D[k] * beta[k] - b) + error
+        level = first if k < edges[1] else second
+        slack = s[k] * (f[k] + D[k] * beta[k] - level) + error
         if slack > 0.0 and D[k] > 0.0:
             gap += error * min(slack / D[k], up[k] - low[k])
         elif slack > 0.0:

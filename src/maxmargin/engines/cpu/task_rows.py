@@ -76,21 +76,30 @@ def write_row(rows, i, out):
 
 
 @compiled_part
-def gathered_rows(whole, start, n, index, curvature, is_ridged):
-    """Return K + D of n rows of ``whole``, listed from ``start`` on: itself where it is that."""
-    same = not is_ridged and n == whole.shape[0]
+def gathered_rows(whole, start, n_first, index, places, curvature, is_ridged):
+    """Return K + D of rows of ``whole``, listed from ``start`` on: itself where it is that.
+
+    Rows and columns are put where the variables have their places.
+    """
+    n, size = places.size, curvature.size
+    gap = places[n - 1] - (n - 1)
+    same = not is_ridged and n == whole.shape[0] and gap == 0
     for k in range(n):
         same &= index[start + k] == k
     if same:
         return whole
-    K = vectors(n, curvature.size, whole)
+    K = vectors(n + gap, size, whole)
     for i in range(n):
-        row, out = whole[index[start + i]], K[i]
-        for k in range(n):
+        row, out = whole[index[start + i]], K[places[i]]
+        for k in range(n_first):
             out[k] = row[index[start + k]]
-        for k in range(n, out.size):
+        for k in range(n_first, n_first + gap):
             out[k] = 0.0
-        out[i] = curvature[i]
+        for k in range(n_first, n):
+            out[k + gap] = row[index[start + k]]
+        for k in range(n + gap, size):
+            out[k] = 0.0
+        out[places[i]] = curvature[places[i]]
     return K
 
 

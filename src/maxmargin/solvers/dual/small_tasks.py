@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...arrays import Floats, Integers
 from ...engines.base import Ended, TaskArrays, TaskGoal
 from ...problems import DualProblem
 from ...solution import Solution, Status, Trace
 from .attempts import TUNING
+from .feasibility import Constraints
 
 if TYPE_CHECKING:
     from .choice import Dual
@@ -26,11 +29,15 @@ def solve_small(dual: Dual, problems: Sequence[DualProblem]) -> list[Solution]:
     A solution that has not converged is where another solver may begin.
     """
     n_groups = len(problems[0].groups)
-    alike = all(len(each.groups) == n_groups and not each.total for each in problems)
-    if dual.solver != "auto" or dual.origin is not None or n_groups > 1 or not alike:
+    sums = problems[0].sums
+    alike = all(each.sums == sums for each in problems)
+    if dual.solver != "auto" or dual.origin is not None or not alike:
         return []
-    tasks = TaskArrays.of(problems)
-    if tasks.sizes.max() > MAX_VARIABLES or not _are_soft_classifiers(tasks):
+    if max(problem.n_variables for problem in problems) > MAX_VARIABLES:
+        return []
+    orders = [np.concatenate(each.groups) for each in problems] if n_groups == 2 else []
+    tasks = _grouped(problems, orders) if orders else TaskArrays.of(problems)
+    if not _are_soft_classifiers(tasks):
         return []
     degree = int(getattr(dual.kernel, "degree", 0))
     final = min(dual.tol, dual.tuning.polish_tol) if dual.engine.is_few else dual.tol
@@ -40,13 +47,41 @@ def solve_small(dual: Dual, problems: Sequence[DualProblem]) -> list[Solution]:
     ended = dual.engine.solve_small(dual.kernel, tasks, dual.precision, goal)
     if ended is None:
         return []
-    return _solutions(tasks, ended, (time.perf_counter() - began) / len(problems))
+    solutions = _solutions(tasks, ended, (time.perf_counter() - began) / len(problems))
+    return (
+        [
+            replace(each, alpha=_put_back(each.alpha, order))
+            for each, order in zip(solutions, orders, strict=True)
+        ]
+        if orders
+        else solutions
+    )
+
+
+def _grouped(problems: Sequence[DualProblem], orders: Sequence[Integers]) -> TaskArrays:
+    """Put the variables of the first group of each problem first, and begin with a feasible α."""
+    moved = [problem.restrict(order) for problem, order in zip(problems, orders, strict=True)]
+    starts = [Constraints.of(problem).nearest(None) for problem in moved]
+    return TaskArrays.of(moved, np.concatenate(starts))
+
+
+def _put_back(alpha: Floats | None, order: Integers) -> Floats:
+    """Return α in the order that the variables had."""
+    assert alpha is not None
+    back = np.empty_like(alpha)
+    back[order] = alpha
+    return back
 
 
 def _are_soft_classifiers(tasks: TaskArrays) -> bool:
-    """Whether all tasks are of margin 1, and something keeps every α from growing."""
+    """Whether all are classifiers, of margin 1 or of ν, and something keeps every α small."""
     hard = np.isinf(tasks.upper) & (tasks.ridge == 0.0)
-    return bool((tasks.p == -1.0).all() and not tasks.lower.any() and not hard.any())
+    fits = bool((tasks.p == -1.0).all())
+    if tasks.total:
+        fits = bool((tasks.n_first < tasks.sizes).all()) and not (
+            tasks.p.any() or tasks.ridge.any()
+        )
+    return bool(fits and not tasks.lower.any() and not hard.any())
 
 
 def _max_steps(dual: Dual, problem: DualProblem) -> int:
@@ -57,8 +92,7 @@ def _max_steps(dual: Dual, problem: DualProblem) -> int:
 def _solutions(tasks: TaskArrays, ended: Ended, seconds: float) -> list[Solution]:
     """Return the solution of every task; its trace is one round."""
     steps, converged = ended.steps.astype(np.int64).tolist(), ended.converged > 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):  # (P − D)/P is known
-        primal = np.where(converged, ended.value / (ended.gap - 1.0), np.nan)
+    primal = np.where(converged, ended.gap - ended.value, np.nan)
     one, times, exact = np.ones(1, np.int64), np.array([seconds]), np.ones(1, bool)
     errors, dual, w = ended.errors.astype(np.int64), -ended.value, np.empty((0, 0))
     alphas = np.split(ended.alpha, tasks.starts[1:-1])
