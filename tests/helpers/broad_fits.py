@@ -19,7 +19,7 @@ from sklearn.datasets import make_blobs
 import maxmargin as mm
 
 # Rows, and the numbers of classes: below and above all sizes at which other code is chosen.
-SIZES = {30: (2, 4), 300: (2, 4), 2500: (2, 20), 4500: (2, 3)}
+SIZES = {30: (2, 4), 300: (2, 4), 700: (2, 4), 2500: (2, 20), 4500: (2, 3)}
 # Columns, and the share of non-zeros.
 SHAPES = ((5, 1.0), (200, 0.08))
 
@@ -38,7 +38,7 @@ def models(n: int, n_classes: int) -> Iterator[Any]:
         yield mm.LinearSVC(multi_class="ovo")
         yield mm.LinearSVC(multi_class="crammer_singer", max_iter=20)
         yield mm.Perceptron(multi_class="kesler", max_iter=3)
-    if n < 1000:
+    if n < 500:
         yield from (
             mm.SVC(solver="active-set"), mm.SVC(solver="smo"), mm.SVC(solver="decomposition"),
             mm.SVC(C=np.inf, gamma=5.0), mm.SVC(kernel="sigmoid"), mm.LinearSVC(C=np.inf),

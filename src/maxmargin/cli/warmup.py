@@ -30,8 +30,8 @@ class Tuning:
 
     n_processes: int = 8
     few_rows: int = 60
-    # More than the rows whose kernel values are computed in float64.
-    some_rows: int = 400
+    # More than the rows whose kernel values are computed in float64, or by NumPy.
+    some_rows: int = 600
     # More than a working set holds, and than have their gradient computed anew at the end.
     many_rows: int = 4200
     few_columns: int = 3

@@ -120,8 +120,7 @@ def _csr(X: Any, index: Integers | None, dtype: Any) -> tuple[Floats, Integers, 
     if sparse.issparse(X):
         rows = X if index is None else X[index]
         data, indices, indptr = rows_of(rows if rows.has_sorted_indices else rows.sorted_indices())
-        # The types that dense rows lead to: one compiled function for both.
-        return data.astype(dtype, copy=False), indices, indptr.astype(np.int64, copy=False)
+        return data.astype(dtype, copy=False), indices, indptr
     rows = np.arange(X.shape[0]) if index is None else index
     indptr = np.zeros(rows.size + 1, dtype=np.int64)
     parts = n_parts(rows.size, PART_ROWS)
