@@ -496,13 +496,12 @@ def test_a_fit_callback_sees_models_and_stops_the_fit(algorithm):
 
 @over([a for a in ALGORITHMS if a.name in ("perceptron", "pocket", "pseudoinverse", "ho-kashyap",
                                            "kernel-rbf", "lms-batch")])  # fmt: skip
+@pytest.mark.filterwarnings("ignore")  # here, not in the threads, which share the filters
 def test_fits_in_threads_are_fits_one_after_another(algorithm):
     jobs = [cloud(200, 4, 3, seed=seed) for seed in range(6)]
 
     def work(job):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return algorithm.make(max_iter=30).fit(*job).decision_function(job[0])
+        return algorithm.make(max_iter=30).fit(*job).decision_function(job[0])
 
     expected = [work(job) for job in jobs]
     with ThreadPoolExecutor(4) as pool:
