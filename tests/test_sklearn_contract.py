@@ -34,37 +34,27 @@ ONLINE = [
     mm.Perceptron(multi_class="ovo", shuffle=True, init="random"),
     mm.Perceptron(multi_class="kesler"),
     mm.Pocket(),
-    mm.Pocket(multi_class="kesler"),
     mm.Relaxation(),
-    mm.Relaxation(multi_class="kesler", relaxation=0.5),
     mm.LMS(),
-    mm.LMS(multi_class="kesler"),
     mm.KernelPerceptron(),
-    mm.KernelPerceptron(kernel="linear", multi_class="ovo"),
     mm.KernelPerceptron(kernel="precomputed"),
 ]
 BATCH = [
     mm.Perceptron(update="batch"),
-    mm.Perceptron(update="batch", multi_class="kesler"),
     mm.Relaxation(update="batch"),
     mm.LMS(update="batch"),
-    mm.LMS(update="batch", multi_class="ovo"),
     mm.Pseudoinverse(),
-    mm.Pseudoinverse(margins="fisher", multi_class="ovo"),
     mm.Pseudoinverse(ridge=1.0, multi_class="kesler"),
     mm.HoKashyap(),
-    mm.HoKashyap(multi_class="kesler"),
 ]
 MARGIN = [
     mm.SVC(),
     mm.SVC(kernel="linear"),
     mm.SVC(kernel="precomputed"),
-    mm.SVC(multi_class="ovr", class_weight="balanced"),
     mm.SVC(loss="squared_hinge"),
     mm.SVC(fit_intercept=False),
     mm.SVC(solver="active-set", break_ties=True),
     mm.NuSVC(),
-    mm.NuSVC(kernel="linear", nu=0.2),
     mm.NuSVC(nu=0.2, multi_class="ovr"),
     mm.LinearSVC(),
     # Two fits of a linear machine agree to the root of tol, the checks ask for seven digits.
@@ -76,6 +66,23 @@ MARGIN = [
     mm.LinearSVC(tol=1e-10, loss="hinge", multi_class="crammer_singer"),
 ]
 
+# Combinations of what the estimators above are checked with one by one.
+ONLINE_COMBINATIONS = [
+    mm.Pocket(multi_class="kesler"),
+    mm.Relaxation(multi_class="kesler", relaxation=0.5),
+    mm.LMS(multi_class="kesler"),
+    mm.KernelPerceptron(kernel="linear", multi_class="ovo"),
+]
+COMBINATIONS = [
+    *ONLINE_COMBINATIONS,
+    mm.Perceptron(update="batch", multi_class="kesler"),
+    mm.LMS(update="batch", multi_class="ovo"),
+    mm.Pseudoinverse(margins="fisher", multi_class="ovo"),
+    mm.HoKashyap(multi_class="kesler"),
+    mm.SVC(multi_class="ovr", class_weight="balanced"),
+    mm.NuSVC(kernel="linear", nu=0.2),
+]
+
 
 def expected_failures(estimator):
     """Return the documented exceptions, for the rules that they are about."""
@@ -84,17 +91,27 @@ def expected_failures(estimator):
         return (ROOT_OF_TOL if joint else {}) | ({} if estimator.fit_intercept else NO_BIAS)
     if isinstance(estimator, mm.NuSVC):
         return KEEPS_NU | INFEASIBLE if estimator.nu == 0.5 else KEEPS_NU
-    is_online = any(estimator.get_params() == online.get_params() for online in ONLINE)
+    is_online = any(
+        estimator.get_params() == online.get_params() for online in ONLINE + ONLINE_COMBINATIONS
+    )
     return VISITS_ROWS if is_online else {}
 
 
 # Most data of the checks are not separable: a rule without an end of its own stops at the limit.
-for rule in ONLINE + BATCH:
-    if "max_iter" in rule.get_params() and not isinstance(rule, mm.LMS | mm.HoKashyap):
+UNLIMITED = mm.LMS | mm.HoKashyap | mm.SVC | mm.NuSVC
+for rule in ONLINE + BATCH + COMBINATIONS:
+    if "max_iter" in rule.get_params() and not isinstance(rule, UNLIMITED):
         rule.set_params(max_iter=100)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(ONLINE + BATCH + MARGIN, expected_failed_checks=expected_failures)
 def test_sklearn_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(COMBINATIONS, expected_failed_checks=expected_failures)
+def test_sklearn_check_of_combinations(estimator, check):
     check(estimator)
