@@ -22,7 +22,7 @@ class Task:
     rows : ndarray of int of shape (n,)
         Rows of X.
     labels : ndarray of shape (n,)
-        −1.0 and +1.0, or class numbers (int) in a joint task.
+        −1.0 and +1.0, class numbers (int) in a joint task, or the targets of a regression.
     name : str
         For progress and reports, such as "apple against the rest".
     n_vectors : int

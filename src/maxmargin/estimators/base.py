@@ -48,19 +48,15 @@ def available(check: Callable[[Any], bool]) -> Callable[[Function], Function]:
     return cast(Callable[[Function], Function], available_if(check))
 
 
-class CertifiedClassifier(
-    CallbackSupportMixin, ClassifierMixin, BaseEstimator, Generic[Proof], metaclass=ABCMeta
-):
-    """A classifier whose every fit is certified."""
+class CertifiedEstimator(CallbackSupportMixin, BaseEstimator, Generic[Proof], metaclass=ABCMeta):
+    """An estimator whose every fit is certified."""
 
-    classes_: Labels
     n_features_in_: int
     feature_names_in_: Labels
     certificates_: list[Proof]
     statuses_: list[Status]
     traces_: list[Trace | None]
     n_updates_: int
-    _reduced_by: str
 
     _parameter_constraints: ClassVar[Constraints] = {}
     # Fitted attributes that a file keeps.
@@ -90,6 +86,38 @@ class CertifiedClassifier(
     @abstractmethod
     def _scores(self, X: MatrixLike) -> Floats:
         """Return the scores of new data, (n, n_planes)."""
+
+    @property
+    def certificate_(self) -> Proof:
+        """The certificate of the task that is furthest from its claim."""
+        return self.certificates_[self._worst()]
+
+    @property
+    def status_(self) -> Status:
+        """Which rule ended the task with the worst certificate."""
+        return self.statuses_[self._worst()]
+
+    @property
+    def trace_(self) -> Trace:
+        """The trace of the task that took the most iterations."""
+        return max((trace for trace in self.traces_ if trace is not None), key=len)
+
+    def _worst(self) -> int:
+        """Return the number of the task with the worst certificate."""
+        check_fitted(self)
+        return int(np.argmax([getattr(each, self._ranked_by) for each in self.certificates_]))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
+    """A classifier whose every fit is certified."""
+
+    classes_: Labels
+    _reduced_by: str
 
     @validated
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -186,16 +214,6 @@ class CertifiedClassifier(
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
     @property
-    def certificate_(self) -> Proof:
-        """The certificate of the task that is furthest from its claim."""
-        return self.certificates_[self._worst()]
-
-    @property
-    def status_(self) -> Status:
-        """Which rule ended the task with the worst certificate."""
-        return self.statuses_[self._worst()]
-
-    @property
     def hyperplane_(self) -> Hyperplane:
         """The plane of a two-class model with a linear kernel or without a kernel."""
         check_fitted(self)
@@ -208,29 +226,14 @@ class CertifiedClassifier(
             )
         return Hyperplane(coef[0], float(intercept[0]))
 
-    @property
-    def trace_(self) -> Trace:
-        """The trace of the task that took the most iterations."""
-        return max((trace for trace in self.traces_ if trace is not None), key=len)
-
-    def _worst(self) -> int:
-        """Return the number of the task with the worst certificate."""
-        check_fitted(self)
-        return int(np.argmax([getattr(each, self._ranked_by) for each in self.certificates_]))
-
     def _reduction(self) -> Reduction:
         """Return how the classes of the last fit were reduced to tasks."""
         return reduction_for(self._reduced_by, len(self.classes_))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
-
-def check_fitted(model: CertifiedClassifier[Any]) -> None:
+def check_fitted(model: CertifiedEstimator[Any]) -> None:
     """Raise scikit-learn's NotFittedError before a first fit."""
-    if "classes_" not in vars(model):
+    if not fitting.is_fitted(model):
         check_is_fitted(model)
 
 

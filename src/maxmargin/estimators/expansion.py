@@ -33,7 +33,7 @@ class Expansion:
     vectors : array or CSR matrix
         These rows (empty for a precomputed kernel).
     counts : ndarray of int of shape (n_classes,)
-        Support vectors of each class.
+        Support vectors of each class; one number without classes.
     dual : array or CSR matrix of shape (n_classes − 1, n_support), or (n_planes, n_support)
         α y. Of pairs of classes a vector of class i has that of the pair with j in row j, in row
         j − 1 where j > i.
@@ -142,27 +142,31 @@ def _combined(dual: Matrix, vectors: Matrix) -> Matrix:
 
 
 def expanded(
-    kernel: Kernel, training: Training, tasks: Sequence[Task], alphas: list[Floats], of_pairs: bool
+    kernel: Kernel,
+    training: Training,
+    tasks: Sequence[Task],
+    coefficients: Sequence[Floats],
+    of_pairs: bool,
 ) -> Expansion:
-    """Return the planes of the tasks, whose α these are."""
-    X, codes, n_classes = training.X, training.codes, len(training.classes)
+    """Return the planes of the tasks, from the coefficients of their rows in w."""
+    X, codes, n_classes = training.X, training.codes, max(1, len(training.classes))
     is_support = np.zeros(X.shape[0], dtype=bool)
-    for task, alpha in zip(tasks, alphas, strict=True):
-        is_support[task.rows[alpha > 0]] = True
+    for task, signed in zip(tasks, coefficients, strict=True):
+        is_support[task.rows[signed != 0.0]] = True
     support = np.flatnonzero(is_support)
     support = support[np.argsort(codes[support], kind="stable")]
     place = np.full(X.shape[0], -1)
     place[support] = np.arange(support.size)
     dual = np.zeros((n_classes - 1 if of_pairs else len(tasks), support.size))
     pairs = OneVsOne.pairs(n_classes) if of_pairs else []
-    for k, (task, alpha) in enumerate(zip(tasks, alphas, strict=True)):
-        used = np.flatnonzero(alpha)
+    for k, (task, signed) in enumerate(zip(tasks, coefficients, strict=True)):
+        used = np.flatnonzero(signed)
         at = place[task.rows[used]]
         if of_pairs:
             i, j = pairs[k]
-            dual[np.where(task.labels[used] > 0, j - 1, i), at] = (alpha * task.labels)[used]
+            dual[np.where(task.labels[used] > 0, j - 1, i), at] = signed[used]
         else:
-            dual[k, at] = (alpha * task.labels)[used]
+            dual[k, at] = signed[used]
     return Expansion(
         kernel,
         support.astype(np.int32),

@@ -118,8 +118,8 @@ class Method(Generic[Problem, Start, Proof]):
         For messages.
     check : Check
         How X, y and weights are checked.
-    multi_class : str
-        How several classes are reduced to tasks.
+    multi_class : str or None
+        How several classes are reduced to tasks; None where y holds no classes.
     begin : callable
         (training, tasks) ↦ the `Work` of the fit.
     resume : callable
@@ -140,7 +140,7 @@ class Method(Generic[Problem, Start, Proof]):
 
     name: str
     check: Check
-    multi_class: str
+    multi_class: str | None
     begin: Callable[[Training, list[Task]], Work[Problem, Start, Proof]]
     resume: Callable[[Training, list[Task]], Sequence[Start | None]]
     claims: Claims[Proof]
@@ -154,7 +154,10 @@ class Method(Generic[Problem, Start, Proof]):
 
     def tasks(self, training: Training, multi_class: str | None = None) -> list[Task]:
         """Return the tasks of a fit, reduced as given or as in an earlier fit."""
-        reduction = reduction_for(multi_class or self.multi_class, len(training.classes))
+        multi_class = multi_class or self.multi_class
+        if multi_class is None:
+            return [Task(training.rows, training.y[training.rows], "all samples")]
+        reduction = reduction_for(multi_class, len(training.classes))
         names = [str(name) for name in training.classes]
         tasks = reduction.tasks(training.codes, training.rows, names)
         return tasks if self.arrange is None else self.arrange(tasks)
@@ -170,6 +173,11 @@ def limited_threads(n_jobs: int | None) -> Iterator[None]:
 # Fitting -----------------------------------------------------------------------------------------
 
 
+def is_fitted(model: Any) -> bool:
+    """Return whether a model of this package has been fitted: all of them have a bias."""
+    return "intercept_" in vars(model)
+
+
 def fit(
     model: Any,
     method: Method[Problem, Start, Proof],
@@ -183,8 +191,8 @@ def fit(
         training = method.check(X, y, sample_weight, reset=True)
         if method.threads is None:
             limits.enter_context(blas_for(container(training.X).stored()))
-        resumed = method.warm_start and hasattr(model, "classes_")
-        if resumed:
+        resumed = method.warm_start and is_fitted(model)
+        if resumed and method.multi_class is not None:
             _check_same(method, training, model.classes_, model._reduced_by)
         tasks = method.tasks(training)
         starts = method.resume(training, tasks) if resumed else [None] * len(tasks)
@@ -364,7 +372,9 @@ def _certified(
 # Publishing --------------------------------------------------------------------------------------
 
 
-def _of_classes(training: Training, multi_class: str) -> Attributes:
+def _of_classes(training: Training, multi_class: str | None) -> Attributes:
+    if multi_class is None:
+        return {}
     return {"classes_": training.classes, "_reduced_by": multi_class}
 
 
@@ -375,7 +385,7 @@ def _publish(
     outcome: Outcome[Problem, Proof],
     tasks: list[Task],
     solutions: list[Solution],
-    multi_class: str,
+    multi_class: str | None,
 ) -> None:
     """Set the fitted attributes: proofs are of the tasks just solved, planes of all tasks."""
     attributes: Attributes = {

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from threading import Event
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +26,6 @@ from ..runtime.threads import in_parallel, n_threads
 from ..solution import Solution, Status
 from ..solvers.dual.choice import Dual, WarmStart
 from ..solvers.dual.sizes import SMALL_SAMPLES
-from .base import check_training
 from .claims import TOTAL_TIME_SHARE, Optimal, TimeLimit
 from .expansion import expanded
 from .fitting import Attributes, Method, Outcome, Remark, Work, limited_threads, no_remarks
@@ -49,12 +49,12 @@ class Tuning:
 TUNING = Tuning()
 
 
-def unscaled(
+def signed(
     kernel: Kernel, training: Training, task: Task, solution: Solution
 ) -> tuple[Floats, float]:
-    """Return α and b as they are."""
+    """Return α y and b as they are."""
     assert solution.alpha is not None
-    return solution.alpha, float(solution.b[0])
+    return solution.alpha * task.labels, float(solution.b[0])
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,14 @@ class Formulation:
         (kernel, training, task) ↦ the problem of a task.
     largest_cost : callable
         training ↦ what α of a margin of 1 does not exceed, where that is known, else 1.
+    multi_class : str or None
+        How several classes are reduced to tasks; None where y holds no classes.
     may_centre : bool
         Whether rows of a linear kernel may be moved: the bias takes it up. Verdicts on hard margins
         are those on the rows as they are.
-    scaled : callable, default=unscaled
-        (kernel, training, task, solution) ↦ α and b of the machine whose margin is 1.
+    expand : callable, default=signed
+        (kernel, training, task, solution) ↦ the coefficients of the rows of a task in w, and b.
+    variables_per_row : int, default=1
     growth : callable
         By how much α of the last fit is multiplied in a warm start.
     remarks : callable
@@ -82,8 +85,10 @@ class Formulation:
 
     pose: Callable[[Kernel, Training, Task], DualProblem]
     largest_cost: Callable[[Training], float]
+    multi_class: str | None
     may_centre: bool
-    scaled: Callable[[Kernel, Training, Task, Solution], tuple[Floats, float]] = unscaled
+    expand: Callable[[Kernel, Training, Task, Solution], tuple[Floats, float]] = signed
+    variables_per_row: int = 1
     growth: Callable[[], float] = lambda: 1.0
     remarks: Callable[[Outcome[DualProblem, MarginCertificate]], list[Remark]] = no_remarks
     attributes: Attributes = field(default_factory=dict)
@@ -97,9 +102,9 @@ def machine_method(
     return Method(
         name=type(model).__name__,
         check=partial(_check_training, model),
-        multi_class=model.multi_class,
+        multi_class=formulation.multi_class,
         begin=partial(_begin, model, formulation, time_limit),
-        resume=partial(_last_alpha, model, formulation.growth),
+        resume=partial(_last_alpha, model, formulation),
         claims=_claims(model),
         max_iter=model.max_iter,
         warm_start=model.warm_start,
@@ -126,15 +131,7 @@ def _check_training(
     if callable(kernel) and not isinstance(kernel, Kernel) and validation.holds_objects(X):
         objects, X = X, kernel(X, X)
     try:
-        training = check_training(
-            model,
-            X,
-            y,
-            validation.without_negative(sample_weight),
-            reset=reset,
-            class_weight=model.class_weight,
-            random_state=model.random_state,
-        )
+        training = model._check(X, y, validation.without_negative(sample_weight), reset=reset)
     except validation.OutOfRangeError as error:
         raise ValueError(f"The dual coefficients or intercepts are not finite: {error}") from None
     return replace(training, objects=objects)
@@ -231,21 +228,27 @@ def _resolved(model: KernelMachine, training: Training) -> Kernel:
     return resolve(model.kernel, gamma=gamma, degree=model.degree, coef0=model.coef0, X=X)
 
 
+def growth_with_cost(model: Any) -> float:
+    """Return how C has grown since the last fit: α scales with it."""
+    ratio = model.C / model._fitted_with
+    return float(ratio) if np.isfinite(ratio) and ratio > 0.0 else 1.0
+
+
 def _last_alpha(
-    model: KernelMachine, growth: Callable[[], float], training: Training, tasks: list[Task]
+    model: KernelMachine, formulation: Formulation, training: Training, tasks: list[Task]
 ) -> list[WarmStart | None]:
     """Return where a warm start begins: at α of the last fit, with its scores if X is the same."""
     if model._memory is None:  # the last fit did not keep α
         return [None] * len(tasks)
     X = training.X
-    sizes = [alpha.size for alpha, *_ in model._memory]
+    sizes = [alpha.size // formulation.variables_per_row for alpha, *_ in model._memory]
     if X.shape[0] != model.shape_fit_[0] or sizes != [task.rows.size for task in tasks]:
         raise ValueError(
             f"warm_start=True with {X.shape[0]} samples after {model.shape_fit_[0]}, or others "
             "of a class or of positive weight: the dual variables belong to the samples. Use "
             "warm_start=False or the same samples."
         )
-    by, same = growth(), _fingerprint(X) == model._fitted_on
+    by, same = formulation.growth(), _fingerprint(X) == model._fitted_on
     return [
         WarmStart(alpha * by, scores * by, bounds * by)
         if same and scores is not None and bounds is not None
@@ -301,12 +304,14 @@ def _attributes(
     tasks: Sequence[Task],
     solutions: Sequence[Solution],
 ) -> Attributes:
-    scaled = [
-        formulation.scaled(kernel, training, task, solution)
-        for task, solution in zip(tasks, solutions, strict=True)
-    ]
-    of_pairs = isinstance(reduction_for(model.multi_class, len(training.classes)), OneVsOne)
-    planes = expanded(kernel, training, tasks, [alpha for alpha, _ in scaled], of_pairs)
+    coefficients, b = zip(
+        *(
+            formulation.expand(kernel, training, task, solution)
+            for task, solution in zip(tasks, solutions, strict=True)
+        ),
+        strict=True,
+    )
+    planes = expanded(kernel, training, tasks, coefficients, _of_pairs(formulation, training))
     kept = [(each.alpha, each.scores, each.score_bounds) for each in solutions]
     return {
         "kernel_": kernel,
@@ -314,15 +319,34 @@ def _attributes(
         "support_vectors_": planes.vectors,
         "n_support_": planes.counts,
         "dual_coef_": planes.dual,
-        "intercept_": np.array([b for _, b in scaled]),
+        "intercept_": np.array(b),
         "fit_status_": int(any(each.status is not Status.CONVERGED for each in solutions)),
-        "n_iter_": np.array([solution.n_iter for solution in solutions], dtype=np.int32),
         "shape_fit_": training.X.shape,
-        "class_weight_": training.class_weights,
         "_memory": kept if model.warm_start else None,
         "_fitted_on": _fingerprint(training.X) if model.warm_start else None,
         "_objects": training.objects,
+        **_of_tasks(formulation, training, solutions),
         **formulation.attributes,
+    }
+
+
+def _of_pairs(formulation: Formulation, training: Training) -> bool:
+    """Return whether there is a plane for every pair of more than two classes."""
+    if formulation.multi_class is None:
+        return False
+    return isinstance(reduction_for(formulation.multi_class, len(training.classes)), OneVsOne)
+
+
+def _of_tasks(
+    formulation: Formulation, training: Training, solutions: Sequence[Solution]
+) -> Attributes:
+    """Return the attributes that only classifiers have one of per task or class."""
+    steps = [solution.n_iter for solution in solutions]
+    if formulation.multi_class is None:
+        return {"n_iter_": steps[0]}
+    return {
+        "n_iter_": np.array(steps, dtype=np.int32),
+        "class_weight_": training.class_weights,
     }
 
 

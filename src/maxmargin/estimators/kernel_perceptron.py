@@ -31,7 +31,7 @@ from .base import (
 from .claims import Separates
 from .documentation import documented
 from .fitting import Attributes, Method, Work
-from .saved import COUNTS, EXPANSION, Saved
+from .saved import CLASSES, COUNTS, EXPANSION, Saved
 from .training import ClassWeight, RandomState, Training
 
 
@@ -129,7 +129,7 @@ class KernelPerceptron(CertifiedClassifier[SeparationCertificate]):
     _linear_coef: Floats | None
     _n_rows: int
 
-    _saved: ClassVar[Saved] = Saved((*EXPANSION, "_linear_coef", "_n_rows"), COUNTS)
+    _saved: ClassVar[Saved] = Saved((*EXPANSION, *CLASSES, "_linear_coef", "_n_rows"), COUNTS)
     _parameter_constraints: ClassVar[Constraints] = {
         "kernel": [StrOptions(KERNELS.keys()), callable, Kernel],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],

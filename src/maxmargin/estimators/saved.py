@@ -15,6 +15,12 @@ class Saved(NamedTuple):
 
 PROOFS = ("certificates_", "statuses_", "traces_")
 COUNTS = ("n_iter_", "n_updates_", "separates_", "feature_names_in_")
-CLASSIFIER = ("n_features_in_", "classes_", "_reduced_by", "intercept_", *PROOFS)
-PLANES = Saved((*CLASSIFIER, "coef_", "_updates_of_tasks"), COUNTS)
-EXPANSION = (*CLASSIFIER, "kernel_", "support_", "support_vectors_", "dual_coef_")
+ESTIMATOR = ("n_features_in_", "intercept_", *PROOFS)
+CLASSES = ("classes_", "_reduced_by")
+PLANES = Saved((*ESTIMATOR, *CLASSES, "coef_", "_updates_of_tasks"), COUNTS)
+EXPANSION = (*ESTIMATOR, "kernel_", "support_", "support_vectors_", "dual_coef_")
+MACHINE = Saved(
+    (*EXPANSION, "n_support_", "shape_fit_"),
+    ("n_iter_", "n_updates_", "feature_names_in_", "fit_status_", "_fitted_with"),
+    ("_memory", "_fitted_on", "_objects"),
+)

@@ -25,8 +25,8 @@ from ..solvers.dual.choice import Solver, WarmStart
 from .base import Constraints, Gamma, KernelLike
 from .documentation import documented
 from .fitting import Check, Method, Outcome, Remark
-from .formulation import Formulation, machine_method
-from .kernel_machine import KernelMachine
+from .formulation import Formulation, growth_with_cost, machine_method
+from .kernel_classifier import KernelClassifier
 from .training import ClassWeight, RandomState, Training
 
 EPS = float(np.finfo(float).eps)
@@ -35,7 +35,7 @@ CLAIMED = 1e-5
 
 
 @documented
-class SVC(KernelMachine):
+class SVC(KernelClassifier):
     """The support vector machine with soft margin, C = ∞ for the hard one.
 
     min ½‖w‖² + Σ C_i ξ_i (``loss="hinge"``) or Σ C_i ξ_i² (``"squared_hinge"``) subject to
@@ -108,7 +108,7 @@ class SVC(KernelMachine):
     _fitted_with: float
 
     _parameter_constraints: ClassVar[Constraints] = {
-        **KernelMachine._parameter_constraints,
+        **KernelClassifier._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
         "fit_intercept": ["boolean"],
@@ -169,8 +169,9 @@ class SVC(KernelMachine):
             Formulation(
                 self._pose,
                 self._largest_cost,
+                multi_class=self.multi_class,
                 may_centre=self.fit_intercept and bool(np.isfinite(self.C)),
-                growth=self._growth,
+                growth=partial(growth_with_cost, self),
                 attributes={"_fitted_with": self.C},
             ),
         )
@@ -193,13 +194,9 @@ class SVC(KernelMachine):
         cost = float(self.C * training.weights.max())
         return cost if np.isfinite(cost) else 1.0  # hard margins have bounds of their own
 
-    def _growth(self) -> float:
-        ratio = self.C / self._fitted_with  # α scales with C
-        return float(ratio) if np.isfinite(ratio) and ratio > 0.0 else 1.0
-
 
 @documented
-class NuSVC(KernelMachine):
+class NuSVC(KernelClassifier):
     """The support vector machine with ν in place of C.
 
     min ½‖w‖² − νρ + Σ u_i ξ_i subject to y_i (w·φ(x_i) + b) ≥ ρ − ξ_i, ξ_i, ρ ≥ 0, u_i = 1/n (in
@@ -264,7 +261,7 @@ class NuSVC(KernelMachine):
     """
 
     _parameter_constraints: ClassVar[Constraints] = {
-        **KernelMachine._parameter_constraints,
+        **KernelClassifier._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     }
 
@@ -319,8 +316,9 @@ class NuSVC(KernelMachine):
             Formulation(
                 self._pose,
                 lambda training: 1.0,
+                multi_class=self.multi_class,
                 may_centre=True,
-                scaled=self._scaled,
+                expand=self._expand,
                 remarks=self._remarks,
             ),
         )
@@ -344,10 +342,10 @@ class NuSVC(KernelMachine):
             kernel, training.X, task.labels, float(self.nu), index=task.rows, upper=upper
         )
 
-    def _scaled(
+    def _expand(
         self, kernel: Kernel, training: Training, task: Task, solution: Solution
     ) -> tuple[Floats, float]:
-        """Return α and b divided by ρ: of the machine whose margin is 1."""
+        """Return α y and b divided by ρ: of the machine whose margin is 1."""
         assert solution.alpha is not None
         problem, b = self._pose(kernel, training, task), float(solution.b[0])
         scores = _scores_of(problem, solution)
@@ -360,7 +358,9 @@ class NuSVC(KernelMachine):
         kkt = kkt_rho(problem, solution.alpha, margins)
         rho = kkt if converged else best_rho(problem, margins)
         # Without a margin, as of an unfinished machine, there is nothing to divide by.
-        return (solution.alpha / rho, b / rho) if rho > _rounding(problem) else (solution.alpha, b)
+        if rho <= _rounding(problem):
+            rho = 1.0
+        return task.labels * solution.alpha / rho, b / rho
 
     def _remarks(self, outcome: Outcome[DualProblem, MarginCertificate]) -> list[Remark]:
         """Return a warning of the tasks without a margin."""

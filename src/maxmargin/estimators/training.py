@@ -29,11 +29,11 @@ class Training:
     ----------
     X : array, CSR matrix or RowBlocks of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
-        Labels.
+        Labels, the targets of a regression, or +1 of samples without either.
     classes : ndarray of shape (n_classes,)
-        Different labels, in order.
+        Different labels, in order; empty where y holds none.
     codes : ndarray of int of shape (n_samples,)
-        Class numbers.
+        Class numbers; 0 without classes.
     sample_weights : ndarray of shape (n_samples,)
     weights : ndarray of shape (n_samples,)
         Weights of samples times those of their classes.
@@ -113,3 +113,11 @@ def weighted(
     is_seed = isinstance(random_state, Integral)
     X = by_rows(X)
     return Training(X, y, classes, codes, weights, total, rng, of_class, owns_rng=is_seed)
+
+
+def without_classes(X: Matrix, y: Floats, sample_weight: ArrayLike | None) -> Training:
+    """Return checked X and y, which holds targets or +1, with weights."""
+    weights, none = validation.check_sample_weight(sample_weight, X), np.empty(0)
+    codes = np.zeros(X.shape[0], dtype=np.int8)
+    rng = check_random_state(0)
+    return Training(by_rows(X), y, none, codes, weights, weights, rng, none, owns_rng=True)

@@ -1,0 +1,110 @@
+"""What SVC and NuSVC share beyond other kernel machines: classes and their predictions."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import StrOptions
+
+from ..arrays import Floats, Labels, MatrixLike
+from ..certificates import MarginCertificate
+from ..multiclass import OneVsOne
+from .base import CertifiedClassifier, Constraints, check_fitted, check_training
+from .kernel_machine import KernelMachine
+from .saved import CLASSES, MACHINE, Saved
+from .training import ClassWeight, RandomState, Training
+
+
+class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
+    """What SVC and NuSVC share: parameters, classes and predictions."""
+
+    class_weight: ClassWeight
+    multi_class: Literal["ovo", "ovr"]
+    decision_function_shape: Literal["ovr", "ovo"]
+    break_ties: bool
+    random_state: RandomState
+
+    n_iter_: NDArray[np.int32]
+    class_weight_: Floats
+
+    _saved: ClassVar[Saved] = MACHINE._replace(
+        always=(*MACHINE.always, *CLASSES),
+        sometimes=(*MACHINE.sometimes, "separates_", "class_weight_"),
+    )
+    _parameter_constraints: ClassVar[Constraints] = {
+        **KernelMachine._parameter_constraints,
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "multi_class": [StrOptions({"ovo", "ovr"})],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "break_ties": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def predict(self, X: MatrixLike) -> Labels:
+        """Return the class of each row: by votes for "ovo", by the largest g for "ovr".
+
+        Equal votes go to the first class, or with ``break_ties=True`` to the one of the largest
+        confidence. On the plane itself the answer is the second class, of a pair too.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Predicted classes.
+        """
+        check_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        scores = self._scores(X)
+        if len(self.classes_) == 2:
+            return self.classes_[(scores[:, 0] >= 0).astype(int)]
+        reduction = self._reduction()
+        if isinstance(reduction, OneVsOne) and not self.break_ties:
+            won = np.where(scores > 0, 1.0, -1.0)
+            return self.classes_[reduction.votes(won, len(self.classes_)).argmax(1)]
+        return self.classes_[reduction.confidences(scores, len(self.classes_)).argmax(1)]
+
+    def decision_function(self, X: MatrixLike) -> Floats:
+        """Return g(x), the score of each row.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes) or (n_samples, n_pairs)
+            g(x) of two classes. Of more, by ``decision_function_shape``: "ovr" is one confidence
+            per class, for "ovo" machines votes plus a fraction from the scores; "ovo" is g of every
+            pair of classes, positive for the first of them.
+        """
+        scores = self._scores(X)
+        if len(self.classes_) == 2:
+            return scores[:, 0]
+        if self.decision_function_shape == "ovo" and self._of_pairs:
+            return scores
+        return self._reduction().confidences(scores, len(self.classes_))
+
+    @property
+    def _of_pairs(self) -> bool:
+        return isinstance(self._reduction(), OneVsOne)
+
+    def _check(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
+    ) -> Training:
+        return check_training(
+            self,
+            X,
+            y,
+            sample_weight,
+            reset=reset,
+            class_weight=self.class_weight,
+            random_state=self.random_state,
+        )
