@@ -6,8 +6,8 @@ The test files are those of the installed scikit-learn: all tests of support vec
 the tests of what is built on classifiers (many classes, calibration, searches, …) whose text names
 one of the three. `sklearn.svm.SVC`, `NuSVC` and `LinearSVC` are ours while they run; all other
 estimators stay scikit-learn's. A test is changed (`ADAPTED`) or expected to fail (`EXCLUDED`) only
-where it is about what is not offered here (``probability``, which is deprecated; ``penalty``,
-``dual`` and ``intercept_scaling`` of LinearSVC) or about internals of LIBSVM and LIBLINEAR. An
+where it is about what is not offered here (``penalty``, ``dual`` and ``intercept_scaling`` of
+LinearSVC), about a deprecation of scikit-learn's or about internals of LIBSVM and LIBLINEAR. An
 exclusion that passes is a failure too, and so is an entry about a test that is gone.
 """
 
@@ -70,18 +70,6 @@ ADAPTED: dict[str, tuple[str, dict[str, str]]] = {
     "test_sparse.py::test_timeout": (
         FIRST_PAIR,
         {"lil_container(X), Y": "lil_container(X[::-1]), Y[::-1]"},
-    ),
-    "test_sparse.py::test_svc": (
-        "probability: asked for in passing",
-        {"        probability=True,\n": ""},
-    ),
-    "test_sparse.py::test_unsorted_indices": (
-        "probability: compared where scores say the same",
-        {"probability=True, ": "", "predict_proba": "decision_function"},
-    ),
-    "test_sparse.py::test_sparse_svc_clone_with_callable_kernel": (
-        "probability: computed but not looked at",
-        {"probability=True, ": "", "predict_proba": "decision_function"},
     ),
     "test_svm.py::test_linearsvc_parameters": (
         "penalty, dual: not offered; the losses with each solver instead",
@@ -147,10 +135,8 @@ ADAPTED: dict[str, tuple[str, dict[str, str]]] = {
 
 # Test (all of its cases, or one) → why it cannot pass.
 EXCLUDED: dict[str, str] = {
-    "test_svm.py::test_probability": "probability: tests predict_proba",
-    "test_svm.py::test_hasattr_predict_proba": "probability: tests when predict_proba is there",
     "test_svm.py::test_probability_raises_futurewarning": "probability: tests its deprecation",
-    "test_svm.py::test_svc_nusvc_probA_probB_deprecated": "probability: tests probA_ and probB_",
+    "test_svm.py::test_svc_nusvc_probA_probB_deprecated": "probability: tests a deprecation",
     "test_svm.py::test_svc_raises_error_internal_representation": (
         "LIBSVM: the private _n_support, by which it would read beyond its arrays"
     ),

@@ -69,6 +69,21 @@ def by_libsvm(path: Path, X: Any, precomputed: bool = False) -> tuple[Any, Any]:
     return np.array(labels), np.array(all_values)
 
 
+def probabilities_by_libsvm(path: Path, X: Any) -> Any:
+    """Return LIBSVM's probabilities of the classes, in the order of the file."""
+    svm = pytest.importorskip("libsvm.svm")
+    model = svm.libsvm.svm_load_model(str(path).encode())
+    assert svm.libsvm.svm_check_probability_model(model)
+    values = (ctypes.c_double * svm.libsvm.svm_get_nr_class(model))()
+    found = []
+    for row in X.tolist():
+        x, _ = svm.gen_svm_nodearray({j + 1: value for j, value in enumerate(row)})
+        svm.libsvm.svm_predict_probability(model, x, values)
+        found.append(values[:])
+    svm.libsvm.svm_free_and_destroy_model(ctypes.pointer(model))
+    return np.array(found)
+
+
 def as_libsvm(model: Any, X: Any) -> Any:
     """Return our decision values in LIBSVM's way."""
     g = model.decision_function(X)
@@ -400,14 +415,31 @@ def test_a_model_of_others_can_be_fitted_anew(tmp_path: Path) -> None:
     assert load_libsvm(tmp_path / "tied").fit(X, y).certificate_.holds(1e-3)
 
 
-def test_probabilities_are_left_out_with_a_warning(tmp_path: Path) -> None:
-    X, y = samples()
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_are_those_of_libsvm(n_classes: int, tmp_path: Path) -> None:
+    X, y = samples(n_classes)
     trained_by_libsvm(tmp_path / "model", X, y, "-b 1")
-    with pytest.warns(UserWarning, match="probA, probB") as caught:
-        model = load_libsvm(tmp_path / "model")
-    assert caught[0].filename == __file__
-    labels, _ = by_libsvm(tmp_path / "model", X)
-    assert_array_equal(model.predict(X), labels)
+    model = load_libsvm(tmp_path / "model")
+    expected = probabilities_by_libsvm(tmp_path / "model", X)
+    # LIBSVM couples pairs to 0.005/k, we to the last digit.
+    assert_allclose(model.predict_proba(X), expected, atol=1e-9 if n_classes == 2 else 0.005)
+    save_libsvm(model, tmp_path / "again")
+    assert_allclose(probabilities_by_libsvm(tmp_path / "again", X), expected, atol=1e-9)
+
+
+def test_probabilities_go_into_a_file(tmp_path: Path) -> None:
+    X, y = samples(2)
+    model = mm.SVC(probability=True, random_state=0).fit(X, y)
+    save_libsvm(model, tmp_path / "model")
+    expected = model.predict_proba(X)
+    found = probabilities_by_libsvm(tmp_path / "model", X)
+    assert_allclose(found, expected, atol=1e-9)
+
+
+def test_half_a_sigmoid_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "model").write_text(two_classes("1 1:1\n-1 1:2\n", probA="-1.5"))
+    with pytest.raises(ModelFileError, match="1 numbers in probB, not 0"):
+        load_libsvm(tmp_path / "model")
 
 
 def two_classes(vectors: str, total: int = 2, **changes: str) -> str:

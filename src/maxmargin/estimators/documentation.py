@@ -143,9 +143,16 @@ shrinking : bool, default=True
 n_jobs : int, optional
     Cores to use, all by default.
 """,
-        "unused_random_state": """
+        "fold_random_state": """
 random_state : int, RandomState instance or None, default=None
-    Unused: the fit has no randomness. Present for compatibility with scikit-learn.
+    Deals the samples to the folds of ``probability=True``; the fit itself has no randomness.
+""",
+        "probability": """
+probability : bool, default=False
+    Whether to fit what ``predict_proba`` needs: sigmoids of the scores, from five more fits of each
+    task on four fifths of its samples. `sklearn.calibration.CalibratedClassifierCV` is the better
+    choice: it knows other shapes than the sigmoid, and averages over its folds. "deprecated", which
+    is scikit-learn's default, means False.
 """,
         # Attributes.
         "classifier_attributes": """
@@ -210,6 +217,9 @@ shape_fit_ : tuple of int
     Shape of the training data.
 class_weight_ : ndarray of shape (n_classes,)
     Weight of each class.
+probA_, probB_ : ndarray of shape (n_planes,)
+    Of ``probability=True``: the first class of a pair has the probability 1/(1 + exp(A f + B)), f
+    being its score, which is −g of two classes.
 """,
     }.items()
 }

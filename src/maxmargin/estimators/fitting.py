@@ -103,6 +103,11 @@ class Remark:
     category: type[Warning] = UserWarning
 
 
+def no_attributes(outcome: Outcome[Problem, Proof]) -> Attributes:
+    """Return no further attributes."""
+    return {}
+
+
 def no_remarks(outcome: Outcome[Problem, Proof]) -> list[Remark]:
     """Return nothing to tell the caller."""
     return []
@@ -136,6 +141,8 @@ class Method(Generic[Problem, Start, Proof]):
         outcome ↦ warnings that are the estimator's own.
     threads : context manager, optional
         In which the fit runs: limits of threads.
+    afterwards : callable, optional
+        outcome ↦ further fitted attributes.
     """
 
     name: str
@@ -151,6 +158,7 @@ class Method(Generic[Problem, Start, Proof]):
     arrange: Callable[[list[Task]], list[Task]] | None = None
     remarks: Callable[[Outcome[Problem, Proof]], list[Remark]] = no_remarks
     threads: AbstractContextManager[None] | None = None
+    afterwards: Callable[[Outcome[Problem, Proof]], Attributes] = no_attributes
 
     def tasks(self, training: Training, multi_class: str | None = None) -> list[Task]:
         """Return the tasks of a fit, reduced as given or as in an earlier fit."""
@@ -397,6 +405,7 @@ def _publish(
         "n_updates_": sum(solution.n_updates for solution in solutions),
         **method.claims.attributes(outcome.certificates),
         **work.attributes(tasks, solutions),
+        **method.afterwards(outcome),
     }
     for name, value in attributes.items():
         setattr(model, name, value)

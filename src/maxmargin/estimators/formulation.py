@@ -26,6 +26,7 @@ from ..runtime.threads import in_parallel, n_threads
 from ..solution import Solution, Status
 from ..solvers.dual.choice import Dual, WarmStart
 from ..solvers.dual.sizes import SMALL_SAMPLES
+from . import probability
 from .claims import TOTAL_TIME_SHARE, Optimal, TimeLimit
 from .expansion import expanded
 from .fitting import Attributes, Method, Outcome, Remark, Work, limited_threads, no_remarks
@@ -81,6 +82,8 @@ class Formulation:
         outcome ↦ warnings.
     attributes : dict
         Fitted attributes of its own.
+    of_some : Formulation, optional
+        The same for some of the samples of a task, where it differs.
     """
 
     pose: Callable[[Kernel, Training, Task], DualProblem]
@@ -92,6 +95,7 @@ class Formulation:
     growth: Callable[[], float] = lambda: 1.0
     remarks: Callable[[Outcome[DualProblem, MarginCertificate]], list[Remark]] = no_remarks
     attributes: Attributes = field(default_factory=dict)
+    of_some: Formulation | None = None
 
 
 def machine_method(
@@ -113,6 +117,7 @@ def machine_method(
         arrange=_positive_first,
         remarks=formulation.remarks,
         threads=limited_threads(model.n_jobs),
+        afterwards=partial(_probabilities, model, formulation, time_limit),
     )
 
 
@@ -164,50 +169,101 @@ def _begin(
     if isinstance(kernel, Precomputed):
         validation.check_precomputed(training.X)
     validation.warn_if_indefinite(kernel, training.X)
-    dual = Dual.of(
-        kernel,
-        training.X,
-        model.solver,
-        model.tol,
-        codes=training.codes if len(training.classes) > 2 else None,
-        shrinking=model.shrinking,
-        may_centre=formulation.may_centre,
-        n_tasks=len(tasks),
-        budget=None if model.cache_size == "auto" else float(model.cache_size) * 2**20,
-        largest=formulation.largest_cost(training),
-    )
+    dual = _dual(model, formulation, kernel, training, len(tasks))
 
     def solve(
         problem: DualProblem, start: WarmStart | None, progress: Progress, max_iter: int
     ) -> Solution:
         return dual.solve(problem, start, progress, time_limit.limits(max_iter))
 
-    side_by_side = kernel.elementwise and max(task.rows.size for task in tasks) <= SMALL_SAMPLES
-
-    def solve_all(
-        problems: list[DualProblem], starts: Sequence[WarmStart | None], max_iter: int
-    ) -> list[Solution]:
-        free = max_iter == -1 and time_limit.seconds is None
-        quick = dual.solve_small(problems) if free and not any(starts) else []
-        if quick and all(each.status is Status.CONVERGED for each in quick):
-            return quick
-        dual.load_solvers()
-
-        def one(k: int, stop: Event) -> Solution:
-            if quick and quick[k].status is Status.CONVERGED:
-                return quick[k]
-            start = _beginning(quick[k]) if quick else starts[k]
-            return solve(problems[k], start, Progress(), max_iter)
-
-        return in_parallel(one, range(len(problems)), alone=not side_by_side)
-
+    side_by_side = _are_small(kernel, tasks)
     return Work(
         partial(formulation.pose, kernel, training),
         solve,
         partial(_attributes, model, formulation, kernel, training),
         certify=partial(_certify, model.tol, time_limit),
-        solve_all=solve_all if side_by_side else None,
+        solve_all=partial(_solve_all, dual, time_limit) if side_by_side else None,
     )
+
+
+def _are_small(kernel: Kernel, tasks: Sequence[Task]) -> bool:
+    """Return whether tasks are solved side by side, each in one thread."""
+    return kernel.elementwise and max(task.rows.size for task in tasks) <= SMALL_SAMPLES
+
+
+def _solve_all(
+    dual: Dual,
+    time_limit: TimeLimit,
+    problems: list[DualProblem],
+    starts: Sequence[WarmStart | None],
+    max_iter: int,
+) -> list[Solution]:
+    """Solve small tasks side by side, from kernel values to α in one compiled call if possible."""
+    free = max_iter == -1 and time_limit.seconds is None
+    quick = dual.solve_small(problems) if free and not any(starts) else []
+    if quick and all(each.status is Status.CONVERGED for each in quick):
+        return quick
+    dual.load_solvers()
+
+    def one(k: int, stop: Event) -> Solution:
+        if quick and quick[k].status is Status.CONVERGED:
+            return quick[k]
+        start = _beginning(quick[k]) if quick else starts[k]
+        return dual.solve(problems[k], start, Progress(), time_limit.limits(max_iter))
+
+    return in_parallel(one, range(len(problems)))
+
+
+def _dual(
+    model: KernelMachine, formulation: Formulation, kernel: Kernel, training: Training, n_tasks: int
+) -> Dual:
+    """Return how the duals of tasks on these samples are solved."""
+    return Dual.of(
+        kernel,
+        training.X,
+        model.solver,
+        model.tol,
+        codes=training.codes if n_tasks > 1 and len(training.classes) > 2 else None,
+        shrinking=model.shrinking,
+        may_centre=formulation.may_centre,
+        n_tasks=n_tasks,
+        budget=None if model.cache_size == "auto" else float(model.cache_size) * 2**20,
+        largest=formulation.largest_cost(training),
+    )
+
+
+def _probabilities(
+    model: KernelMachine,
+    formulation: Formulation,
+    time_limit: TimeLimit,
+    outcome: Outcome[DualProblem, MarginCertificate],
+) -> Attributes:
+    """Return the sigmoids that turn scores into probabilities, where they are wanted."""
+    for name in ("probA_", "probB_"):  # of an earlier fit
+        if hasattr(model, name):
+            delattr(model, name)
+    if getattr(model, "probability", False) is not True:
+        return {}
+    kernel = outcome.problems[0].kernel
+    of_some = formulation.of_some or formulation
+
+    def fit(training: Training, tasks: list[Task]) -> list[tuple[Floats, float]]:
+        dual = _dual(model, formulation, kernel, training, n_tasks=1)
+        problems = [of_some.pose(kernel, training, task) for task in tasks]
+        if _are_small(kernel, tasks):
+            solutions = _solve_all(dual, time_limit, problems, [None] * len(tasks), model.max_iter)
+        else:
+            solutions = [
+                dual.solve(problem, None, Progress(), time_limit.limits(model.max_iter))
+                for problem in problems
+            ]
+        return [
+            of_some.expand(kernel, training, task, solution)
+            for task, solution in zip(tasks, solutions, strict=True)
+        ]
+
+    Dual.load_solvers()
+    return probability.sigmoids(fit, outcome)
 
 
 def _beginning(solution: Solution) -> WarmStart:

@@ -6,15 +6,23 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import StrOptions
 
 from ..arrays import Floats, Labels, MatrixLike
 from ..certificates import MarginCertificate
 from ..multiclass import OneVsOne
-from .base import CertifiedClassifier, Constraints, check_fitted, check_training
+from . import probability
+from .base import CertifiedClassifier, Constraints, available, check_fitted, check_training
 from .kernel_machine import KernelMachine
 from .saved import CLASSES, MACHINE, Saved
 from .training import ClassWeight, RandomState, Training
+
+
+def _offers_probabilities(model: KernelClassifier) -> bool:
+    if model.probability is not True:
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
 
 
 class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
@@ -25,13 +33,16 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
     decision_function_shape: Literal["ovr", "ovo"]
     break_ties: bool
     random_state: RandomState
+    probability: bool | Literal["deprecated"]
 
+    probA_: Floats  # noqa: N815
+    probB_: Floats  # noqa: N815
     n_iter_: NDArray[np.int32]
     class_weight_: Floats
 
     _saved: ClassVar[Saved] = MACHINE._replace(
         always=(*MACHINE.always, *CLASSES),
-        sometimes=(*MACHINE.sometimes, "separates_", "class_weight_"),
+        sometimes=(*MACHINE.sometimes, "separates_", "class_weight_", "probA_", "probB_"),
     )
     _parameter_constraints: ClassVar[Constraints] = {
         **KernelMachine._parameter_constraints,
@@ -40,6 +51,7 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
         "random_state": ["random_state"],
+        "probability": ["boolean", StrOptions({"deprecated"})],
     }
 
     def predict(self, X: MatrixLike) -> Labels:
@@ -91,6 +103,50 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
         if self.decision_function_shape == "ovo" and self._of_pairs:
             return scores
         return self._reduction().confidences(scores, len(self.classes_))
+
+    @available(_offers_probabilities)
+    def predict_proba(self, X: MatrixLike) -> Floats:
+        """Return the probability of each class, where ``probability=True``.
+
+        They come from sigmoids of the scores, fitted to scores of samples left out (five folds), so
+        that the class of the largest probability may differ from that of ``predict``. Of a few
+        samples they mean little.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``; rows sum to 1.
+        """
+        check_fitted(self)
+        if not hasattr(self, "probA_"):
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False"
+            )
+        return probability.probabilities(
+            self._scores(X), self.probA_, self.probB_, len(self.classes_), self._of_pairs
+        )
+
+    @available(_offers_probabilities)
+    def predict_log_proba(self, X: MatrixLike) -> Floats:
+        """Return the logarithm of the probability of each class, where ``probability=True``.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+            One column per class, in the order of ``classes_``.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     @property
     def _of_pairs(self) -> bool:

@@ -71,7 +71,8 @@ class SVC(KernelClassifier):
     {{ fit_intercept }}
     {{ callback }}
     {{ verbose }}
-    {{ unused_random_state }}
+    {{ fold_random_state }}
+    {{ probability }}
 
     Attributes
     ----------
@@ -87,8 +88,7 @@ class SVC(KernelClassifier):
     Notes
     -----
     A drop-in for scikit-learn's SVC: samples of negative weight do not count, and a model of dense
-    data refuses sparse ones. ``probability`` is not offered: use
-    `sklearn.calibration.CalibratedClassifierCV`.
+    data refuses sparse ones.
 
     References
     ----------
@@ -139,6 +139,7 @@ class SVC(KernelClassifier):
         callback: Callback | None = None,
         verbose: bool | int = False,
         random_state: RandomState = None,
+        probability: bool | Literal["deprecated"] = False,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -162,6 +163,7 @@ class SVC(KernelClassifier):
         self.callback = callback
         self.verbose = verbose
         self.random_state = random_state
+        self.probability = probability
 
     def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
         return machine_method(
@@ -230,7 +232,8 @@ class NuSVC(KernelClassifier):
     {{ n_jobs }}
     {{ callback }}
     {{ verbose }}
-    {{ unused_random_state }}
+    {{ fold_random_state }}
+    {{ probability }}
 
     Attributes
     ----------
@@ -288,6 +291,7 @@ class NuSVC(KernelClassifier):
         callback: Callback | None = None,
         verbose: bool | int = False,
         random_state: RandomState = None,
+        probability: bool | Literal["deprecated"] = False,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -309,26 +313,37 @@ class NuSVC(KernelClassifier):
         self.callback = callback
         self.verbose = verbose
         self.random_state = random_state
+        self.probability = probability
 
     def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
-        method = machine_method(
-            self,
-            Formulation(
-                self._pose,
-                lambda training: 1.0,
-                multi_class=self.multi_class,
-                may_centre=True,
-                expand=self._expand,
-                remarks=self._remarks,
-            ),
+        formulation = Formulation(
+            self._pose,
+            lambda training: 1.0,
+            self.multi_class,
+            may_centre=True,
+            expand=self._expand,
+            remarks=self._remarks,
         )
+        of_some = replace(
+            formulation,
+            pose=partial(self._pose, lowered=True),
+            expand=partial(self._expand, lowered=True),
+        )
+        method = machine_method(self, replace(formulation, of_some=of_some))
         return replace(method, check=partial(_check_nu, method.check))
 
-    def _pose(self, kernel: Kernel, training: Training, task: Task) -> DualProblem:
+    def _pose(
+        self, kernel: Kernel, training: Training, task: Task, *, lowered: bool = False
+    ) -> DualProblem:
+        """Pose the machine of a task; ``lowered`` takes the largest ν that is feasible, if need be.
+
+        Folds do not have quite the shares of the classes that all samples have.
+        """
         weights = training.sample_weights[task.rows]
         signs = [task.labels == sign for sign in (1.0, -1.0)]
         totals = [float(weights[of_sign].sum() / weights.sum()) for of_sign in signs]
-        if self.nu > 2.0 * min(totals) * (1.0 + 1e-12):
+        nu = min(float(self.nu), 2.0 * min(totals)) if lowered else float(self.nu)
+        if nu > 2.0 * min(totals) * (1.0 + 1e-12):
             raise ValueError(
                 f"specified nu is infeasible: nu={self.nu}, but at most {2.0 * min(totals):g} for "
                 f"'{task.name}', whose classes weigh {totals[0]:.3g} and {totals[1]:.3g} (2·min)."
@@ -337,18 +352,22 @@ class NuSVC(KernelClassifier):
         upper = upper / upper.sum()
         for of_sign in signs:
             # Weights of classes count as far as ν leaves room: each class has Σα = ν/2.
-            upper[of_sign] *= max(1.0, 0.5 * self.nu / upper[of_sign].sum())
-        return DualProblem.nu(
-            kernel, training.X, task.labels, float(self.nu), index=task.rows, upper=upper
-        )
+            upper[of_sign] *= max(1.0, 0.5 * nu / upper[of_sign].sum())
+        return DualProblem.nu(kernel, training.X, task.labels, nu, index=task.rows, upper=upper)
 
     def _expand(
-        self, kernel: Kernel, training: Training, task: Task, solution: Solution
+        self,
+        kernel: Kernel,
+        training: Training,
+        task: Task,
+        solution: Solution,
+        *,
+        lowered: bool = False,
     ) -> tuple[Floats, float]:
         """Return α y and b divided by ρ: of the machine whose margin is 1."""
         assert solution.alpha is not None
-        problem, b = self._pose(kernel, training, task), float(solution.b[0])
-        scores = _scores_of(problem, solution)
+        problem = self._pose(kernel, training, task, lowered=lowered)
+        b, scores = float(solution.b[0]), _scores_of(problem, solution)
         if solution.status is Status.CONVERGED and not _has_margin(problem, solution, scores):
             return np.zeros_like(solution.alpha), 0.0
         margins = task.labels * (scores + b)

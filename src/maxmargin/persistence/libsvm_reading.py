@@ -13,7 +13,6 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
-from ..caller import warn_caller
 from ..diagnostics.fitted_model import ModelLike
 from ..estimators.svc import SVC, NuSVC
 from ..kernels import Kernel
@@ -29,7 +28,7 @@ WORDS = ("svm_type", "kernel_type")
 SINGLE = ("degree", "gamma", "coef0", "nr_class", "total_sv")
 SEVERAL = ("rho", "label", "nr_sv", "probA", "probB", "prob_density_marks")
 WHOLE = ("degree", "nr_class", "total_sv", "label", "nr_sv")
-IGNORED = ("probA", "probB", "prob_density_marks")
+SIGMOIDS = ("probA", "probB")
 # Bytes per read, letters of the longest word, and words of the longest entry of the header: rho
 # has k(k − 1)/2.
 PIECE_BYTES, LONGEST_WORD, MOST_WORDS = 1 << 16, 1000, 1 << 22
@@ -86,7 +85,6 @@ def load_libsvm(path: PathLike, *, n_features: int | None = None) -> SVC | NuSVC
         header = reader.header()
         vectors = reader.vectors(header)
     kernel = _kernel(reader, header)
-    _warn_about_probabilities(path, header)
     width = _width(path, vectors.largest, n_features)
     model = _model(header, kernel, vectors, width)
     try:
@@ -221,9 +219,12 @@ class _Reader:
         if k < 2:
             self.refuse(f"nr_class must be at least 2, got {k}")
         expected = {"label": k, "nr_sv": k, "rho": k * (k - 1) // 2}
+        if any(name in numbers for name in SIGMOIDS):
+            expected |= dict.fromkeys(SIGMOIDS, k * (k - 1) // 2)
         for name, count in expected.items():
-            if len(numbers[name]) != count:
-                self.refuse(f"{k} classes have {count} numbers in {name}, not {len(numbers[name])}")
+            found = len(numbers.get(name, []))
+            if found != count:
+                self.refuse(f"{k} classes have {count} numbers in {name}, not {found}")
         if len(set(numbers["label"])) != k:
             self.refuse("label holds a label twice")
         counts, total = numbers["nr_sv"], numbers["total_sv"][0]
@@ -321,15 +322,6 @@ def _kernel(reader: _Reader, header: _Header) -> Kernel:
         raise ModelFileError(f"{reader.path}: {error}") from error
 
 
-def _warn_about_probabilities(path: PathLike, header: _Header) -> None:
-    ignored = [name for name in IGNORED if name in header.numbers]
-    if ignored:
-        warn_caller(
-            f"{path}: {', '.join(ignored)} (for probabilities) are ignored: use scikit-learn's "
-            "CalibratedClassifierCV for probabilities."
-        )
-
-
 def _width(path: PathLike, largest: int, n_features: int | None) -> int:
     if n_features is None:
         return max(largest, 1)
@@ -353,7 +345,7 @@ def _model(header: _Header, kernel: Kernel, vectors: _Vectors, width: int) -> SV
     dual = -dual if two else dual
     rho = np.array(header.numbers["rho"], dtype=np.float64)
     unproved = Unproved("LIBSVM")
-    attributes = {
+    attributes: dict[str, Any] = {
         "n_features_in_": width,
         "classes_": np.array(header.numbers["label"], dtype=np.int64),
         "_reduced_by": "ovo",
@@ -371,6 +363,9 @@ def _model(header: _Header, kernel: Kernel, vectors: _Vectors, width: int) -> SV
         "_fitted_on": None,
         "_objects": None,
     }
+    if all(name in header.numbers for name in SIGMOIDS):
+        model.set_params(probability=True)
+        attributes |= {f"{name}_": np.array(header.numbers[name], float) for name in SIGMOIDS}
     for attribute, value in attributes.items():
         setattr(model, attribute, value)
     check_is_fitted(model)

@@ -39,6 +39,7 @@ class _Contents:
     coefficients: Floats
     vectors: Any
     serials: NDArray[np.integer[Any]] | None = None
+    sigmoids: tuple[Floats, Floats] | None = None
 
 
 def save_libsvm(model: ModelLike, path: PathLike) -> None:
@@ -142,6 +143,7 @@ def _of_kernel_machine(fitted: FittedModel) -> _Contents:
         -dual if two else dual,
         clf.support_vectors_,
         clf.support_ + 1 if isinstance(kernel, Precomputed) else None,
+        (clf.probA_, clf.probB_) if hasattr(clf, "probA_") else None,
     )
 
 
@@ -226,6 +228,8 @@ def _lines(contents: _Contents) -> Iterator[str]:
     yield f"total_sv {sum(contents.counts)}\n"
     yield f"rho {' '.join(f'{value:.17g}' for value in contents.rho.tolist())}\n"
     yield f"label {' '.join(map(str, contents.labels))}\n"
+    for name, values in zip(("probA", "probB"), contents.sigmoids or (), strict=False):
+        yield f"{name} {' '.join(f'{value:.17g}' for value in values.tolist())}\n"
     yield f"nr_sv {' '.join(map(str, contents.counts))}\n"
     yield "SV\n"
     for k, coefficients in enumerate(contents.coefficients.T.tolist()):
