@@ -216,7 +216,7 @@ def our_machine(
 
     def told(solver: str, X: Any, y: Any, time_limit: float | None) -> Plane | Refusal:
         machine = LinearSVC(
-            C, loss=loss, tol=tol, solver=solver, penalize_intercept=penalized,
+            C=C, loss=loss, tol=tol, solver=solver, penalize_intercept=penalized,
             time_limit=time_limit,
         )  # fmt: skip
         try:

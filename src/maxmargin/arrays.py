@@ -130,6 +130,14 @@ def by_rows(X: Matrix) -> Matrix:
     return X
 
 
+def with_constant(X: Matrix, value: float) -> Matrix:
+    """Return a copy of X, an array or a CSR matrix, with one more column of a constant value."""
+    column = np.full((X.shape[0], 1), value, dtype=X.dtype)
+    if not sparse.issparse(X):
+        return np.hstack([X, column])
+    return sparse.hstack([X, sparse.csr_matrix(column)], format="csr")
+
+
 def dense(matrix: Matrix) -> Floats:
     """Return an array, or a sparse matrix made dense, in float64."""
     return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix, dtype=np.float64)

@@ -95,7 +95,7 @@ def certify(
     ----------
     problem : object
         The problem that was posed: a SeparationProblem, LeastSquaresProblem,
-        KernelSeparationProblem, DualProblem, PrimalProblem or JointProblem.
+        KernelSeparationProblem, DualProblem, PrimalProblem, L1Problem or JointProblem.
     solution : Solution
         The answer to check.
     sample : int, optional

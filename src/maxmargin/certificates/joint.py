@@ -54,9 +54,10 @@ def _(
         balance = float(np.abs(alpha.sum(axis=0)).max()) / max(1.0, float(flows.sum()))
         flows = circulating(problem.labels, flows)
         alpha = dual_variables(problem.labels, flows)
-    penalty = float(problem.bias == "penalised")
+    s = problem.intercept_scaling if problem.bias == "penalised" else 0.0
+    penalty = 1.0 / s**2 if s else 0.0
     w, wrong = combined(problem.X, alpha, origin)
-    square = float(np.vdot(w, w)) + penalty * float(np.sum(alpha.sum(axis=0) ** 2))
+    square = float(np.vdot(w, w)) + s**2 * float(np.sum(alpha.sum(axis=0) ** 2))
     dual = float(flows.sum()) - 0.5 * square
     square = float(np.vdot(solution.w, solution.w)) + penalty * float(solution.b @ solution.b)
     primal = 0.5 * square + loss

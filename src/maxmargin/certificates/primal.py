@@ -41,18 +41,28 @@ class PlaneCertificate(MarginCertificate):
 def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) -> PlaneCertificate:
     assert solution.alpha is not None
     w, b = solution.w[0], float(solution.b[0])
-    claim, totals, box = _claim(problem, w, b, solution.alpha)
+    claim, totals, box = claim_of(problem, w, b, solution.alpha)
     if problem.bias == "none":
         box = max(box, abs(b))  # a bias that there must not be
     balance = abs(totals[0] - totals[1]) / max(1.0, sum(totals)) if problem.bias == "free" else 0.0
-    square = float(w @ w) + (b * b if problem.bias == "penalised" else 0.0)
+    square = float(w @ w)
+    if problem.bias == "penalised":
+        square += (b / problem.intercept_scaling) ** 2
     found = _measures(claim, square, exactly=False)
-    if (
-        found.blur > COARSE_ERROR * abs(found.primal)
-        and problem.X.shape[0] <= TALL_ROWS
-        and (problem.X.shape[0] * problem.X.shape[1] <= COMPENSATED_NUMBERS)
-    ):
+    if compensates(problem, found.blur, found.primal):
         found = _measures(claim, square, exactly=True)
+    return shown(found, balance, box, len(problem.y))
+
+
+def compensates(problem: PrimalProblem, blur: float, primal: float) -> bool:
+    """Whether rounding is worth a computation in twice the digits, and there is time for it."""
+    n, d = problem.X.shape
+    coarse = blur > COARSE_ERROR * abs(primal)
+    return bool(coarse and n <= TALL_ROWS and n * d <= COMPENSATED_NUMBERS)
+
+
+def shown(found: Measures, balance: float, box: float, n: int) -> PlaneCertificate:
+    """Return the certificate of what was found: as far from the optimum as rounding allows."""
     primal, dual = found.primal + found.blur, found.dual - found.blur
     gap = found.primal - found.dual + found.blur
     size = max(found.primal - found.blur, np.finfo(float).tiny)
@@ -60,11 +70,11 @@ def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) 
         relative = float(np.divide(gap, size)) if np.isfinite(gap) else np.inf
     return PlaneCertificate(
         primal, dual, gap, relative, found.violation, balance, box, found.rounding,
-        n_checked=len(problem.y), n_samples=len(problem.y),
+        n_checked=n, n_samples=n,
     )  # fmt: skip
 
 
-class _Claim(NamedTuple):
+class Claim(NamedTuple):
     """A plane about an origin, α and its box, and the factors of both classes for yᵀα = 0."""
 
     problem: PrimalProblem
@@ -77,9 +87,9 @@ class _Claim(NamedTuple):
     factors: tuple[float, float]
 
 
-def _claim(
+def claim_of(
     problem: PrimalProblem, w: Floats, b: float, given: Floats
-) -> tuple[_Claim, tuple[float, float], float]:
+) -> tuple[Claim, tuple[float, float], float]:
     """Return what is claimed, Σ α of both classes, and how far α was outside of its box."""
     from .plane_sums import LARGEST, NEGATIVE, OUTSIDE, POSITIVE, add_up_alpha
 
@@ -97,12 +107,12 @@ def _claim(
     origin = Origin(problem.X, problem.bias == "free")
     plane = np.ascontiguousarray(w[origin.order], dtype=np.float64), origin.bias(w, b)
     return (
-        _Claim(problem, origin, *plane, alpha, box, largest, factors), totals,
+        Claim(problem, origin, *plane, alpha, box, largest, factors), totals,
         outside / max(1.0, largest),
     )  # fmt: skip
 
 
-class _Measures(NamedTuple):
+class Measures(NamedTuple):
     """P and D, by how much P − D may be more than their difference, and the KKT conditions."""
 
     primal: float
@@ -112,11 +122,11 @@ class _Measures(NamedTuple):
     rounding: float
 
 
-def _measures(claim: _Claim, square: float, *, exactly: bool) -> _Measures:
+def _measures(claim: Claim, square: float, *, exactly: bool) -> Measures:
     """Return what passes over all rows say, in twice the digits of float64 on request."""
     from .plane_sums import Found
 
-    lines, w = _passes(claim, exactly)
+    lines, w = passes(claim, exactly)
     found = Found.of(lines)
     primal, most = 0.5 * square + found.loss, 0.5 * square + found.most_loss
     if claim.problem.hard:
@@ -129,17 +139,17 @@ def _measures(claim: _Claim, square: float, *, exactly: bool) -> _Measures:
     if claim.problem.bias == "free":  # what rounding leaves of yᵀα
         error += (abs(found.rest) + 64.0 * UNIT * found.alpha) * abs(claim.b)
     elif claim.problem.bias == "penalised":
-        dual -= 0.5 * found.rest**2
+        dual -= 0.5 * (claim.problem.intercept_scaling * found.rest) ** 2
     error += 64.0 * UNIT * (found.alpha + abs(dual))
     violation = max(1.0 - found.least_slope, found.largest_slope - 1.0, 0.0)
-    return _Measures(primal, dual, blur + error + 64.0 * UNIT * square, violation, found.error)
+    return Measures(primal, dual, blur + error + 64.0 * UNIT * square, violation, found.error)
 
 
 def _scaled(square: float, margin: float) -> float:
     return 0.5 * square / min(margin, 1.0) ** 2 if margin > 0.0 else np.inf
 
 
-def _passes(claim: _Claim, exactly: bool) -> tuple[Floats, Floats]:
+def passes(claim: Claim, exactly: bool) -> tuple[Floats, Floats]:
     """Return what every part of the rows says (`plane_sums`), and Σ αyx."""
     from ..runtime.row_access import rows_of
     from .plane_sums import BLUR, N_FOUND, judge, measure
@@ -179,7 +189,7 @@ def _passes(claim: _Claim, exactly: bool) -> tuple[Floats, Floats]:
 
 
 def _scores(
-    claim: _Claim, X: Any, start: int, exactly: bool
+    claim: Claim, X: Any, start: int, exactly: bool
 ) -> tuple[Floats, Floats, Floats, float]:
     """Return w·x + b of the rows of a piece, with bounds of errors, and Σ αyx with its own."""
     w, b, length = claim.w, claim.b, float(np.linalg.norm(claim.w))

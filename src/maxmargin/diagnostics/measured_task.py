@@ -154,9 +154,10 @@ def _plane(model: FittedModel, training: Training, number: int, task: Task) -> M
     upper, ridge = (
         np.broadcast_to(values, problem.y.shape)[here] for values in (problem.upper, problem.ridge)
     )
-    # With a penalised bias every sample has one more feature, of value 1.
+    # With a penalised bias every sample has one more feature.
     penalised = problem.bias == "penalised"
-    kernel: Kernel = Polynomial(1, coef0=1.0) if penalised else Linear()
+    square = problem.intercept_scaling**2
+    kernel: Kernel = Polynomial(1, coef0=square) if penalised else Linear()
     dual = DualProblem.classification(
         kernel, training.X, task.labels, upper, ridge, index=task.rows, bias=problem.bias == "free"
     )

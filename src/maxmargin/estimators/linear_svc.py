@@ -16,7 +16,7 @@ from .. import validation
 from ..arrays import Floats, Integers, MatrixLike, container
 from ..certificates import MarginCertificate
 from ..multiclass import Task
-from ..problems import JointProblem, PrimalProblem
+from ..problems import JointProblem, L1Problem, PrimalProblem
 from ..problems.losses import LOSSES
 from ..progress import Callback, Progress
 from ..runtime.vectors import in_slices, is_one_number, nonzero
@@ -40,39 +40,50 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
     """The linear support vector machine, for millions of rows or many features.
 
     min ½‖w‖² + Σ C_i ξ_i² (``loss="squared_hinge"``) or Σ C_i ξ_i (``"hinge"``) subject to
-    y_i (w·x_i + b) ≥ 1 − ξ_i, ξ_i ≥ 0. The fit stops when the duality gap between the plane and the
-    dual variables, relative to the objective, is at most ``tol``; the certificate recomputes both.
+    y_i (w·x_i + b) ≥ 1 − ξ_i, ξ_i ≥ 0, or ‖w‖₁ in place of ½‖w‖² (``penalty="l1"``). The fit stops
+    when the duality gap between the plane and the dual variables, relative to the objective, is at
+    most ``tol``; the certificate recomputes both.
 
     Parameters
     ----------
-    {{ cost }}
+    penalty : {"l2", "l1"}, default="l2"
+        "l1" gives planes of few features, by Newton steps on working sets of them, with the squared
+        hinge only; `maxmargin.l1_min_c` is the C up to which it takes none.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         Norm of the slack: ξ² or ξ.
+    dual : "auto" or bool, default="auto"
+        Present for compatibility with scikit-learn: the solver is chosen by ``solver``. What
+        LIBLINEAR has no solver for (the hinge with False, "l1" with True) is an error.
+    tol : float, default=1e-4
+        The relative duality gap.
+    {{ cost }} Not for ``penalty="l1"``.
+    multi_class : {"ovr", "ovo", "crammer_singer"}, default="ovr"
+        One plane per class against the rest, one per pair of classes, or one per class found
+        jointly (Crammer and Singer; whatever ``loss``, ``penalty`` and ``dual`` say, the loss is
+        then the hinge and the penalty "l2"). Two classes are one plane under every name.
+    {{ fit_intercept }}
+    intercept_scaling : float, default=1.0
+        Value s of the feature whose weight b/s is penalised; only with ``penalize_intercept``. X is
+        copied where it is not 1, unless the penalty is "l1".
+    {{ class_weight }}
+    {{ verbose }}
+    random_state : int, RandomState instance or None, default=None
+        For the order in which coordinate descent visits samples.
+    max_iter : int, default=1000
+        Newton or interior-point steps, or passes of coordinate descent, per task; −1 sets no limit.
     solver : {"auto", "interior-point", "newton", "coordinate-descent"}, default="auto"
         "newton" (semismooth, on the augmented Lagrangian) and "interior-point" suit n ≫ d,
         "coordinate-descent" on the dual sparse data and d > n, from where Newton steps on the free
         variables go on. Where rounding ends Newton steps early (huge costs or values), and
         features are at most 1000, "interior-point" is tried as well. "auto" chooses.
-    tol : float, default=1e-4
-        The relative duality gap.
-    {{ fit_intercept }}
     penalize_intercept : bool, default=False
-        Add ½b² to the objective, as LIBLINEAR does.
-    multi_class : {"ovr", "ovo", "crammer_singer"}, default="ovr"
-        One plane per class against the rest, one per pair of classes, or one per class found
-        jointly (Crammer and Singer; the loss is then the hinge, whatever ``loss`` says). Two
-        classes are one plane under every name.
-    {{ class_weight }}
-    max_iter : int, default=1000
-        Newton or interior-point steps, or passes of coordinate descent, per task; −1 sets no limit.
+        Add ½(b/s)² to the objective, or |b|/s with "l1", as LIBLINEAR does; s is
+        ``intercept_scaling``.
     time_limit : float, optional
         Seconds for all tasks together; the model is then the best one so far.
     warm_start : bool, default=False
         Begin with the planes of the last fit, and with its α where the samples are as many.
     {{ callback }}
-    {{ verbose }}
-    random_state : int, RandomState instance or None, default=None
-        For the order in which coordinate descent visits samples.
     {{ n_jobs }}
 
     Attributes
@@ -81,7 +92,8 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
     support_ : ndarray of shape (n_support,)
         Rows of X whose α is positive in some task.
     dual_coef_ : ndarray of shape (n_planes, n_support)
-        α y: ``coef_`` is about ``dual_coef_ @ X[support_]``.
+        α y: ``coef_`` is about ``dual_coef_ @ X[support_]``; with ``penalty="l1"`` no feature has
+        there more than 1 in absolute value, and those that ``coef_`` takes have ±1.
     shape_fit_ : tuple of int
         (n_samples, n_features) of the fit.
     {{ classifier_attributes }}
@@ -100,7 +112,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
     References
     ----------
     Fan, Chang, Hsieh, Wang, Lin, *JMLR* 9 (2008); Li, Sun, Toh, *SIAM J. Optim.* 28 (2018);
-    Crammer, Singer, *JMLR* 2 (2001).
+    Crammer, Singer, *JMLR* 2 (2001); Yuan, Ho, Lin, *JMLR* 13 (2012).
 
     Examples
     --------
@@ -124,11 +136,15 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
         (*PLANES.always, "support_", "dual_coef_", "shape_fit_", "_fitted_with"),
         PLANES.sometimes,
         ("_memory",),
+        ("penalty", "dual", "intercept_scaling"),
     )
     _parameter_constraints: ClassVar[Constraints] = {
         **LinearClassifier._parameter_constraints,
-        "C": [Interval(Real, 0.0, None, closed="right")],
+        "penalty": [StrOptions({"l2", "l1"})],
         "loss": [StrOptions(LOSSES.keys())],
+        "dual": ["boolean", StrOptions({"auto"})],
+        "C": [Interval(Real, 0.0, None, closed="right")],
+        "intercept_scaling": [Interval(Real, 0.0, None, closed="neither")],
         "solver": [StrOptions({"auto", "interior-point", "newton", "coordinate-descent"})],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "penalize_intercept": ["boolean"],
@@ -142,37 +158,43 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
 
     def __init__(
         self,
-        C: float = 1.0,
-        *,
+        penalty: Literal["l2", "l1"] = "l2",
         loss: str = "squared_hinge",
-        solver: Solver = "auto",
+        *,
+        dual: bool | Literal["auto"] = "auto",
         tol: float = 1e-4,
-        fit_intercept: bool = True,
-        penalize_intercept: bool = False,
+        C: float = 1.0,
         multi_class: Literal["ovr", "ovo", "crammer_singer"] = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
         class_weight: ClassWeight = None,
+        verbose: bool | int = False,
+        random_state: RandomState = None,
         max_iter: int = 1000,
+        solver: Solver = "auto",
+        penalize_intercept: bool = False,
         time_limit: float | None = None,
         warm_start: bool = False,
         callback: Callback | None = None,
-        verbose: bool | int = False,
-        random_state: RandomState = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.C = C
+        self.penalty = penalty
         self.loss = loss
-        self.solver = solver
+        self.dual = dual
         self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.penalize_intercept = penalize_intercept
+        self.C = C
         self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
         self.max_iter = max_iter
+        self.solver = solver
+        self.penalize_intercept = penalize_intercept
         self.time_limit = time_limit
         self.warm_start = warm_start
         self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
         self.n_jobs = n_jobs
 
     def _method(self) -> Method[LinearProblem, Start, MarginCertificate]:
@@ -211,6 +233,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
     ) -> Work[LinearProblem, Start, MarginCertificate]:
         X, joint = training.X, tasks[0].n_vectors > 1
         held = container(X)
+        self._check_combination()
         if not held.random_access:
             self._check_blocks(joint)
         if joint:
@@ -241,6 +264,43 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
                 "solver='newton' with multi_class='ovr' or 'ovo', or an array (np.memmap too)."
             )
 
+        if self._bias == "penalised" and self.intercept_scaling != 1.0 and self._norm == "l2":
+            raise ValueError(
+                f"intercept_scaling={self.intercept_scaling} needs a copy of X with one more "
+                "feature, which RowBlocks do not allow: use 1, or an array."
+            )
+
+    def _check_combination(self) -> None:
+        """Refuse what LIBLINEAR has no solver for, and what is not offered with an ℓ1 penalty."""
+        if self.multi_class == "crammer_singer":
+            return
+        if self.penalty == "l1" and self.loss != "squared_hinge":
+            why = f"The combination of penalty='l1' and loss={self.loss!r} is not supported"
+        elif (self.penalty, self.dual) == ("l1", True) or (self.loss, self.dual) == (
+            "hinge",
+            False,
+        ):
+            why = (
+                f"The combination of penalty={self.penalty!r} and loss={self.loss!r} is not "
+                f"supported when dual={self.dual}"
+            )
+        else:
+            self._check_sparse()
+            return
+        raise ValueError(
+            f"Unsupported set of arguments: {why}, Parameters: penalty={self.penalty!r}, "
+            f"loss={self.loss!r}, dual={self.dual!r}"
+        )
+
+    def _check_sparse(self) -> None:
+        if self.penalty == "l1" and self.solver not in ("auto", "newton"):
+            raise ValueError(f"solver={self.solver!r} is for penalty='l2': use 'auto' or 'newton'.")
+        if self.penalty == "l1" and np.isinf(self.C):
+            raise ValueError(
+                "C=inf with penalty='l1': there is no hard margin for planes of few features here. "
+                "Use a large finite C."
+            )
+
     def _check_joint(self) -> None:
         if self.solver != "auto":
             raise ValueError(
@@ -259,6 +319,10 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
             return "none"
         return "penalised" if self.penalize_intercept else "free"
 
+    @property
+    def _norm(self) -> Literal["l2", "l1"]:
+        return "l2" if self.multi_class == "crammer_singer" else self.penalty
+
     def _pose(self, training: Training, task: Task) -> LinearProblem:
         X, labels, rows = training.X, task.labels, task.rows
         # Equal weights are one number.
@@ -276,9 +340,12 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
             X, costs = X[rows], costs if costs.size == 1 else costs[rows]
         if task.n_vectors > 1:
             costs = np.broadcast_to(costs, labels.shape)
-            return JointProblem(X, labels, task.n_vectors, costs, self._bias)
+            return JointProblem(
+                X, labels, task.n_vectors, costs, self._bias, float(self.intercept_scaling)
+            )
         loss = "hinge" if np.isinf(self.C) else self.loss
-        return PrimalProblem.of(X, labels, costs, loss, self._bias)
+        kind = L1Problem if self._norm == "l1" else PrimalProblem
+        return kind.of(X, labels, costs, loss, self._bias, float(self.intercept_scaling))
 
     def _last_planes(self, training: Training, tasks: list[Task]) -> list[Start | None]:
         """Return where a warm start begins."""

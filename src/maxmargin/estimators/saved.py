@@ -6,11 +6,15 @@ from typing import NamedTuple
 
 
 class Saved(NamedTuple):
-    """Fitted attributes of an estimator: in every file, in some, and in none but set to None."""
+    """Fitted attributes of an estimator: in every file, in some, and in none but set to None.
+
+    ``added`` are parameters that files of earlier versions do not have: their defaults are meant.
+    """
 
     always: tuple[str, ...]
     sometimes: tuple[str, ...] = ()
     forgotten: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
 
 
 PROOFS = ("certificates_", "statuses_", "traces_")

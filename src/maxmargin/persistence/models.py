@@ -142,15 +142,17 @@ def _with_parameters(estimator: ModelLike, given: JSON, decoder: Decoder) -> Any
     """Return an estimator with exactly these parameters."""
     owner, expected = estimator.__name__, _names(estimator)
     ours = estimator.__module__.startswith(__name__.partition(".")[0] + ".")
+    kept = ESTIMATORS.get(estimator)
+    added = kept.added if kept else ()
     if not isinstance(given, dict) or set(given) - set(expected):
         raise InconsistentModelError(f"{owner} has unknown parameters, {given!r:.100}")
     model = estimator.__new__(estimator)
     for name in expected:
         if name in given:
             value = decoder.decode(given[name])
-        elif ours:
+        elif ours and name not in added:
             raise InconsistentModelError(f"the parameter {name} of {owner} is missing")
-        else:  # added by a later scikit-learn
+        else:  # added by a later version
             value = signature(estimator).parameters[name].default
         if name in UNSAVED and value is not None:
             raise InconsistentModelError(f"{owner} has {name}={value!r:.50}, which is never saved")

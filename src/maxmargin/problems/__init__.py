@@ -5,6 +5,7 @@ A solver answers a problem with a `Solution`; `certify` checks the answer from t
 
 from .dual import DualProblem
 from .joint import JointProblem
+from .l1 import L1Problem
 from .primal import PrimalProblem
 from .separation import KernelSeparationProblem, LeastSquaresProblem, SeparationProblem
 
@@ -12,6 +13,7 @@ __all__ = [
     "DualProblem",
     "JointProblem",
     "KernelSeparationProblem",
+    "L1Problem",
     "LeastSquaresProblem",
     "PrimalProblem",
     "SeparationProblem",

@@ -15,8 +15,8 @@ class JointProblem:
         min ½Σ_k‖w_k‖² + Σ C_i ξ_i   subject to
         (w_y − w_k)·x_i + b_y − b_k ≥ 1 − ξ_i   for every class k other than y = y_i.
 
-    The slack ξ_i ≥ 0 is one number per sample. A penalised bias adds ½Σ b_k², as if every sample
-    had one more feature of value 1. The dual has a number for every sample and class,
+    The slack ξ_i ≥ 0 is one number per sample. A penalised bias adds ½Σ (b_k/s)², as if every
+    sample had one more feature of value s. The dual has a number for every sample and class,
 
         max Σ_i α_i^y − ½Σ_k‖w_k‖²,   w_k = Σ_i α_i^k x_i,   Σ_k α_i^k = 0,
         α_i^y ≤ C_i,   α_i^k ≤ 0 for k ≠ y,
@@ -34,6 +34,8 @@ class JointProblem:
     cost : ndarray of shape (n,)
         C, finite; a sample of C_i = 0 does not count.
     bias : {"free", "penalised", "none"}
+    intercept_scaling : float, default=1.0
+        s, of a penalised bias.
     """
 
     X: Any
@@ -41,3 +43,4 @@ class JointProblem:
     n_classes: int
     cost: Floats
     bias: Literal["free", "penalised", "none"] = "free"
+    intercept_scaling: float = 1.0

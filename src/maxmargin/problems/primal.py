@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class PrimalProblem:
 
     is that of the hinge C_i z₊ (u = C, D = 0), of the squared hinge C_i z₊² (u = ∞, D = 1/(2C_i))
     and of the hard margin (u = ∞, D = 0). Its dual is that of a `DualProblem` with the linear
-    kernel; a penalised bias adds ½b², as if every sample had one more feature of value 1.
+    kernel; a penalised bias adds ½(b/s)², as if every sample had one more feature of value s.
 
     Parameters
     ----------
@@ -30,6 +30,8 @@ class PrimalProblem:
     upper, ridge : ndarray of shape (n,) or (1,)
         u and D, of each sample or of all; a sample of u = 0, or D = ∞, does not count.
     bias : {"free", "penalised", "none"}
+    intercept_scaling : float, default=1.0
+        s, of a penalised bias.
     """
 
     X: Any
@@ -37,13 +39,15 @@ class PrimalProblem:
     upper: Floats
     ridge: Floats
     bias: Literal["free", "penalised", "none"] = "free"
+    intercept_scaling: float = 1.0
 
     @classmethod
     def of(
-        cls, X: Any, y: Floats, C: Floats | float, loss: str = "hinge", bias: Any = "free"
-    ) -> PrimalProblem:
+        cls, X: Any, y: Floats, C: Floats | float, loss: str = "hinge", bias: Any = "free",
+        intercept_scaling: float = 1.0,
+    ) -> Self:  # fmt: skip
         """Pose it for costs C, one number or one per sample, and a loss named in `LOSSES`."""
-        return cls(X, y, *LOSSES[loss].bounds(C), bias)
+        return cls(X, y, *LOSSES[loss].bounds(C), bias, intercept_scaling)
 
     @property
     def box(self) -> Floats:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from ..arrays import Matrix, container
+from ..arrays import Matrix, container, with_constant
 from ..certificates import certify
 from ..engines.registry import engine_class, engine_for
-from ..problems import JointProblem, PrimalProblem
+from ..problems import JointProblem, L1Problem, PrimalProblem
 from ..progress import Limits, Progress
 from ..runtime.loading import load
 from ..solution import Solution, Status
@@ -20,6 +20,7 @@ from .centring import Origin
 from .dual.hard_margin import LinearHardMargin, refuse, refuse_contradiction, softened
 
 if TYPE_CHECKING:
+    from ..engines.l1 import L1Features
     from .primal.choice import Choice
 
 LinearProblem = PrimalProblem | JointProblem
@@ -57,7 +58,8 @@ class Primal:
         """Prepare the machines of a fit to X; modules are imported before tasks run in threads."""
         engine_class(X)
         load(
-            "joint", "primal.choice", "primal.dense_newton", ".certificates.plane_sums",
+            "joint", "primal.choice", "primal.dense_newton", "primal.l1_newton",
+            ".certificates.plane_sums",
             package=__package__,
         )  # fmt: skip
         return cls(solver, tol, seed)
@@ -66,6 +68,8 @@ class Primal:
         self, problem: LinearProblem, start: Start | None, progress: Progress, limits: Limits
     ) -> Solution:
         """Return the solution of a task, or raise the proof that a hard margin has none."""
+        if _has_scaled_bias(problem):
+            return self._with_bias_feature(problem, start, progress, limits)
         if isinstance(problem, PrimalProblem) and problem.hard:
             return self._hard(problem, start, progress, limits)
         origin = _far_origin(problem, self.tuning.centred_numbers)
@@ -83,12 +87,35 @@ class Primal:
         from .joint import CrammerSinger
 
         tol = self.tuning.aim * self.tol
+        if isinstance(problem, L1Problem):
+            return self._sparse(problem, start, progress, limits, tol)
         if isinstance(problem, PrimalProblem):
             solution = self._small(problem, start, progress, limits, tol)
             return solution or self._choice(problem, limits, tol).solve(problem, start, progress)
         features = engine_for(problem.X).features()
         solver = CrammerSinger(features, tol, limits, self.seed)
         return solver.solve(problem, start, progress)
+
+    def _sparse(
+        self, problem: L1Problem, start: Start | None, progress: Progress, limits: Limits,
+        tol: float,
+    ) -> Solution:  # fmt: skip
+        """Return a plane of few features."""
+        from .primal.l1_newton import L1Newton
+
+        features = cast("L1Features", engine_for(problem.X).features())
+        return L1Newton(features, tol, limits).solve(problem, start, progress)
+
+    def _with_bias_feature(
+        self, problem: LinearProblem, start: Start | None, progress: Progress, limits: Limits
+    ) -> Solution:
+        """Solve it with one more feature, of which every sample has the value of the bias."""
+        s = problem.intercept_scaling
+        moved = replace(problem, X=with_constant(problem.X, s), bias="none", intercept_scaling=1.0)
+        if isinstance(problem, PrimalProblem) and start is not None:
+            start = replace(start, w=np.append(start.w, start.b / s), b=0.0)
+        back = partial(_without_bias_feature, s)
+        return back(self.solve(moved, start, BestSeen(progress, back), limits))
 
     def _small(
         self, problem: PrimalProblem, start: Start | None, progress: Progress, limits: Limits,
@@ -144,6 +171,20 @@ class Primal:
         solver = self._choice(soft, limits, gap).solver(soft)
         solution: Solution = solver.solve(soft, None if centre.any() else start, progress)
         return replace(solution, b=solution.b - solution.w @ centre)
+
+
+def _has_scaled_bias(problem: LinearProblem) -> bool:
+    """Whether a bias is penalised as the weight of a feature that is not 1.
+
+    Machines of few features have no need of that feature.
+    """
+    scaled = problem.bias == "penalised" and problem.intercept_scaling != 1.0
+    return scaled and not isinstance(problem, L1Problem)
+
+
+def _without_bias_feature(s: float, solution: Solution) -> Solution:
+    """Return planes with a last feature of value s as planes with a bias."""
+    return replace(solution, w=solution.w[:, :-1], b=s * solution.w[:, -1])
 
 
 def _far_origin(problem: LinearProblem, most: int) -> Origin | None:

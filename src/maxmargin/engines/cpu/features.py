@@ -26,7 +26,7 @@ from ...arrays import (
     row_length,
     row_pieces,
 )
-from ...problems import JointProblem, PrimalProblem
+from ...problems import JointProblem, L1Problem, PrimalProblem
 from ...runtime.row_access import StoredRows, compiled_part, row_add, row_dot, row_square, rows_of
 from ...runtime.team import Region, parallel
 from ...runtime.threads import in_parallel
@@ -35,6 +35,7 @@ from .ascent_state import AscentState
 from .descent_state import DescentState
 from .interior_state import InteriorState
 from .joint_state import JointState
+from .l1_state import L1State
 from .panel_products import TILE, add_products
 from .primal_state import PrimalState
 
@@ -91,6 +92,10 @@ class Features:
     def descent_state(self, problem: PrimalProblem) -> DescentState:
         """Return the state of coordinate descent at α = 0."""
         return DescentState(problem, self)
+
+    def l1_state(self, problem: L1Problem) -> L1State:
+        """Return the state of a machine of few features at w = 0 and b = 0."""
+        return L1State(problem, self)
 
     @property
     def is_dense(self) -> bool:
