@@ -256,7 +256,7 @@ WRONG: dict[str, tuple[str, Any, str]] = {
     ),
     "lost tensor": ("SVC", put("fitted", "intercept_")({"$": "array", "tensor": "t99"}), "t99"),
     "tensor twice": (
-        "SVC", put("fitted", "intercept_")({"$": "array", "tensor": "t0"}), "missing, or used",
+        "SVC", put("fitted", "intercept_")({"$": "array", "tensor": "t1"}), "missing, or used",
     ),
     "spare tensor": (
         "SVC",
