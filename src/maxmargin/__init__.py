@@ -30,8 +30,11 @@ _HOME = {
     "load": "persistence",
     "save": "persistence",
     "separability": "solvers.separability",
+    "unpatch": "patch",
 }
-_MODULES = ("datasets", "diagnostics", "files", "kernels", "persistence", "plots", "qp", "report")
+_MODULES = (
+    "datasets", "diagnostics", "files", "kernels", "patch", "persistence", "plots", "qp", "report",
+)  # fmt: skip
 
 __all__ = [*sorted(_HOME), *_MODULES, "__version__"]
 
@@ -60,6 +63,8 @@ if TYPE_CHECKING:
     from .estimators.svc import SVC as SVC
     from .estimators.svc import NuSVC as NuSVC
     from .geometry import Hyperplane as Hyperplane
+    from .patch import patch as patch
+    from .patch import unpatch as unpatch
     from .persistence import load as load
     from .persistence import save as save
     from .progress import Recorder as Recorder
