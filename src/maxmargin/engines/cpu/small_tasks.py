@@ -118,12 +118,14 @@ def solve_tasks(gram: Gram, blocks: PairBlocks | None, tasks: TaskArrays, goal: 
         [tasks.signs, tasks.p, tasks.lower, tasks.upper, tasks.ridge, gram.diagonal()[index]]
     )
     tols = np.array([goal.tol, goal.final_tol, goal.rounding, tasks.total])
-    alone = None if tasks.has_bias else 1
+    alone, of_nu = None if tasks.has_bias else 1, 1 if tasks.total else None
     if blocks is None:
         whole = _padded(gram)
         is_short = int(tasks.sizes @ tasks.sizes) <= SHORT_VALUES
         with at_most(1 if is_short else None):
-            solve_gathered(n_tasks, listed, variables, whole, index, tols, alone, alpha, numbers)
+            solve_gathered(
+                n_tasks, listed, variables, whole, index, tols, alone, of_nu, alpha, numbers
+            )
     else:
         exact, shared = blocks.exact_rows, tuple(blocks[1:-1])
         solve_pair(

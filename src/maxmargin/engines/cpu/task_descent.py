@@ -47,20 +47,20 @@ PER_NEPER = 1.4426950408889634
 
 
 @parallel
-def solve_gathered(part, tasks, variables, whole, index, goal, is_alone, alpha, numbers):
+def solve_gathered(part, tasks, variables, whole, index, goal, is_alone, of_nu, alpha, numbers):
     """Solve a task from the given α, with the values of K of all rows.
 
     Write its α, and what the columns of numbers say. The arrays are those of `small_tasks`: the
     tasks in the order of the parts, their variables one after the other, and how far to go. With a
-    bias is_alone is None: the compiler then omits the search that moves variables alone.
+    bias is_alone is None: the compiler then omits the search that moves variables alone; of_nu is
+    None unless there are two groups.
     """
     t, start, n, max_steps = tasks[part, 0], tasks[part, 1], tasks[part, 2], tasks[part, 3]
     n_first = tasks[part, 4]
     task, curvature, is_ridged = posed(start, n_first, n, variables, alpha, index, whole)
     K = gathered_rows(whole, start, n_first, index, task[0], curvature, is_ridged)
-    edges = vectors(1, 3 if n_first < n else 2, index)[0]
-    edges[0], edges[1], edges[-1] = 0, n_first + -n_first % VECTOR, curvature.size
-    descend(K, curvature, task, edges, None, goal, is_alone, max_steps, numbers[t])
+    middle = n_first + -n_first % VECTOR
+    descend(K, curvature, task, middle, None, goal, is_alone, of_nu, max_steps, numbers[t])
     write_alpha(task, start, alpha)
 
 
@@ -87,9 +87,7 @@ def solve_pair(
         within[corners[b] : corners[b + 1]].reshape(m, m), between, across,
     )  # fmt: skip
     exact = None if exact_rows is None else (exact_rows, gamma, classes[t], edges)
-    whole = vectors(1, 2, edges)[0]
-    whole[0], whole[1] = 0, curvature.size
-    descend(K, curvature, task, whole, exact, goal, is_alone, max_steps, numbers[t])
+    descend(K, curvature, task, 0, exact, goal, is_alone, None, max_steps, numbers[t])
     write_alpha(task, start, alpha)
 
 
@@ -132,34 +130,38 @@ def write_alpha(task, start, alpha):
 
 
 @compiled_part
-def descend(K, curvature, task, edges, exact, goal, is_alone, max_steps, numbers):
+def descend(K, curvature, task, middle, exact, goal, is_alone, of_nu, max_steps, numbers):
     """Descend from a feasible β, f being the target, until the conditions hold to the final tol.
 
-    The groups end at ``edges``; the last number of ``goal`` is their Σ|t|: 0, or ν of two.
+    The second of two groups begins at ``middle``; the last number of ``goal`` is their Σ|t|.
     """
     places, _, target, _, low, up, beta, f = task
     tol, final_tol, rounding, total = goal[0], goal[1], goal[2], goal[3]
-    size = f.size
+    size, edges = f.size, vectors(1, 2 if of_nu is None else 3, places)[0]
+    edges[0], edges[1] = 0, size
     scratch, before = vectors(3, size, curvature), vectors(2, size, f)
     single, raisable, lowerable = scratch[0], scratch[1], scratch[2]
     base, origin = before[0], before[1]  # f = base − (K + D)(β − origin)
     copy(f, base)
     for k in range(size):
         origin[k] = 0.0
-    subtract_moved(K, beta, origin, f)
-    least_rho = smallest_margin(places, low, up, curvature) if total > 0.0 else 0.0
+    least_rho = 0.0
+    if of_nu is not None:
+        edges[1], edges[2] = middle, size
+        subtract_moved(K, beta, origin, f)
+        least_rho = smallest_margin(places, low, up, curvature)
     tightened, steps, n_corrections = 1.0, 0, 0
     violation, value, gap, errors, converged = np.inf, 0.0, np.inf, 0, False
     first, second, unit = 0.0, 0.0, 1.0
     for _ in range(MAX_ROUNDS):
         violation, first, second, unit = multipliers(
-            f, beta, low, up, edges, is_alone, final_tol, total, least_rho
+            f, beta, low, up, middle, is_alone, of_nu, final_tol, least_rho
         )
         stop = tightened * PAIR_GOAL_TOLS * final_tol * unit
         if is_alone is not None:
             stop *= 0.5
         if violation <= stop:
-            gap, errors = gap_of_groups(task, edges, first, second)
+            gap, errors = gap_of_groups(task, middle, of_nu, first, second)
             value = 0.0
             for k in places:
                 value -= 0.5 * beta[k] * (f[k] + target[k])
@@ -176,7 +178,7 @@ def descend(K, curvature, task, edges, exact, goal, is_alone, max_steps, numbers
                     copy(beta, origin)
                     n_corrections += 1
                     continue
-            firm = firm_gap(task, curvature, edges, first, second, unit, gap, rounding)
+            firm = firm_gap(task, curvature, middle, first, second, unit, gap, rounding)
             converged = firm <= 2.0 * tol * scale
             converged &= n_corrections < MAX_CORRECTIONS
             break
@@ -185,8 +187,9 @@ def descend(K, curvature, task, edges, exact, goal, is_alone, max_steps, numbers
         copy(f, single)
         parts = (K, curvature, beta, low, up, single, raisable, lowerable)
         if is_alone is None:
-            # The unit of two groups, ρ, is not yet known where much is violated.
-            enough = max(0.5 * stop, ROUND_SHARE * violation) if total > 0.0 else 0.5 * stop
+            enough = 0.5 * stop
+            if of_nu is not None:  # ρ, the unit of stop, is not yet known where much is violated
+                enough = max(enough, ROUND_SHARE * violation)
             made = pair_steps(*parts, edges, enough, max_steps - steps)
         else:
             made = single_steps(*parts, 0.5 * stop, max_steps - steps)
@@ -219,20 +222,20 @@ def smallest_margin(places, low, up, curvature):
 
 
 @compiled_part
-def multipliers(f, beta, low, up, edges, is_alone, tol, total, least_rho):
+def multipliers(f, beta, low, up, middle, is_alone, of_nu, tol, least_rho):
     """Return the largest violation, multipliers of the first and the last group, and their unit.
 
     Violations are relative to 1, with two groups to ρ, half of the difference of the multipliers.
     """
-    top, least, mean = extremes(f, beta, low, up, edges[0], edges[1])
-    if is_alone is not None:
-        return max(top, -least, 0.0), 0.0, 0.0, 1.0
-    if edges.size == 2:
+    if of_nu is None:
+        top, least, mean = extremes(f, beta, low, up, 0, f.size)
+        if is_alone is not None:
+            return max(top, -least, 0.0), 0.0, 0.0, 1.0
         b = multiplier(top, least, mean, tol)
         return top - least, b, b, 1.0
-    other_top, other_least, other_mean = extremes(f, beta, low, up, edges[1], edges[2])
-    unit = 0.5 * (between(other_top, other_least) - between(top, least))
-    unit = max(unit, least_rho) if total > 0.0 else 1.0
+    top, least, mean = extremes(f, beta, low, up, 0, middle)
+    other_top, other_least, other_mean = extremes(f, beta, low, up, middle, f.size)
+    unit = max(0.5 * (between(other_top, other_least) - between(top, least)), least_rho)
     first = multiplier(top, least, mean, tol * unit)
     second = multiplier(other_top, other_least, other_mean, tol * unit)
     return max(top - least, other_top - other_least), first, second, unit
@@ -271,21 +274,24 @@ def between(top, least):
 
 
 @compiled_part
-def gap_of_groups(task, edges, first, second):
+def gap_of_groups(task, middle, of_nu, first, second):
     """Return P − D at the multipliers of the groups, and how many samples are misclassified."""
     places, s, target, D, low, up, beta, f = task
-    total, errors, b, begin = 0.0, 0, 0.5 * (first + second), 0
-    for g in range(edges.size - 1):
-        end, level = begin, first if g == 0 else second
-        while end < places.size and places[end] < edges[g + 1]:
-            end += 1
-        gap, _, _, _, wrong = gap_sums(places[begin:end], s, target, D, low, up, beta, f, level, b)
-        total, errors, begin = total + gap, errors + wrong, end
+    if of_nu is None:
+        gap, _, _, _, errors = gap_sums(places, s, target, D, low, up, beta, f, first, first)
+        return gap, errors
+    total, errors, b, n_first = 0.0, 0, 0.5 * (first + second), 0
+    while n_first < places.size and places[n_first] < middle:
+        n_first += 1
+    for group in range(2):
+        some, level = (places[:n_first], first) if group == 0 else (places[n_first:], second)
+        gap, _, _, _, wrong = gap_sums(some, s, target, D, low, up, beta, f, level, b)
+        total, errors = total + gap, errors + wrong
     return total, errors
 
 
 @compiled_part
-def firm_gap(task, curvature, edges, first, second, unit, gap, rounding):
+def firm_gap(task, curvature, middle, first, second, unit, gap, rounding):
     """Return P − D where rounding has made every margin too large; ∞ where nothing is known."""
     places, s, _, D, low, up, beta, f = task
     largest, size = 0.0, 0.0
@@ -297,7 +303,7 @@ def firm_gap(task, curvature, edges, first, second, unit, gap, rounding):
         return np.inf
     error = rounding * (largest * size + max(abs(first), abs(second)))
     for k in places:
-        level = first if k < edges[1] else second
+        level = first if k < middle else second
         slack = s[k] * (f[k] + D[k] * beta[k] - level) + error
         if slack > 0.0 and D[k] > 0.0:
             gap += error * min(slack / D[k], up[k] - low[k])
