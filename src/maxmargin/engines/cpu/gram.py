@@ -14,7 +14,7 @@ from ...runtime.memory import free_memory
 from ...runtime.simd import square
 from ...runtime.threads import in_parallel
 from .dual_state import CpuDualState
-from .kernel_values import values_of
+from .kernel_values import is_few, values_of
 from .products import Products
 from .row_cache import STRIP_COLUMNS, RowCache, Slots, keep_rows, strip_of
 from .row_sums import RowSums
@@ -158,12 +158,21 @@ class Gram:
         """Return all of K, and keep it."""
         if self._whole is None:
             K = square(self.n_samples, self.dtype)
-            if self._store is not None:
-                self._store.fill(self.index)
-            self._fill(K)
+            if self._is_quick:
+                K[:] = self.kernel(self.X[self.index].astype(np.float64, copy=False))
+            else:
+                if self._store is not None:
+                    self._store.fill(self.index)
+                self._fill(K)
             np.fill_diagonal(K, self.diagonal())
             self._whole, self._padded = K, True
         return self._whole
+
+    @property
+    def _is_quick(self) -> bool:
+        """Whether the kernel has computed K of few rows before these are made ready for tiles."""
+        is_new = self._values is None and self._store is None
+        return is_new and self.kernel.elementwise and self.dtype == np.float64 and is_few(self.X)
 
     def _fill(self, K: Floats) -> None:
         """Compute the tiles of K on or above the diagonal, and mirror them."""

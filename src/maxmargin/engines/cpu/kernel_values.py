@@ -49,7 +49,7 @@ def values_of(kernel: Kernel, X: Any, index: Integers | None, dtype: Any, budget
 def _products_of(
     kernel: Kernel, X: Any, index: Integers | None, dtype: Any, budget: float
 ) -> Products:
-    if _is_few(X) and np.dtype(dtype) == np.float64:
+    if is_few(X) and np.dtype(dtype) == np.float64:
         return FewRows(kernel, X, index, dtype)
     if kernel.shift_invariant and not sparse.issparse(X) and _off_centre(X):
         return DenseProducts(kernel, X, index, dtype)
@@ -60,7 +60,8 @@ def _products_of(
     return WideProducts(kernel, X, index, dtype)
 
 
-def _is_few(X: Any) -> bool:
+def is_few(X: Any) -> bool:
+    """Return whether NumPy computes all values of these rows."""
     n, d = X.shape
     return not sparse.issparse(X) and n <= TUNING.few_rows and n * d <= TUNING.few_numbers
 
