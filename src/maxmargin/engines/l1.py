@@ -70,8 +70,8 @@ class L1State(Protocol):
     def curvature(self, columns: Integers) -> Floats:
         """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ over the rows inside, of some columns and of the 1."""
 
-    def columns(self, columns: Integers, *, bias: bool, free: bool) -> Columns | None:
-        """Return some columns of the rows inside; None where they cannot be had.
+    def columns(self, columns: Integers, *, bias: bool, free: bool) -> Quadratic | None:
+        """Return the quadratic of some columns of the rows inside; None where it cannot be had.
 
         With ``bias`` the column of ones comes after the others; with ``free`` its coefficient is
         at its optimum whatever the others are.
@@ -84,16 +84,34 @@ class L1State(Protocol):
         """Bring the α that was remembered to the host."""
 
 
-class Columns(Protocol):
-    """Columns of the rows inside: the curvature Σ c_i x_i x_iᵀ of the loss, not formed."""
+class Quadratic(Protocol):
+    """The loss of the rows inside as a quadratic of some coefficients u, about where they are.
+
+    Its slopes are q − Hu, H = Σ c_i x_i x_iᵀ over some columns; a bias that is free is at its best
+    for every u. Coefficients are moved by the quadratic itself, so that it knows its slopes.
+    """
 
     @property
     def shift(self) -> float:
-        """The best change of a free bias, after the coefficients have moved."""
+        """The change of a free bias that belongs to the coefficients now."""
 
     def descend(self, u: Floats, penalties: Floats, enough: float, passes: int) -> float:
-        """Minimise ½ Σ c_i (e_i − x_i·(u − w))² + Σ λ_j |u_j| by coordinates, u being w at first.
+        """Move one coefficient at a time to its minimum with the penalty λ_j |u_j|, in place.
 
-        e_i = y_i − s_i are the residuals of the rows inside. Returns the largest change of a slope
-        in the last pass, which is at most ``enough`` or the last of ``passes``.
+        Returns the largest change of a slope in the last pass: ``passes`` are over, or it is at
+        most ``enough``.
         """
+
+    def direction(
+        self, some: Integers, penalties: Floats, enough: float, passes: int
+    ) -> Floats | None:
+        """Return p with H_SS p = slopes_S − λ_S, about; None where that cannot be had.
+
+        ``enough`` is the error that may be left, ``passes`` the time that it may take.
+        """
+
+    def change(self, some: Integers, step: Floats) -> float:
+        """Return by how much a step of some coefficients would change the quadratic."""
+
+    def move(self, some: Integers, step: Floats) -> None:
+        """Go a step of some coefficients."""

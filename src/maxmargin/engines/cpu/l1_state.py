@@ -35,6 +35,7 @@ class Tuning:
     call_numbers: int = 1 << 24  # visited by compiled code before Python is asked to go on
     few_columns: int = 256  # of a sparse X, whose moments are computed whole
     moments_parts: int = 16
+    gradient_passes: float = 3.0  # in the time of a step of conjugate gradients
 
 
 TUNING = Tuning()
@@ -250,11 +251,23 @@ def _with_row(laid: Any, row: Floats) -> Any:
 
 
 class Columns:
-    """Columns of the rows inside, each row multiplied by √c, as rows."""
+    """Columns of the rows inside, each row multiplied by √c, as rows: ½‖e − Bᵀ(u − w)‖².
+
+    Parameters
+    ----------
+    laid : array or CSR matrix of shape (m, n_inside)
+        B.
+    roots : ndarray of shape (n_inside,)
+        √c, the column of the bias.
+    residuals : ndarray of shape (n_inside,)
+        e, which moves with u.
+    free : bool
+        Whether a bias is at its best for every u.
+    """
 
     def __init__(self, laid: Any, roots: Floats, residuals: Floats, *, free: bool) -> None:
-        self._columns: StoredRows = rows_of(laid)
-        self._residuals = residuals
+        self._laid, self._residuals = laid, residuals
+        self._rows: StoredRows = rows_of(laid)
         self._squares = np.asarray(
             laid.multiply(laid).sum(axis=1, dtype=np.float64)
             if sparse.issparse(laid)
@@ -262,7 +275,7 @@ class Columns:
         ).ravel()
         self._numbers = max(1, int(laid.nnz if sparse.issparse(laid) else laid.size))
         self._weight, self._sums = np.inf, np.zeros(laid.shape[0])
-        self._rest = np.zeros(1)
+        self._rest = np.zeros(1)  # Σ √c e
         if free:
             self._weight = float(roots @ roots)
             self._sums = np.asarray(laid @ roots, dtype=np.float64)
@@ -270,18 +283,59 @@ class Columns:
 
     @property
     def shift(self) -> float:
-        """The best change of a free bias."""
+        """The change of a free bias that belongs to the coefficients now."""
         return float(self._rest[0]) / self._weight
 
-    def descend(self, u: Floats, penalties: Floats, enough: float, passes_: int) -> float:
-        """Minimise by coordinates, some passes at a time."""
+    def descend(self, u: Floats, penalties: Floats, enough: float, n_passes: int) -> float:
+        """Move one coefficient at a time, some passes before Python is asked to go on."""
         order, done, worst = np.arange(u.size), 0, np.inf
         at_once = max(1, TUNING.call_numbers // self._numbers)
-        while done < passes_ and worst > enough:
-            n = min(at_once, passes_ - done)
+        while done < n_passes and worst > enough:
+            n = min(at_once, n_passes - done)
             worst = passes.descend(
-                self._columns, self._squares, self._sums, self._weight, penalties, u,
+                self._rows, self._squares, self._sums, self._weight, penalties, u,
                 self._residuals, self._rest, order, enough, n,
             )  # fmt: skip
             done += n
         return float(worst)
+
+    def direction(
+        self, some: Integers, penalties: Floats, enough: float, n_passes: int
+    ) -> Floats | None:
+        """Return p with H_SS p = slopes_S − λ_S, by conjugate gradients."""
+        B, sums = self._laid[some], self._sums[some]
+        scale = self._squares[some] - sums**2 / self._weight
+        scale = np.maximum(scale, 1e-8 * scale.max())
+        rest = self._slopes(some, B) - penalties
+        p: Floats = np.zeros(some.size)
+        z = rest / scale
+        along, before = z, float(rest @ z)
+        for _ in range(max(1, int(n_passes / TUNING.gradient_passes))):
+            if np.abs(rest).max() <= enough or not before > 0.0:
+                break
+            turned = B @ (B.T @ along) - sums * (float(sums @ along) / self._weight)
+            bend = float(along @ turned)
+            if not bend > 0.0:
+                break
+            p += (before / bend) * along
+            rest = rest - (before / bend) * turned
+            z = rest / scale
+            now = float(rest @ z)
+            along, before = z + (now / before) * along, now
+        return p if np.isfinite(p).all() else None
+
+    def change(self, some: Integers, step: Floats) -> float:
+        """Return by how much a step would change the quadratic."""
+        B = self._laid[some]
+        turned, shared = B.T @ step, float(self._sums[some] @ step)
+        bend = float(turned @ turned) - shared**2 / self._weight
+        return 0.5 * bend - float(self._slopes(some, B) @ step)
+
+    def move(self, some: Integers, step: Floats) -> None:
+        """Go a step of some coefficients."""
+        self._residuals -= self._laid[some].T @ step
+        self._rest[0] -= float(self._sums[some] @ step)
+
+    def _slopes(self, some: Integers, B: Any) -> Floats:
+        slopes = B @ self._residuals - self._sums[some] * (self._rest[0] / self._weight)
+        return np.asarray(slopes)

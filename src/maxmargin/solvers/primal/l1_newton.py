@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...arrays import Floats, Integers
-from ...engines.l1 import L1Features, L1State, SlackSums
+from ...engines.l1 import L1Features, L1State, Quadratic, SlackSums
 from ...problems import L1Problem
 from ...progress import Limits, Progress
 from ...solution import Solution, Status
@@ -45,9 +45,9 @@ class Tuning:
     first_ratio: float = 4.0  # of the first costs to the least with which a feature enters
     growth: float = 4.0  # of the costs
     stage_gap: float = 0.1  # at which they grow
+    stage_steps: int = 6  # after which they do in any case
     fall: float = 0.05  # of the violation, that a model is minimised to
-    passes: int = 30  # over columns of a model, at first
-    most_passes: int = 2000
+    passes: tuple[int, int] = (60, 4000)  # over features, for a model: at first, and at most
     settled: float = 0.01  # violation that an answer may have
     settling_steps: int = 4  # to get there once the gap is small enough
     patience: int = 6  # steps without progress before giving up
@@ -146,9 +146,11 @@ class _Fit:
         self.best = self.plane
         self.primal, self.dual, self.idle = np.inf, 0.0, 0
         self.set_size = tuning.first_columns
-        self.passes = tuning.passes
+        self.passes = tuning.passes[0]
         self.share = 1.0  # τ
         self.settling = 0
+        # With this share: the least violation, and the steps.
+        self.least, self.steps = np.inf, 0
 
     @property
     def plane(self) -> Plane:
@@ -200,8 +202,10 @@ class _Fit:
         self._enter(sums, penalty, top)
         value = penalty + self.share * sums.loss
         dual = _dual(sums, top, self.share)
-        while self.share < 1.0 and value - dual <= self.tuning.stage_gap * value:
+        late = self.steps >= self.tuning.stage_steps
+        while self.share < 1.0 and (late or value - dual <= self.tuning.stage_gap * value):
             self.grow()
+            late = False
             value = penalty + self.share * sums.loss
             dual = _dual(sums, top, self.share)
         ratios = self.share * v / self.penalties
@@ -231,14 +235,17 @@ class _Fit:
     def grow(self) -> bool:
         """Let costs grow; return whether they were less than their own."""
         before, self.share = self.share, min(1.0, self.tuning.growth * self.share)
+        self.least, self.steps = np.inf, 0
         return before < 1.0
 
     # A step --------------------------------------------------------------------------------
 
     def step(self, found: _Found) -> bool:
         """Minimise the model on a working set, and go along; return whether the plane moved."""
+        self.steps += 1
         chosen = self._working_set(found.correlations)
-        enough = max(self.tuning.fall * found.violation, 1e-3 * self.tol) / self.share
+        self.least = min(self.least, found.violation)
+        enough = max(self.tuning.fall * self.least, 1e-3 * self.tol) / self.share
         u, shift = self._minimum(chosen, found, enough)
         step = np.zeros_like(self.w)
         step[chosen] = u - self.w[chosen]
@@ -267,28 +274,31 @@ class _Fit:
         """Return the minimum of the model over some features, and the change of a free bias."""
         columns = chosen[chosen < self.d]
         with_bias = columns.size < chosen.size
-        u, penalties = self.w[chosen], self.penalties[chosen] / self.share
+        model: Quadratic | None = None
         if not self._prefers_matrix(columns, found.sums.n_inside):
             model = self.state.columns(columns, bias=with_bias, free=self.free)
-            if model is not None:
-                u = u.copy()
-                worst = model.descend(u, penalties, enough, self.passes)
-                if worst > enough:
-                    self.passes = min(2 * self.passes, self.tuning.most_passes)
-                return u, model.shift if self.free else 0.0
+        if model is None:
+            model = self._matrix(columns, with_bias, found.correlations[chosen], found.sums.balance)
+        penalties = self.penalties[chosen] / self.share
+        u, done = lasso.minimise(
+            model, self.w[chosen], penalties, enough, self.passes, self.tuning.lasso
+        )
+        fewest, most = self.tuning.passes
+        self.passes = max(self.passes // 2, fewest) if done else min(2 * self.passes, most)
+        return u, model.shift if self.free else 0.0
+
+    def _matrix(
+        self, columns: Integers, with_bias: bool, slopes: Floats, balance: float
+    ) -> lasso.Matrix:
+        """Return the model with its matrix; a free bias is eliminated from it."""
         H = self.state.curvature(columns)
-        h, weight = H[-1, :-1], float(H[-1, -1])
-        G = H if with_bias else H[:-1, :-1]
-        if self.free and weight > 0.0:
-            G = G - np.outer(h, h) / weight
-        q = found.correlations[chosen] + G @ u
-        if self.free and weight > 0.0:
-            q -= h * (found.sums.balance / weight)
-        after = lasso.minimise(G, q, penalties, u, enough, self.tuning.lasso)
-        shift = 0.0
-        if self.free and weight > 0.0:
-            shift = (found.sums.balance - float(h @ (after - u))) / weight
-        return after, shift
+        sums, weight = H[-1, :-1], float(H[-1, -1])
+        H = H if with_bias else H[:-1, :-1]
+        if not (self.free and weight > 0.0):
+            return lasso.Matrix(H, slopes, np.zeros(len(H)), 0.0, self.tuning.lasso)
+        sums, shift = sums / weight, balance / weight
+        H = H - np.outer(sums, weight * sums)
+        return lasso.Matrix(H, slopes - weight * shift * sums, sums, shift, self.tuning.lasso)
 
     def _prefers_matrix(self, columns: Integers, n_inside: int) -> bool:
         """Whether the matrix of the model takes less time than passes over its columns."""
