@@ -1,4 +1,4 @@
-"""scikit-learn's own tests of SVC, NuSVC and LinearSVC, run on ours."""
+"""scikit-learn's own tests of support vector machines, run on ours."""
 
 import subprocess
 import sys
