@@ -44,6 +44,7 @@ def models(n: int, n_classes: int) -> Iterator[Any]:
             mm.SVC(C=np.inf, gamma=5.0), mm.SVC(kernel="sigmoid"), mm.LinearSVC(C=np.inf),
             mm.KernelPerceptron(max_iter=3), mm.Pocket(max_iter=3), mm.LMS(max_iter=3),
             mm.Perceptron(update="batch", max_iter=3), mm.Relaxation(max_iter=3),
+            mm.Perceptron(max_iter=30), mm.Perceptron(shuffle=False, max_iter=30),
             mm.HoKashyap(max_iter=3), mm.Pseudoinverse(), mm.Pseudoinverse(margins="fisher"),
         )  # fmt: skip
 
@@ -61,7 +62,7 @@ def fits() -> Iterator[tuple[str, Callable[[], Any]]]:
     rng = np.random.default_rng(1)
     for n, counts in SIZES.items():
         for k, (d, share) in ((k, shape) for k in counts for shape in SHAPES):
-            X, y = make_blobs(n, d, centers=k, random_state=1, cluster_std=1.5)
+            X, y = make_blobs(n, d, centers=k, random_state=1, cluster_std=4.0)
             X = X / np.abs(X).max() * (rng.random(X.shape) <= share)
             weights = rng.uniform(0.5, 2.0, n)
             for rows in kinds(X):

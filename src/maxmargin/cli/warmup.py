@@ -38,13 +38,14 @@ class Tuning:
     many_columns: int = 48
     # The share of non-zeros at which rows of many columns are stored as sparse ones.
     density: float = 0.1
-    n_passes: int = 3
+    # More than after which perceptrons keep the margins of few samples.
+    n_passes: int = 20
 
 
 TUNING = Tuning()
 
 PLANES: dict[str, Sequence[Parameters]] = {
-    "perceptron": [{}, {"multi_class": "kesler"}],
+    "perceptron": [{}, {"multi_class": "kesler"}, {"update": "batch"}],
     "pocket": [{}, {"multi_class": "kesler"}],
     "relaxation": [{}, {"multi_class": "kesler"}],
     "lms": [{}],
@@ -186,7 +187,9 @@ def compile_lot(lot: Lot) -> tuple[str, float]:
         for name, variants in lot.models.items():
             for parameters in variants:
                 for X, y in _samples(lot):
-                    _fit(name, parameters, X, y)
+                    # In another order the labels belong to classes that no plane separates.
+                    for labels in (y, y[::-1]) if name in PLANES else (y,):
+                        _fit(name, parameters, X, labels)
     return lot.name, time.perf_counter() - started
 
 

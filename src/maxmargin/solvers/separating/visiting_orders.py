@@ -43,13 +43,12 @@ class VisitingOrders(Iterator[Integers]):
     def several(self, count: int) -> Integers:
         """Return the orders of the next passes, (count, n_samples), in memory that is reused."""
         n = self.n_samples
-        if self._rng is None:
-            return np.broadcast_to(np.arange(n), (count, n))
-        if self._key is None:
+        if self._rng is not None and self._key is None:
             return np.array([self._rng.permutation(n) for _ in range(count)])
         if count > len(self._orders):
-            self._orders = np.empty((count, n), dtype=np.int64)
-        permute(self._key, self._next, self._orders[:count])
+            self._orders = np.tile(np.arange(n), (count, 1))
+        if self._key is not None:
+            permute(self._key, self._next, self._orders[:count])
         return self._orders[:count]
 
 
