@@ -65,6 +65,16 @@ MARGIN = [
     mm.LinearSVC(tol=1e-10, warm_start=True, fit_intercept=False),
     mm.LinearSVC(tol=1e-10, loss="hinge", multi_class="crammer_singer"),
 ]
+OTHERS = [
+    mm.SVR(),
+    mm.SVR(kernel="linear", loss="squared_epsilon_insensitive"),
+    mm.SVR(kernel="precomputed"),
+    mm.SVR(fit_intercept=False),
+    mm.NuSVR(),
+    mm.NuSVR(kernel="linear", solver="active-set"),
+    mm.OneClassSVM(),
+    mm.OneClassSVM(kernel="linear", nu=0.1),
+]
 
 # Combinations of what the estimators above are checked with one by one.
 ONLINE_COMBINATIONS = [
@@ -105,7 +115,7 @@ for rule in ONLINE + BATCH + COMBINATIONS:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(ONLINE + BATCH + MARGIN, expected_failed_checks=expected_failures)
+@parametrize_with_checks(ONLINE + BATCH + MARGIN + OTHERS, expected_failed_checks=expected_failures)
 def test_sklearn_check(estimator, check):
     check(estimator)
 

@@ -57,11 +57,14 @@ if TYPE_CHECKING:
     from .estimators.least_squares import Pseudoinverse as Pseudoinverse
     from .estimators.linear_svc import LinearSVC as LinearSVC
     from .estimators.lms import LMS as LMS
+    from .estimators.one_class import OneClassSVM as OneClassSVM
     from .estimators.perceptron import Perceptron as Perceptron
     from .estimators.pocket import Pocket as Pocket
     from .estimators.relaxation import Relaxation as Relaxation
     from .estimators.svc import SVC as SVC
     from .estimators.svc import NuSVC as NuSVC
+    from .estimators.svr import SVR as SVR
+    from .estimators.svr import NuSVR as NuSVR
     from .geometry import Hyperplane as Hyperplane
     from .patch import patch as patch
     from .patch import unpatch as unpatch

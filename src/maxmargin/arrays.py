@@ -154,3 +154,8 @@ def row_block(X: Matrix, block: slice, index: Integers | None = None) -> Matrix:
     else:
         rows = X[block] if index is None else X[index[block]]
     return rows.astype(np.float64, copy=False)
+
+
+def has_repeats(index: Integers) -> bool:
+    """Return whether a row is named more than once."""
+    return bool(index.size and np.bincount(index).max() > 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +10,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_array,
@@ -67,19 +66,66 @@ def check_training_data(
             return X, y
         if _has_features_of(estimator, X):
             return X, y
+    X, labels = _checked(estimator, X, y, reset, accept_sparse)
+    _check_labels(labels)
+    return _usable(X), labels
+
+
+def check_targets(
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
+    *,
+    reset: bool,
+    accept_sparse: bool = True,
+) -> tuple[Matrix, Floats]:
+    """Return X as `check_training_data` does, and y as float64 numbers."""
+    X, targets = _checked(estimator, X, y, reset, accept_sparse)
+    if targets.dtype.kind not in "biufO":
+        raise ValueError(
+            f"y must hold numbers, the targets of a regression, got {targets[0]!r}: use a "
+            "classifier for labels, or convert them."
+        )
+    numbers: Floats = targets.astype(np.float64)
+    largest = float(np.abs(numbers).max())
+    if largest > LARGEST_VALUE:
+        raise ValueError(
+            f"y holds values up to {largest:.3g}, whose products overflow float64: rescale y."
+        )
+    return _usable(X), numbers
+
+
+def check_samples(
+    estimator: BaseEstimator, X: MatrixLike, *, reset: bool, accept_sparse: bool = True
+) -> Matrix:
+    """Return X as `check_training_data` does, without y."""
+    return _usable(_checked(estimator, X, "no_validation", reset, accept_sparse))
+
+
+def _checked(
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
+    reset: bool,
+    accept_sparse: bool,
+) -> Any:
+    """Return X and y after scikit-learn's checks; X alone where y is "no_validation"."""
     try:
-        X, labels = validate_data(
+        return validate_data(
             estimator, X, y, reset=reset, accept_sparse="csr" if accept_sparse else False,
             dtype=[np.float64, np.float32],
         )  # fmt: skip
     except ValueError as error:
         raise _located(error, X) from None
-    _check_labels(labels)
+
+
+def _usable(X: Any) -> Matrix:
+    """Return X in canonical form, whose products are finite."""
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     _refuse_overflow(X)
-    return X, labels
+    return X
 
 
 def check_row_blocks(
@@ -256,7 +302,7 @@ def check_sample_weight(sample_weight: ArrayLike | None, X: Matrix) -> Floats:
 def without_negative(sample_weight: ArrayLike | None) -> Floats | None:
     """Return the weights with 0 in place of negative ones: such samples do not count either.
 
-    For SVC and NuSVC only, of which scikit-learn's own tests demand it: everywhere else negative
+    For kernel machines only, of which scikit-learn's own tests demand it: everywhere else negative
     weights are refused.
     """
     if sample_weight is None:
@@ -364,51 +410,6 @@ def warn_if_indefinite(kernel: Kernel, X: Matrix, at_most: int = 500) -> None:
             "space to converge to, and an optimum found may be a local one. Add a multiple of the "
             "identity, or use another kernel."
         )
-
-
-def scale_ratio(X: Matrix) -> float:
-    """Largest over smallest spread of a feature, seen on some 2,000 rows: bad scaling shows."""
-    _, X = next(container(X).pieces())
-    X = X[:: max(1, X.shape[0] // 2000)]
-    low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(axis=0), X.max(axis=0))
-    spread = (high - low)[high > low]
-    return float(spread.max() / spread.min()) if spread.size else 1.0
-
-
-def constant_features(X: Matrix) -> tuple[Integers, Floats]:
-    """Return the columns of X that hold one value throughout, and those values."""
-    found = [_constant_in_piece(piece) for _, piece in container(X).pieces()]
-    columns, values = found[0]
-    for here, there in found[1:]:
-        both, first, second = np.intersect1d(columns, here, return_indices=True)
-        same = values[first] == there[second]
-        columns, values = both[same], values[first][same]
-    return columns, values
-
-
-def _constant_in_piece(X: Matrix) -> tuple[Integers, Floats]:
-    if sparse.issparse(X):
-        return _constant_columns(X)
-    first, columns = X[0], np.arange(X.shape[1])
-    for block in blocks_of(X.shape[0], X.shape[1]):
-        columns = columns[(X[block][:, columns] == first[columns]).all(axis=0)]
-        if not columns.size:
-            break
-    return columns, first[columns].astype(np.float64)
-
-
-def _constant_columns(X: Matrix) -> tuple[Integers, Floats]:
-    """Columns of a CSR matrix that are empty, or full of one value."""
-    stored = np.zeros(X.shape[1], dtype=np.intp)
-    for start in range(0, X.nnz, 1 << 20):
-        part = slice(start, start + (1 << 20))
-        stored += np.bincount(X.indices[part][X.data[part] != 0], minlength=X.shape[1])
-    full = np.flatnonzero(stored == X.shape[0])
-    first = X[:1].toarray()[0]
-    if full.size:
-        full = full[(X[:, full].toarray() == first[full]).all(axis=0)]
-    columns = np.union1d(np.flatnonzero(stored == 0), full)
-    return columns, first[columns].astype(np.float64)
 
 
 def _refuse_overflow(X: Matrix) -> None:

@@ -12,7 +12,9 @@ from maxmargin.lab import algorithms
 from maxmargin.persistence import models
 
 
-@pytest.mark.parametrize("variant", registry.VARIANTS, ids=lambda v: v.title or v.command)
+@pytest.mark.parametrize(
+    "variant", registry.VARIANTS, ids=lambda v: v.title or v.command or v.estimator
+)
 def test_variants_can_be_made(variant):
     model = variant()
     assert type(model) is getattr(mm, variant.estimator)
@@ -24,9 +26,11 @@ def test_all_readers_know_all_estimators():
     names = set(registry.MODULES)
     assert names == {estimator.__name__ for estimator in registry.estimators()}
     assert names <= set(mm.__all__)
-    assert names <= set(models.BY_NAME)
-    assert names == {variant.estimator for variant in registry.MODELS.values()}
-    assert names == {algorithm.estimator for algorithm in algorithms.ALGORITHMS.values()}
+    classifiers = {estimator.__name__ for estimator in registry.classifiers()}
+    assert names - classifiers == {"SVR", "NuSVR", "OneClassSVM"}
+    assert classifiers <= set(models.BY_NAME)
+    assert classifiers == {variant.estimator for variant in registry.MODELS.values()}
+    assert classifiers == {algorithm.estimator for algorithm in algorithms.ALGORITHMS.values()}
     assert tuple(registry.MODELS) == options.MODEL_NAMES
 
 

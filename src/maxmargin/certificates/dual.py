@@ -71,7 +71,8 @@ class MarginCertificate:
     primal, dual : float
         P(w, b) and D(α), with P ≥ D for every feasible answer and P = D at the optimum. Rounded
         up and down, as far as rounding may have gone; where ``coverage`` is not "complete" they
-        are as exact as the solver's scores.
+        are as exact as the solver's scores. Of a regression with C = ∞ they are those of a tube
+        that is wider by the worst violation.
     gap, relative_gap : float
         P − D, and that relative to P (where p = 0, as of the ν-classifier and the one-class
         machine: to Σ|t|ρ where P is less); both are upper bounds, rounding included.
@@ -305,7 +306,8 @@ def _decisive(problem: DualProblem, alpha: Floats, margins: Margins) -> Integers
     wrong = kkt_violations(tasks, margins.values, alpha, rho)
     certain = max(float((wrong - margins.errors).max()), 0.0)
     chosen: Mask = wrong + margins.errors > (1.0 + TUNING.widening_share) * certain
-    z = slacks(tasks, margins.values, tasks.of_two_groups(best_rho, margins.values))
+    values = tasks.widened(margins.values, margins.errors)
+    z = slacks(tasks, values, tasks.of_two_groups(best_rho, margins.values))
     terms, widest = gap_terms(tasks, alpha, z, margins.errors)
     wider = np.where(np.isfinite(widest), widest, np.inf) - terms
     wider[chosen] = 0.0

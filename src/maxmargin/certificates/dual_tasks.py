@@ -132,6 +132,20 @@ class Tasks:
         whole = np.logical_and.reduceat(hard, self.starts)
         return [bool(h) and p.has_unit_margin for h, p in zip(whole, self.problems, strict=True)]
 
+    def widened(self, margins: Floats, errors: Floats) -> Floats:
+        """Return the margins in tubes of a regression with C = ∞ that are as wide as they must be.
+
+        No α is bounded there, so that P = ∞ by the least rounding. P and D are then those of the
+        tube that is wider by the largest violation, in which the function lies.
+        """
+        hard = np.isinf(self.upper) & (self.ridge == 0.0)
+        if self.is_hard[0] or not hard.any():
+            return margins
+        rounding = 8.0 * UNIT * (np.abs(self.p) + np.abs(margins) + errors)
+        excess = np.where(hard, errors - self.p - margins + rounding, 0.0)
+        by = np.maximum(self.largest(excess), 0.0)
+        return margins + np.where(hard, self.each(by), 0.0)
+
     @cached_property
     def signs_of_rho(self) -> Floats:
         """How ρ of two groups enters z = −p − s(w·φ(x) + μ), as +ρ or −ρ."""
@@ -210,6 +224,7 @@ def values_of(tasks: Tasks, alpha: Floats, margins: Margins, b: Floats, largest:
     signed = tasks.total(tasks.signs * alpha) if tasks.groups else np.zeros_like(b)
     square = tasks.total(alpha * values) - b * signed
     rho = tasks.of_two_groups(best_rho, values)
+    values = tasks.widened(values, errors)
     z = slacks(tasks, values, rho)
     repair, off = _repair(tasks, alpha, errors, z, np.abs(b) + np.abs(rho), largest)
     if tasks.is_hard[0]:

@@ -9,12 +9,13 @@ from threading import Event
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, Integers, Matrix, blocks_of
+from ..arrays import Floats, Integers, Matrix, blocks_of, has_repeats
 from ..kernels import RBF, Kernel, Linear, Precomputed
 from ..kernels.elementwise import VISIBLE_ERROR
 from ..kernels.products import squared_norms
 from ..problems import DualProblem, KernelSeparationProblem
 from ..runtime.threads import in_parallel
+from ..solution import Solution
 from .compensated import Doubled, combine, product
 
 # The unit roundoff of float64.
@@ -50,7 +51,7 @@ def kernel_scores(
 ) -> tuple[Floats, Floats]:
     """Return Σ_l c_l K(x_l, x_m) + b for every m of ``rows``, and a bound of each error."""
     rows = np.arange(problem.index.size) if rows is None else rows
-    if rows.size and np.bincount(problem.index[rows]).max() > 1:
+    if has_repeats(problem.index[rows]):
         # Regression has two variables per row of X, which have the same score.
         _, first, places = np.unique(problem.index[rows], return_index=True, return_inverse=True)
         scores, errors = kernel_scores(problem, coefficients, rows[first], b)
@@ -99,6 +100,8 @@ def scores_of_tasks(
 
     The kernel values of small tasks are computed once for all of them.
     """
+    if len(problems) == 1 and has_repeats(problems[0].index):
+        return [_scores_of_rows(problems[0], coefficients[0], b[0])]
     is_tiny = problems[0].X.shape[0] ** 2 <= TUNING.unthreaded_values
     found = _shared_scores(problems, coefficients, b) if len(problems) > 1 or is_tiny else None
     if found is not None:
@@ -113,6 +116,22 @@ def scores_of_tasks(
 
     is_alone = len(problems) == 1 or not problems[0].kernel.elementwise
     return in_parallel(one, range(len(problems)), alone=is_alone)
+
+
+def _scores_of_rows(problem: DualProblem, coefficients: Floats, b: float) -> tuple[Floats, Floats]:
+    """Return the scores of a regression, which has two variables per row of X, row by row."""
+    _, first, places = np.unique(problem.index, return_index=True, return_inverse=True)
+    of_rows: Floats = np.bincount(places, coefficients).astype(np.float64, copy=False)
+    scores, errors = scores_of_tasks([problem.restrict(first)], [of_rows], [b])[0]
+    return scores[places], errors[places]
+
+
+def scores_of(problem: DualProblem, solution: Solution) -> Floats:
+    """Return the scores that a solver claims, or else compute them."""
+    if solution.scores is not None:
+        return solution.scores
+    assert solution.alpha is not None
+    return kernel_scores(problem, solution.alpha * problem.signs)[0]
 
 
 def _shared_scores(

@@ -265,11 +265,15 @@ def check_training(
     random_state: RandomState = None,
 ) -> Training:
     """Return the checked data of a fit."""
-    sparse_allowed = not sparse.issparse(X) or bool(get_tags(model).input_tags.sparse)
     X, labels = validation.check_training_data(
-        model, X, y, reset=reset, accept_sparse=sparse_allowed
+        model, X, y, reset=reset, accept_sparse=sparse_allowed(model, X)
     )
     return weighted(X, labels, sample_weight, class_weight, random_state)
+
+
+def sparse_allowed(model: CertifiedEstimator[Any], X: MatrixLike) -> bool:
+    """Return whether X is dense, or may be sparse."""
+    return not sparse.issparse(X) or bool(get_tags(model).input_tags.sparse)
 
 
 def with_kernel(tags: Any, kernel: object) -> Any:

@@ -86,6 +86,10 @@ kernel : str, callable or Kernel, default="rbf"
 degree : int, default=3
     p of the polynomial kernel (γ⟨x,z⟩ + r)^p.
 """,
+        "gamma": """
+gamma : "scale", "auto" or float, default="scale"
+    γ of rbf, poly and sigmoid: 1/(d·Var X), rows weighted, 1/d, or the number itself.
+""",
         "coef0": """
 coef0 : float, default=0.0
     r of the polynomial and of the sigmoid kernel.
@@ -96,6 +100,11 @@ C : float, default=1.0
     hard margin, which raises `NotSeparableError` with a verified proof where no plane separates.
     Where float64 shows neither a plane nor such a proof, a ConvergenceWarning says that the
     question is undecided, and the certificate's primal value is ∞.
+""",
+        "regression_cost": """
+C : float, default=1.0
+    Cost of a unit of slack, times the weight of the sample. ``np.inf`` allows none: every target
+    must lie in the tube.
 """,
         "dual_solver": """
 solver : {"auto", "decomposition", "smo", "active-set", "coordinate-ascent", "qp"}, default="auto"
@@ -109,6 +118,18 @@ solver : {"auto", "decomposition", "smo", "active-set", "coordinate-ascent", "qp
         "kkt_tol": """
 tol : float, default=1e-3
     The largest violation of the KKT conditions.
+""",
+        "regression_tol": """
+tol : float, default=1e-3
+    The largest violation of the KKT conditions, relative to half the range of the targets.
+""",
+        "warm_alpha": """
+warm_start : bool, default=False
+    Begin with the α of the last fit; on the same samples.
+""",
+        "warm_alpha_of_cost": """
+warm_start : bool, default=False
+    Begin with the α of the last fit, scaled by the change of C; on the same samples.
 """,
         "cache_size": """
 cache_size : "auto" or float, default="auto"
@@ -155,9 +176,11 @@ probability : bool, default=False
     is scikit-learn's default, means False.
 """,
         # Attributes.
-        "classifier_attributes": """
+        "classes": """
 classes_ : ndarray of shape (n_classes,)
     The labels, in order.
+""",
+        "certified_attributes": """
 n_features_in_ : int
     Features of the training data.
 feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -220,6 +243,28 @@ class_weight_ : ndarray of shape (n_classes,)
 probA_, probB_ : ndarray of shape (n_planes,)
     Of ``probability=True``: the first class of a pair has the probability 1/(1 + exp(A f + B)), f
     being its score, which is −g of two classes.
+""",
+        "regression_attributes": """
+support_ : ndarray of shape (n_support,)
+    Rows of X that are support vectors, in order.
+support_vectors_ : array or CSR matrix of shape (n_support, n_features)
+    These rows (empty for a precomputed kernel).
+n_support_ : ndarray of shape (1,)
+    The number of support vectors.
+dual_coef_ : ndarray of shape (1, n_support)
+    Coefficients of the support vectors in w: α − α* of a regression. CSR where X is.
+intercept_ : ndarray of shape (1,)
+    b.
+coef_ : ndarray of shape (1, n_features)
+    w, of a linear kernel only.
+kernel_ : Kernel
+    The kernel with its parameters resolved.
+fit_status_ : int
+    0 where the fit converged, else 1.
+n_iter_ : int
+    Steps of the solver.
+shape_fit_ : tuple of int
+    Shape of the training data.
 """,
     }.items()
 }

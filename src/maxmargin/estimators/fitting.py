@@ -20,6 +20,7 @@ from .. import validation
 from ..arrays import Labels, MatrixLike, container
 from ..caller import warn_caller
 from ..certificates import certify
+from ..data.columns import scale_ratio
 from ..multiclass import Task, reduction_for
 from ..progress import Callback, Progress
 from ..runtime.threads import at_most, blas_for, in_parallel, single_threaded_blas
@@ -37,7 +38,7 @@ class Check(Protocol):
     """A way to check the data of a fit."""
 
     def __call__(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
+        self, X: MatrixLike, y: Any, sample_weight: ArrayLike | None, *, reset: bool
     ) -> Training:
         """Return checked data; ``reset`` says whether their features become those of the model."""
 
@@ -190,7 +191,7 @@ def fit(
     model: Any,
     method: Method[Problem, Start, Proof],
     X: MatrixLike,
-    y: ArrayLike,
+    y: ArrayLike | None,
     sample_weight: ArrayLike | None,
 ) -> None:
     """Fit a model: all of its attributes are set, or none."""
@@ -426,7 +427,7 @@ def _shortcomings(
     if not short:
         return []
     name, status, certificate = short[0]
-    ratio = validation.scale_ratio(outcome.training.X)
+    ratio = scale_ratio(outcome.training.X)
     scaling = f"The widest feature spreads {ratio:.3g} times as far as the narrowest"
     scaling += "; StandardScaler may help. " if ratio > 100 else ". "
     text = (

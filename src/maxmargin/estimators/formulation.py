@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from threading import Event
@@ -58,6 +58,11 @@ def signed(
     return solution.alpha * task.labels, float(solution.b[0])
 
 
+def no_attributes(kernel: Kernel, training: Training, task: Task, solution: Solution) -> Attributes:
+    """Return no attributes beyond those of all kernel machines."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Formulation:
     """What distinguishes one kernel machine from another.
@@ -68,11 +73,11 @@ class Formulation:
         (kernel, training, task) ↦ the problem of a task.
     largest_cost : callable
         training ↦ what α of a margin of 1 does not exceed, where that is known, else 1.
-    multi_class : str or None
-        How several classes are reduced to tasks; None where y holds no classes.
     may_centre : bool
         Whether rows of a linear kernel may be moved: the bias takes it up. Verdicts on hard margins
         are those on the rows as they are.
+    multi_class : str, optional
+        How several classes are reduced to tasks; None where y holds no classes.
     expand : callable, default=signed
         (kernel, training, task, solution) ↦ the coefficients of the rows of a task in w, and b.
     variables_per_row : int, default=1
@@ -80,22 +85,25 @@ class Formulation:
         By how much α of the last fit is multiplied in a warm start.
     remarks : callable
         outcome ↦ warnings.
-    attributes : dict
-        Fitted attributes of its own.
+    attributes : callable
+        (kernel, training, task, solution) ↦ fitted attributes of its own, from the first task.
     of_some : Formulation, optional
         The same for some of the samples of a task, where it differs.
+    remedy : str, optional
+        What to do where no solver comes further.
     """
 
     pose: Callable[[Kernel, Training, Task], DualProblem]
     largest_cost: Callable[[Training], float]
-    multi_class: str | None
     may_centre: bool
+    multi_class: str | None = None
     expand: Callable[[Kernel, Training, Task, Solution], tuple[Floats, float]] = signed
     variables_per_row: int = 1
     growth: Callable[[], float] = lambda: 1.0
     remarks: Callable[[Outcome[DualProblem, MarginCertificate]], list[Remark]] = no_remarks
-    attributes: Attributes = field(default_factory=dict)
+    attributes: Callable[[Kernel, Training, Task, Solution], Attributes] = no_attributes
     of_some: Formulation | None = None
+    remedy: str | None = None
 
 
 def machine_method(
@@ -109,7 +117,7 @@ def machine_method(
         multi_class=formulation.multi_class,
         begin=partial(_begin, model, formulation, time_limit),
         resume=partial(_last_alpha, model, formulation),
-        claims=_claims(model),
+        claims=_claims(model, formulation.remedy),
         max_iter=model.max_iter,
         warm_start=model.warm_start,
         callback=model.callback,
@@ -382,7 +390,7 @@ def _attributes(
         "_fitted_on": _fingerprint(training.X) if model.warm_start else None,
         "_objects": training.objects,
         **_of_tasks(formulation, training, solutions),
-        **formulation.attributes,
+        **formulation.attributes(kernel, training, tasks[0], solutions[0]),
     }
 
 
@@ -414,7 +422,7 @@ def _fingerprint(X: Matrix) -> bytes:
     return digest.digest()
 
 
-def _claims(model: KernelMachine) -> Optimal:
+def _claims(model: KernelMachine, remedy: str | None) -> Optimal:
     """Return what a kernel machine claims, with what to do where it does not hold."""
     named = (
         f"solver={model.solver!r} came no further: use solver='auto', scale the features "
@@ -429,7 +437,7 @@ def _claims(model: KernelMachine) -> Optimal:
         {
             Status.TIME_LIMIT: f"Raise time_limit={model.time_limit}, or go on with "
             "warm_start=True.",
-            Status.PATIENCE: rounding if model.solver == "auto" else named,
+            Status.PATIENCE: remedy or (rounding if model.solver == "auto" else named),
         },
         f"Solver terminated early (max_iter={model.max_iter}).  Consider pre-processing your "
         "data with StandardScaler or MinMaxScaler. Or raise max_iter; warm_start=True goes on "

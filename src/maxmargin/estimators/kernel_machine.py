@@ -75,7 +75,7 @@ class KernelMachine(CertifiedEstimator[MarginCertificate]):
 
     @abstractmethod
     def _check(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
+        self, X: MatrixLike, y: Any, sample_weight: ArrayLike | None, *, reset: bool
     ) -> Training:
         """Return the checked data of a fit."""
 

@@ -95,7 +95,8 @@ class KernelPerceptron(CertifiedClassifier[SeparationCertificate]):
     n_iter_ : int
         Passes of the longest task.
     {{ separates }}
-    {{ classifier_attributes }}
+    {{ classes }}
+    {{ certified_attributes }}
 
     See Also
     --------

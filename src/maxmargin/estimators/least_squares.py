@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .. import validation
 from ..arrays import Floats
 from ..certificates import LeastSquaresCertificate, SeparationCertificate
+from ..data.columns import constant_features
 from ..multiclass import Task
 from ..problems import LeastSquaresProblem, SeparationProblem
 from ..progress import Callback, Progress
@@ -63,7 +64,8 @@ class Pseudoinverse(LinearClassifier[LeastSquaresCertificate]):
     ----------
     {{ plane_attributes }}
     {{ separates }}
-    {{ classifier_attributes }}
+    {{ classes }}
+    {{ certified_attributes }}
 
     See Also
     --------
@@ -131,7 +133,7 @@ class Pseudoinverse(LinearClassifier[LeastSquaresCertificate]):
     def _begin(
         self, training: Training, tasks: list[Task]
     ) -> Work[LeastSquaresProblem, PlaneStart, LeastSquaresCertificate]:
-        constant, _ = validation.constant_features(training.counted)
+        constant, _ = constant_features(training.counted)
         excluded = constant if self.fit_intercept else constant[:0]
 
         def pose(task: Task) -> LeastSquaresProblem:
@@ -196,7 +198,8 @@ class HoKashyap(LinearClassifier[SeparationCertificate]):
         One per task: u ≥ 0 with Σu = 1 and Zᵀu = 0 where no plane exists.
     margins_ : list of ndarray
         m at the end, one array per task.
-    {{ classifier_attributes }}
+    {{ classes }}
+    {{ certified_attributes }}
 
     See Also
     --------

@@ -24,6 +24,7 @@ from ..arrays import (
     row_block,
     row_length,
 )
+from ..data.columns import constant_features
 from ..data.normalised_samples import KeslerSamples, Samples, SignedSamples
 from ..multiclass import Task
 from ..problems import LeastSquaresProblem, SeparationProblem
@@ -150,7 +151,7 @@ def planes_of(
 
 def without_constant_features(training: Training, solutions: list[Solution]) -> list[Solution]:
     """Leave constant features to the bias: w_j c_j goes into b, and w_j becomes 0."""
-    columns, values = validation.constant_features(training.counted)
+    columns, values = constant_features(training.counted)
     if not columns.size:
         return solutions
     return [_folded(solution, columns, values) for solution in solutions]

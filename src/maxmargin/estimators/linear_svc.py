@@ -96,7 +96,8 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
         there more than 1 in absolute value, and those that ``coef_`` takes have ±1.
     shape_fit_ : tuple of int
         (n_samples, n_features) of the fit.
-    {{ classifier_attributes }}
+    {{ classes }}
+    {{ certified_attributes }}
 
     See Also
     --------

@@ -67,7 +67,8 @@ class LMS(OnlineClassifier[LeastSquaresCertificate]):
     ----------
     {{ plane_attributes }}
     {{ separates }}
-    {{ classifier_attributes }}
+    {{ classes }}
+    {{ certified_attributes }}
 
     See Also
     --------

@@ -64,7 +64,8 @@ class Perceptron(OnlineClassifier[SeparationCertificate]):
     mistake_bound_ : float
         Bound on the updates of a constant-rate, zero-start, unweighted run, (max‖z‖/γ)² with γ of
         the plane found, summed over the tasks; ∞ where one is not separated.
-    {{ classifier_attributes }}
+    {{ classes }}
+    {{ certified_attributes }}
 
     See Also
     --------

@@ -64,7 +64,8 @@ class Pocket(RuleClassifier[SeparationCertificate]):
     ----------
     {{ plane_attributes }}
     {{ separates }}
-    {{ classifier_attributes }}
+    {{ classes }}
+    {{ certified_attributes }}
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Every classifier of the library, and every variant of one that has a name of its own.
+"""Every estimator of the library, and every variant of one that has a name of its own.
 
 One record per name: the command line, model files, the lab, ``import maxmargin`` and the tests
 read them. Classes are imported when they are used, so that reading the list costs nothing.
@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 if TYPE_CHECKING:
-    from .base import CertifiedClassifier
+    from .base import CertifiedClassifier, CertifiedEstimator
 
-Family = Literal["plane", "expansion", "machine"]
+Family = Literal["plane", "expansion", "machine", "regression", "one-class"]
 
 
 class Lesson(NamedTuple):
@@ -29,8 +29,9 @@ class Variant(NamedTuple):
 
     Parameters
     ----------
-    family : {"plane", "expansion", "machine"}
-        Planes in the space of X, sums over samples by a kernel, or support vector machines.
+    family : {"plane", "expansion", "machine", "regression", "one-class"}
+        Classifiers: planes in the space of X, sums over samples by a kernel, or support vector
+        machines. Machines for targets, and for samples of one class.
     module : str
         File of the class.
     estimator : str
@@ -54,11 +55,11 @@ class Variant(NamedTuple):
     lesson: Lesson | None = None
 
     @property
-    def type(self) -> type[CertifiedClassifier[Any]]:
+    def type(self) -> type[CertifiedEstimator[Any]]:
         """The class."""
         return getattr(import_module(f".{self.module}", __package__), self.estimator)
 
-    def __call__(self, **parameters: Any) -> CertifiedClassifier[Any]:
+    def __call__(self, **parameters: Any) -> CertifiedEstimator[Any]:
         """Return an estimator with these parameters on top of the preset ones."""
         return self.type(**{**self.parameters, **parameters})
 
@@ -158,6 +159,9 @@ VARIANTS = (
             "m ← m + 2β max(Za − m, 0),   a ← Z⁺ m",
         ),
     ),
+    Variant("regression", "svr", "SVR"),
+    Variant("regression", "svr", "NuSVR"),
+    Variant("one-class", "one_class", "OneClassSVM"),
 )  # fmt: skip
 
 
@@ -175,6 +179,13 @@ LESSONS = {variant.command: variant for variant in _BY_FAMILY if variant.lesson}
 MODULES = {variant.estimator: variant.module for variant in _BY_FAMILY}
 
 
-def estimators() -> list[type[CertifiedClassifier[Any]]]:
-    """Return every classifier."""
+def estimators() -> list[type[CertifiedEstimator[Any]]]:
+    """Return every estimator."""
     return list({variant.estimator: variant.type for variant in _BY_FAMILY}.values())
+
+
+def classifiers() -> list[type[CertifiedClassifier[Any]]]:
+    """Return every classifier."""
+    from .base import CertifiedClassifier
+
+    return [each for each in estimators() if issubclass(each, CertifiedClassifier)]

@@ -60,7 +60,8 @@ class Relaxation(OnlineClassifier[SeparationCertificate]):
     ----------
     {{ plane_attributes }}
     {{ separates }}
-    {{ classifier_attributes }}
+    {{ classes }}
+    {{ certified_attributes }}
 
     Notes
     -----

@@ -15,7 +15,7 @@ from .. import validation
 from ..arrays import Floats, MatrixLike
 from ..certificates import MarginCertificate
 from ..certificates.dual_tasks import best_rho, kkt_rho, least_rho, primal_value
-from ..certificates.scores import kernel_scores
+from ..certificates.scores import kernel_scores, scores_of
 from ..kernels import Kernel
 from ..multiclass import Task
 from ..problems import DualProblem
@@ -50,8 +50,7 @@ class SVC(KernelClassifier):
     {{ kernel }}
         X may be a list of strings or other objects with a callable.
     {{ degree }}
-    gamma : "scale", "auto" or float, default="scale"
-        γ of rbf, poly and sigmoid: 1/(d·Var X), rows weighted, 1/d, or the number itself.
+    {{ gamma }}
     {{ coef0 }}
     loss : {"hinge", "squared_hinge"}, default="hinge"
         Norm of the slack: ξ or ξ².
@@ -61,8 +60,7 @@ class SVC(KernelClassifier):
     {{ class_weight }}
     {{ steps }}
     {{ time_limit }}
-    warm_start : bool, default=False
-        Begin with the α of the last fit, scaled by the change of C; on the same samples.
+    {{ warm_alpha_of_cost }}
     {{ pairs }}
     {{ decision_function_shape }}
     {{ break_ties }}
@@ -77,7 +75,8 @@ class SVC(KernelClassifier):
     Attributes
     ----------
     {{ machine_attributes }}
-    {{ classifier_attributes }}
+    {{ classes }}
+    {{ certified_attributes }}
 
     See Also
     --------
@@ -171,10 +170,10 @@ class SVC(KernelClassifier):
             Formulation(
                 self._pose,
                 self._largest_cost,
-                multi_class=self.multi_class,
                 may_centre=self.fit_intercept and bool(np.isfinite(self.C)),
+                multi_class=self.multi_class,
                 growth=partial(growth_with_cost, self),
-                attributes={"_fitted_with": self.C},
+                attributes=lambda *_: {"_fitted_with": self.C},
             ),
         )
 
@@ -213,8 +212,7 @@ class NuSVC(KernelClassifier):
     {{ kernel }}
         X may be a list of strings or other objects with a callable.
     {{ degree }}
-    gamma : "scale", "auto" or float, default="scale"
-        γ of rbf, poly and sigmoid: 1/(d·Var X), rows weighted, 1/d, or the number itself.
+    {{ gamma }}
     {{ coef0 }}
     {{ dual_solver }}
     {{ kkt_tol }}
@@ -223,8 +221,7 @@ class NuSVC(KernelClassifier):
         Makes the u_i of a class larger, and others smaller as far as ν remains feasible.
     {{ steps }}
     {{ time_limit }}
-    warm_start : bool, default=False
-        Begin with the α of the last fit; on the same samples.
+    {{ warm_alpha }}
     {{ pairs }}
     {{ decision_function_shape }}
     {{ break_ties }}
@@ -238,7 +235,8 @@ class NuSVC(KernelClassifier):
     Attributes
     ----------
     {{ machine_attributes }}
-    {{ classifier_attributes }}
+    {{ classes }}
+    {{ certified_attributes }}
 
     See Also
     --------
@@ -319,8 +317,8 @@ class NuSVC(KernelClassifier):
         formulation = Formulation(
             self._pose,
             lambda training: 1.0,
-            self.multi_class,
             may_centre=True,
+            multi_class=self.multi_class,
             expand=self._expand,
             remarks=self._remarks,
         )
@@ -367,7 +365,7 @@ class NuSVC(KernelClassifier):
         """Return α y and b divided by ρ: of the machine whose margin is 1."""
         assert solution.alpha is not None
         problem = self._pose(kernel, training, task, lowered=lowered)
-        b, scores = float(solution.b[0]), _scores_of(problem, solution)
+        b, scores = float(solution.b[0]), scores_of(problem, solution)
         if solution.status is Status.CONVERGED and not _has_margin(problem, solution, scores):
             return np.zeros_like(solution.alpha), 0.0
         margins = task.labels * (scores + b)
@@ -389,7 +387,7 @@ class NuSVC(KernelClassifier):
                 outcome.tasks, outcome.problems, outcome.solutions, strict=True
             )
             if solution.status is Status.CONVERGED
-            and not _has_margin(problem, solution, _scores_of(problem, solution))
+            and not _has_margin(problem, solution, scores_of(problem, solution))
         ]
         if not without:
             return []
@@ -416,7 +414,7 @@ def _check_nu(
 def _has_margin(problem: DualProblem, solution: Solution, scores: Floats) -> bool:
     """Return whether the plane is better than w = b = ρ = 0, whose P is 0, with a ρ to speak of.
 
-    ``scores`` are those of `_scores_of`. At ρ = 0 the optimum is just that: any plane has P ≥ 0
+    ``scores`` are those of `scores_of`. At ρ = 0 the optimum is just that: any plane has P ≥ 0
     then, and its signs are those of rounding, or of what the tolerance has left.
     """
     assert solution.alpha is not None
@@ -433,14 +431,6 @@ def _has_margin(problem: DualProblem, solution: Solution, scores: Floats) -> boo
     largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
     rho = kkt_rho(problem, solution.alpha, margins)
     return primal < -rounding and rho > least_rho(problem, largest)
-
-
-def _scores_of(problem: DualProblem, solution: Solution) -> Floats:
-    """Return the scores that the solver claims, or else compute them."""
-    assert solution.alpha is not None
-    if solution.scores is not None:
-        return solution.scores
-    return kernel_scores(problem, solution.alpha * problem.signs)[0]
 
 
 def _rounding(problem: DualProblem) -> float:

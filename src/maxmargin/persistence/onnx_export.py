@@ -15,7 +15,7 @@ from sklearn.preprocessing import MaxAbsScaler, Normalizer
 
 from ..diagnostics.fitted_model import FittedModel, ModelLike
 from ..estimators.column_encoder import ColumnEncoder
-from ..estimators.registry import estimators
+from ..estimators.registry import classifiers
 from .errors import PathLike
 from .onnx_graph import Graph, label_nodes, label_values, score_nodes
 from .writing import write_bytes
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["register_onnx", "save_onnx", "to_onnx"]
 
-CLASSIFIERS = tuple(estimators())
+CLASSIFIERS = tuple(classifiers())
 # Operator sets that older programs read, too.
 OPSETS = {"": 18, "ai.onnx.ml": 3}
 

@@ -215,6 +215,7 @@ class DualProblem:
         C: Floats | float,
         epsilon: float,
         *,
+        index: Integers | None = None,
         squared: bool = False,
         bias: bool = True,
     ) -> DualProblem:
@@ -227,15 +228,22 @@ class DualProblem:
         cost = np.tile(np.broadcast_to(C, n), 2) * 1.0
         groups = (np.arange(2 * n),) if bias else ()
         return cls(
-            kernel, X, np.tile(np.arange(n), 2), np.repeat([1.0, -1.0], n),
-            np.concatenate([epsilon - y, epsilon + y]), np.zeros(2 * n),
+            kernel, X, np.tile(np.arange(n) if index is None else index, 2),
+            np.repeat([1.0, -1.0], n), np.concatenate([epsilon - y, epsilon + y]), np.zeros(2 * n),
             np.full(2 * n, np.inf) if squared else cost,
             0.5 / cost if squared else np.zeros(2 * n), groups, (0.0,) * len(groups),
         )  # fmt: skip
 
     @classmethod
     def nu_regression(
-        cls, kernel: Kernel, X: Any, y: Floats, C: Floats | float, nu: float
+        cls,
+        kernel: Kernel,
+        X: Any,
+        y: Floats,
+        C: Floats | float,
+        nu: float,
+        *,
+        index: Integers | None = None,
     ) -> DualProblem:
         """Pose ν-regression, min ½‖w‖² + νεΣC_i + Σ C_i (\\|y_i − g(x_i)\\| − ε)₊ over w, b and ε.
 
@@ -248,14 +256,21 @@ class DualProblem:
         cost = np.broadcast_to(C, n) * 1.0
         half = 0.5 * nu * float(cost.sum())
         return cls(
-            kernel, X, np.tile(np.arange(n), 2), np.repeat([1.0, -1.0], n),
-            np.concatenate([-y, y]), np.zeros(2 * n), np.tile(cost, 2), np.zeros(2 * n),
+            kernel, X, np.tile(np.arange(n) if index is None else index, 2),
+            np.repeat([1.0, -1.0], n), np.concatenate([-y, y]), np.zeros(2 * n), np.tile(cost, 2),
+            np.zeros(2 * n),
             (np.arange(n), np.arange(n, 2 * n)), (half, -half),
         )  # fmt: skip
 
     @classmethod
     def one_class(
-        cls, kernel: Kernel, X: Any, nu: float, weights: Floats | None = None
+        cls,
+        kernel: Kernel,
+        X: Any,
+        nu: float,
+        weights: Floats | None = None,
+        *,
+        index: Integers | None = None,
     ) -> DualProblem:
         """Pose the one-class machine, min ½‖w‖² − νρΣc_i + Σ c_i (ρ − w·φ(x_i))₊.
 
@@ -264,9 +279,10 @@ class DualProblem:
         """
         if not 0.0 < nu <= 1.0:
             raise ValueError(f"nu must be more than 0 and at most 1, got nu={nu}.")
-        n = X.shape[0]
+        index = np.arange(X.shape[0]) if index is None else index
+        n = index.size
         upper = np.ones(n) if weights is None else weights
         return cls(
-            kernel, X, np.arange(n), np.ones(n), np.zeros(n), np.zeros(n), upper, np.zeros(n),
+            kernel, X, index, np.ones(n), np.zeros(n), np.zeros(n), upper, np.zeros(n),
             (np.arange(n),), (nu * float(upper.sum()),),
         )  # fmt: skip

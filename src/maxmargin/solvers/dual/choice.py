@@ -208,6 +208,8 @@ class Dual:
             solution = KernelHardMargin(
                 problem, attempt, self._centred_gram, self.tol, progress, limits
             ).solve()
+        elif is_hard(problem).any():
+            solution = self._hard_tube(problem, start, progress, limits)
         else:
             solution = self._solve(problem, start, progress, limits)
         return self._without_rest(problem, solution) if problem.groups else solution
@@ -409,21 +411,49 @@ class Dual:
         Where no α meets its bound the answer is the hard margin's. Else the active-set method goes
         on from there, and finds the plane or the proof that there is none.
         """
-        largest = max(float(problem.kernel.diagonal(problem.X)[problem.index].max()), 1e-300)
-        bound = np.minimum(problem.upper, self.tuning.hard_margin_cost / largest)
-        steps = min(100 * problem.n_variables, limits.iterations or 2**62)
-        soft, for_a_while = replace(problem, upper=bound), replace(limits, iterations=steps)
-        solution = self._solve(soft, start, progress, for_a_while)
-        assert solution.alpha is not None
+        solution, met = self._softened(problem, start, progress, limits)
         ended = solution.status in (Status.STOPPED, Status.TIME_LIMIT) or (
             solution.n_iter == limits.iterations
         )
-        met = solution.alpha >= bound
-        if ended or (solution.status is Status.CONVERGED and not met.any()):
+        if ended or (solution.status is Status.CONVERGED and not met):
             return solution
         return self._exact_solver("active-set", problem, limits).solve(
             problem, solution.alpha, progress
         )
+
+    def _softened(
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
+    ) -> tuple[Solution, bool]:
+        """Solve a problem with bounds in place of ∞, for a while; say whether any was met."""
+        largest = max(float(problem.kernel.diagonal(problem.X)[problem.index].max()), 1e-300)
+        cost = self.tuning.hard_margin_cost * (problem.target_scale or 1.0) / largest
+        bound = np.minimum(problem.upper, cost)
+        steps = min(100 * problem.n_variables, limits.iterations or 2**62)
+        soft, for_a_while = replace(problem, upper=bound), replace(limits, iterations=steps)
+        if start is not None:
+            start = WarmStart(np.minimum(start.alpha, bound), None)
+        solution = self._solve(soft, start, progress, for_a_while)
+        assert solution.alpha is not None
+        return solution, bool((solution.alpha >= bound).any())
+
+    def _hard_tube(
+        self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
+    ) -> Solution:
+        """Solve a regression with C = ∞, whose tube may hold no function at all.
+
+        The answer is then that of a large C, which has not converged.
+        """
+        if self._method(problem) in ("active-set", "qp"):
+            solution = self._solve(problem, start, progress, limits)
+            if solution.status not in (Status.DIVERGED, Status.INSEPARABLE):
+                return solution
+        solution, met = self._softened(problem, start, progress, limits)
+        if solution.status is Status.CONVERGED and not met:
+            return solution
+        limited = solution.n_iter == limits.iterations
+        if limited or solution.status in (Status.STOPPED, Status.TIME_LIMIT):
+            return solution
+        return replace(solution, status=Status.PATIENCE)
 
     def _without_rest(self, problem: DualProblem, solution: Solution) -> Solution:
         """Return the solution with what rounding left of Σ sα − Σt removed."""

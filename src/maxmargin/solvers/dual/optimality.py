@@ -87,6 +87,7 @@ class Optimality:
         square = float((alpha * problem.signs) @ scores)
         primal = primal_value(problem, square, scores, b)
         dual = -float(problem.p @ alpha) - 0.5 * square - 0.5 * float(problem.ridge @ alpha**2)
+        dual -= float(widening(problem, scores, b) @ alpha)
         unit = violation_unit(problem, mu, largest)
         gap = np.inf
         if np.isfinite(primal):
@@ -203,11 +204,23 @@ def primal_value(problem: DualProblem, square: float, scores: Floats, b: float) 
         rho = best_rho(problem, pull * (margins + problem.p))
         loss = float(losses(problem, pull * rho - problem.p - margins).sum())
         return 0.5 * square + _fixed_cost(problem, b, rho) + loss
-    if is_hard(problem).all():
+    if problem.has_unit_margin and is_hard(problem).all():
         smallest = float(margins.min())
         return 0.5 * square / min(smallest, 1.0) ** 2 if smallest > 0 else np.inf
-    loss = float(losses(problem, -problem.p - margins).sum())
-    return 0.5 * square + _fixed_cost(problem, b, 0.0) + loss
+    z = -problem.p - margins - widening(problem, scores, b)
+    return 0.5 * square + _fixed_cost(problem, b, 0.0) + float(losses(problem, z).sum())
+
+
+def widening(problem: DualProblem, scores: Floats, b: float) -> Floats:
+    """Return by how much p of a regression with C = ∞ must grow: the worst error beyond the tube.
+
+    P would be ∞ by the least rounding otherwise. 0 of all other machines.
+    """
+    hard = is_hard(problem)
+    if problem.has_unit_margin or len(problem.groups) == 2 or not hard.any():
+        return np.zeros(scores.size)
+    excess = -problem.p - problem.signs * (scores + b)
+    return np.where(hard, max(float(excess[hard].max()), 0.0), 0.0)
 
 
 def _fixed_cost(problem: DualProblem, b: float, rho: float) -> float:
