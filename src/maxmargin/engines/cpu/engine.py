@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...arrays import Integers
+from ...arrays import Integers, has_repeats
 from ...kernels import Kernel, Precomputed
 from ...kernels.products import far_columns, shifted
 from ...runtime.row_access import readable
@@ -17,6 +17,7 @@ from ..base import Ended, Precision, TaskArrays, TaskGoal
 from .class_pairs import ClassBlocks, PairGram
 from .features import Features
 from .gram import Gram, GramView
+from .repeated_rows import RepeatedGram
 from .small_tasks import PairBlocks, solve_tasks
 from .store import Store
 
@@ -109,6 +110,9 @@ class CpuEngine:
 
         Without ``keep`` nothing is kept but what there is already.
         """
+        if index is not None and has_repeats(index):
+            rows, places = np.unique(index, return_inverse=True)
+            return RepeatedGram(self.gram(kernel, rows, precision, keep=keep), places)
         source, key = self._source(kernel, precision), (kernel, precision)
         if not keep:
             return GramView(source, np.arange(source.n_samples) if index is None else index)

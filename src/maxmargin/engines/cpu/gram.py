@@ -379,10 +379,19 @@ def is_compiled(values: Values) -> TypeGuard[Products]:
 class GramView:
     """Some rows of a Gram matrix: what that one has stored is used, and nothing else is kept."""
 
-    cheap = False
+    def __init__(self, gram: Gram | GramView, index: Integers) -> None:
+        self.gram, self.index = gram, index
+        self.dtype: np.dtype[Any] = gram.dtype
 
-    def __init__(self, gram: Gram, index: Integers) -> None:
-        self.gram, self.index, self.dtype = gram, index, gram.dtype
+    @property
+    def cheap(self) -> bool:
+        """Whether values may as well be computed anew for rows of another length."""
+        return False
+
+    @property
+    def budget(self) -> float:
+        """Bytes that kept values may take."""
+        return self.gram.budget
 
     @property
     def n_samples(self) -> int:
@@ -392,7 +401,7 @@ class GramView:
     @property
     def fits(self) -> bool:
         """Whether the whole of K fits the budget."""
-        return self.n_samples**2 * self.dtype.itemsize <= self.gram.budget
+        return self.n_samples**2 * self.dtype.itemsize <= self.budget
 
     def diagonal(self) -> Floats:
         """Return K(x_i, x_i)."""
@@ -430,7 +439,7 @@ class GramView:
         """Return a bound of the rounding errors of K[rows, columns] v."""
         return self.gram.bound(self.index[rows], self.index[columns], v)
 
-    def restrict(self, rows: Integers) -> GramView:
+    def restrict(self, rows: Integers) -> Gram | GramView:
         """Return some of these rows."""
         return GramView(self.gram, self.index[rows])
 
