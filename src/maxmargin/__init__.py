@@ -27,6 +27,7 @@ _HOME = {
     "Status": "solution",
     "Step": "progress",
     "certify": "certificates",
+    "l1_min_c": "estimators.l1_min_c",
     "load": "persistence",
     "save": "persistence",
     "separability": "solvers.separability",
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from .data.row_blocks import RowBlocks as RowBlocks
     from .estimators.column_encoder import ColumnEncoder as ColumnEncoder
     from .estimators.kernel_perceptron import KernelPerceptron as KernelPerceptron
+    from .estimators.l1_min_c import l1_min_c as l1_min_c
     from .estimators.least_squares import HoKashyap as HoKashyap
     from .estimators.least_squares import Pseudoinverse as Pseudoinverse
     from .estimators.linear_svc import LinearSVC as LinearSVC

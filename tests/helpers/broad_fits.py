@@ -31,7 +31,8 @@ def models(n: int, n_classes: int) -> Iterator[Any]:
         mm.SVC(loss="squared_hinge"), mm.SVC(fit_intercept=False), mm.NuSVC(nu=0.1),
         mm.LinearSVC(), mm.LinearSVC(loss="hinge"), mm.Perceptron(max_iter=3),
         mm.LinearSVC(loss="hinge", solver="coordinate-descent"),
-        mm.LinearSVC(loss="hinge", solver="interior-point"),
+        mm.LinearSVC(loss="hinge", solver="interior-point"), mm.LinearSVC("l1"),
+        mm.LinearSVC("l1", solver="coordinate-descent", penalize_intercept=True),
     )  # fmt: skip
     if n_classes > 2:
         yield mm.SVC(multi_class="ovr")
@@ -69,7 +70,10 @@ def fits() -> Iterator[tuple[str, Callable[[], Any]]]:
                 about = f"{n} x {d}, {k} classes, {type(rows).__name__} {rows.dtype}"
                 for model in models(n, k):
                     yield f"{model} of {about}", _fitted(model, rows, y, None)
-                for model in (mm.SVC(), mm.LinearSVC(loss="hinge"), mm.Perceptron(max_iter=3)):
+                for model in (
+                    mm.SVC(), mm.LinearSVC(loss="hinge"), mm.LinearSVC("l1"),
+                    mm.Perceptron(max_iter=3),
+                ):  # fmt: skip
                     yield f"{model} of {about}, weighted", _fitted(model, rows, y, weights)
                 if k == 2:
                     yield f"separability of {about}", lambda X=rows, y=y: mm.separability(X, y)

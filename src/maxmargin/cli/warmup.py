@@ -35,7 +35,8 @@ class Tuning:
     # More than a working set holds, and than have their gradient computed anew at the end.
     many_rows: int = 4200
     few_columns: int = 3
-    many_columns: int = 48
+    # More than all take part in every step of an ℓ1 machine.
+    many_columns: int = 96
     # The share of non-zeros at which rows of many columns are stored as sparse ones.
     density: float = 0.1
     # More than after which perceptrons keep the margins of few samples.
@@ -61,6 +62,8 @@ LINEAR_MACHINES: dict[str, Sequence[Parameters]] = {
           if (loss, solver) != ("squared_hinge", "interior-point")),
         {"multi_class": "crammer_singer"},
         {"C": float("inf")},
+        *({"penalty": "l1", "C": 100.0, "solver": solver}
+          for solver in ("newton", "coordinate-descent")),
     ],
 }  # fmt: skip
 KERNEL_MACHINES: dict[str, Sequence[Parameters]] = {

@@ -70,11 +70,14 @@ class L1State(Protocol):
     def curvature(self, columns: Integers) -> Floats:
         """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ over the rows inside, of some columns and of the 1."""
 
-    def columns(self, columns: Integers, *, bias: bool, free: bool) -> Quadratic | None:
+    def columns(
+        self, columns: Integers, slopes: Floats, *, bias: bool, free: bool
+    ) -> Quadratic | None:
         """Return the quadratic of some columns of the rows inside; None where it cannot be had.
 
         With ``bias`` the column of ones comes after the others; with ``free`` its coefficient is
-        at its optimum whatever the others are.
+        at its optimum whatever the others are. ``slopes`` are Σ α_i y_i x_ij: the columns may be
+        rounded.
         """
 
     def keep(self, factor: float) -> None:

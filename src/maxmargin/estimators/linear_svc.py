@@ -75,7 +75,9 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
         "newton" (semismooth, on the augmented Lagrangian) and "interior-point" suit n ≫ d,
         "coordinate-descent" on the dual sparse data and d > n, from where Newton steps on the free
         variables go on. Where rounding ends Newton steps early (huge costs or values), and
-        features are at most 1000, "interior-point" is tried as well. "auto" chooses.
+        features are at most 1000, "interior-point" is tried as well. With ``penalty="l1"`` every
+        step is Newton's; "newton" forms the matrix of its features, which suits n ≫ d, and
+        "coordinate-descent" goes over their columns. "auto" chooses.
     penalize_intercept : bool, default=False
         Add ½(b/s)² to the objective, or |b|/s with "l1", as LIBLINEAR does; s is
         ``intercept_scaling``.
@@ -294,8 +296,11 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
         )
 
     def _check_sparse(self) -> None:
-        if self.penalty == "l1" and self.solver not in ("auto", "newton"):
-            raise ValueError(f"solver={self.solver!r} is for penalty='l2': use 'auto' or 'newton'.")
+        if self.penalty == "l1" and self.solver == "interior-point":
+            raise ValueError(
+                "solver='interior-point' is for penalty='l2': use 'auto', 'newton' or "
+                "'coordinate-descent'."
+            )
         if self.penalty == "l1" and np.isinf(self.C):
             raise ValueError(
                 "C=inf with penalty='l1': there is no hard margin for planes of few features here. "

@@ -22,6 +22,7 @@ from .dual.hard_margin import LinearHardMargin, refuse, refuse_contradiction, so
 if TYPE_CHECKING:
     from ..engines.l1 import L1Features
     from .primal.choice import Choice
+    from .primal.l1_newton import Form
 
 LinearProblem = PrimalProblem | JointProblem
 # α of a joint machine, or the plane of another (`solvers.primal.ledger.Plane`).
@@ -104,7 +105,9 @@ class Primal:
         from .primal.l1_newton import L1Newton
 
         features = cast("L1Features", engine_for(problem.X).features())
-        return L1Newton(features, tol, limits).solve(problem, start, progress)
+        forms: dict[str, Form] = {"newton": "matrix", "coordinate-descent": "columns"}
+        form = forms.get(self.solver, "auto")
+        return L1Newton(features, tol, limits, form).solve(problem, start, progress)
 
     def _with_bias_feature(
         self, problem: LinearProblem, start: Start | None, progress: Progress, limits: Limits

@@ -24,10 +24,11 @@ REFERENCE = 1e-6
 LIMITS = Limits(500, 30.0)
 # Constants under which small data take the ways of large ones.
 WAYS = {
-    "matrix": Tuning(visit=np.inf),
-    "columns": Tuning(visit=0.0),
-    "working sets": Tuning(few_columns=0, first_columns=2),
-    "working sets, columns": Tuning(few_columns=0, first_columns=2, visit=0.0),
+    "matrix": ("matrix", Tuning()),
+    "columns": ("columns", Tuning()),
+    "working sets": ("auto", Tuning(few_columns=0, first_columns=2)),
+    "working sets, matrix": ("matrix", Tuning(few_columns=0, first_columns=2)),
+    "working sets, columns": ("columns", Tuning(few_columns=0, first_columns=2)),
 }
 
 
@@ -42,8 +43,9 @@ def posed(X, y, C=1.0, bias="free", s=1.0):
     return L1Problem.of(X, y, C, "squared_hinge", bias, s)
 
 
-def solved(problem, tol=TOL, tuning=None, start=None, progress=None, limits=LIMITS):
-    solver = L1Newton(Features(problem.X), 0.99 * tol, limits, tuning or Tuning())
+def solved(problem, tol=TOL, way=None, start=None, progress=None, limits=LIMITS):
+    ways = WAYS[way] if way else ("auto", Tuning())
+    solver = L1Newton(Features(problem.X), 0.99 * tol, limits, *ways)
     return solver.solve(problem, start, progress or Progress())
 
 
@@ -103,7 +105,7 @@ def test_ways_against_a_quadratic_program(data, way, bias, name):
     X, y = data()
     C = weights(name, len(y))
     for rows in (X, sparse.csr_matrix(X)):
-        _, certificate = assert_solves(posed(rows, y, C, bias, 3.0), tuning=WAYS[way])
+        _, certificate = assert_solves(posed(rows, y, C, bias, 3.0), way=way)
         best = optimum(X, y, C, bias, 3.0)
         assert certificate.primal == pytest.approx(best, rel=REFERENCE)
         assert certificate.dual <= best * (1.0 + REFERENCE)
@@ -120,7 +122,7 @@ def test_orthogonal_design(way, C):
     X[np.arange(owners.size), owners] = signs * sizes[owners]
     expected = np.maximum(1.0 - 1.0 / (4.0 * C * counts * np.abs(sizes)), 0.0) / sizes
     for bias in BIASES:
-        found, _ = assert_solves(posed(X, signs, C, bias), 1e-10, tuning=WAYS[way])
+        found, _ = assert_solves(posed(X, signs, C, bias), 1e-10, way=way)
         np.testing.assert_array_equal(found.w[0] != 0.0, expected != 0.0)
         np.testing.assert_allclose(found.w[0], expected, atol=1e-9)
         assert found.b[0] == pytest.approx(0.0, abs=1e-9)

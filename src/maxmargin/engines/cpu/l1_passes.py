@@ -108,21 +108,21 @@ def lay_columns(rows, used, factors, place, ends, data, indices):
 
 
 @compiled
-def descend(columns, squares, sums, weight, penalties, u, residuals, rest, order, enough, passes):
+def descend(columns, squares, sums, weight, penalties, u, residuals, rest, lost, enough, passes):
     """Go over columns, one coefficient to its minimum at a time, until changes are small.
 
     The columns are rows here. ``weight`` is Σ c_i where a bias moves along, ∞ otherwise;
-    ``sums`` are those of c_i x_ij, and rest[0] that of c_i e_i.
+    ``sums`` are those of c_i x_ij, and rest[0] that of c_i e_i; ``lost`` is what rounding of the
+    columns took from the slopes.
     """
     worst = 0.0
     for _ in range(passes):
         worst = 0.0
-        for k in range(order.size):
-            j = order[k]
+        for j in range(u.size):
             h = squares[j] - sums[j] * sums[j] / weight
             before, after = u[j], 0.0
             if h > FLAT * squares[j]:
-                g = row_dot(columns, j, residuals) - sums[j] * rest[0] / weight
+                g = row_dot(columns, j, residuals) + lost[j] - sums[j] * rest[0] / weight
                 target, width = before + g / h, penalties[j] / h
                 if target > width:
                     after = target - width

@@ -203,7 +203,9 @@ class L1State:
             total += np.tril(sums.sum(axis=0)[: m + 1, : m + 1])
         return np.asarray(total + np.tril(total, -1).T)
 
-    def columns(self, columns: Integers, *, bias: bool, free: bool) -> Columns | None:
+    def columns(
+        self, columns: Integers, slopes: Floats, *, bias: bool, free: bool
+    ) -> Columns | None:
         """Return some columns of the rows inside; None where they are too many to copy."""
         features, inside = self.features, self._rows_inside
         too_many = features.is_dense and inside.size * columns.size > TUNING.copied_numbers
@@ -219,7 +221,7 @@ class L1State:
         if bias:
             laid = _with_row(laid, ones)
         residuals = (taken(self.problem.y, inside) - taken(self.scores, inside)) * ones
-        return Columns(laid, ones, residuals, free=free)
+        return Columns(laid, ones, residuals, slopes, free=free)
 
     # Passes --------------------------------------------------------------------------------
 
@@ -261,11 +263,15 @@ class Columns:
         √c, the column of the bias.
     residuals : ndarray of shape (n_inside,)
         e, which moves with u.
+    slopes : ndarray of shape (m,)
+        Be before B was rounded.
     free : bool
         Whether a bias is at its best for every u.
     """
 
-    def __init__(self, laid: Any, roots: Floats, residuals: Floats, *, free: bool) -> None:
+    def __init__(
+        self, laid: Any, roots: Floats, residuals: Floats, slopes: Floats, *, free: bool
+    ) -> None:
         self._laid, self._residuals = laid, residuals
         self._rows: StoredRows = rows_of(laid)
         self._squares = np.asarray(
@@ -276,7 +282,8 @@ class Columns:
         self._numbers = max(1, int(laid.nnz if sparse.issparse(laid) else laid.size))
         self._weight, self._sums = np.inf, np.zeros(laid.shape[0])
         self._rest = np.zeros(1)  # Σ √c e
-        if free:
+        self._lost = slopes - laid @ residuals  # to the rounding of B
+        if free and roots.size:
             self._weight = float(roots @ roots)
             self._sums = np.asarray(laid @ roots, dtype=np.float64)
             self._rest[0] = float(roots @ residuals)
@@ -288,13 +295,13 @@ class Columns:
 
     def descend(self, u: Floats, penalties: Floats, enough: float, n_passes: int) -> float:
         """Move one coefficient at a time, some passes before Python is asked to go on."""
-        order, done, worst = np.arange(u.size), 0, np.inf
+        done, worst = 0, np.inf
         at_once = max(1, TUNING.call_numbers // self._numbers)
         while done < n_passes and worst > enough:
             n = min(at_once, n_passes - done)
             worst = passes.descend(
                 self._rows, self._squares, self._sums, self._weight, penalties, u,
-                self._residuals, self._rest, order, enough, n,
+                self._residuals, self._rest, self._lost, enough, n,
             )  # fmt: skip
             done += n
         return float(worst)
@@ -337,5 +344,5 @@ class Columns:
         self._rest[0] -= float(self._sums[some] @ step)
 
     def _slopes(self, some: Integers, B: Any) -> Floats:
-        slopes = B @ self._residuals - self._sums[some] * (self._rest[0] / self._weight)
-        return np.asarray(slopes)
+        shared = self._sums[some] * (self._rest[0] / self._weight)
+        return np.asarray(B @ self._residuals + self._lost[some] - shared)

@@ -22,11 +22,12 @@ References: Yuan, Ho, Lin, *JMLR* 13 (2012) (newGLMNET); Massias, Gramfort, Salm
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
 from ...arrays import Floats, Integers
-from ...engines.l1 import L1Features, L1State, Quadratic, SlackSums
+from ...engines.l1 import L1Features, L1State, SlackSums
 from ...problems import L1Problem
 from ...progress import Limits, Progress
 from ...solution import Solution, Status
@@ -34,12 +35,15 @@ from ..line_search import line_search
 from . import lasso
 from .ledger import Plane, bias_without_plane
 
+Form = Literal["auto", "matrix", "columns"]
+
 
 @dataclass(frozen=True)
 class Tuning:
     """What the method decides by."""
 
-    few_columns: int = 64  # up to which all features are in the working set
+    few_columns: int = 64  # up to which all features are in the working set,
+    rows_per_column: int = 50  # or with so many rows for each, of no more numbers than that
     first_columns: int = 64  # that may enter an empty working set
     most_columns: int = 2000  # of a matrix
     first_ratio: float = 4.0  # of the first costs to the least with which a feature enters
@@ -71,19 +75,22 @@ class L1Newton:
         The relative duality gap to stop at.
     limits : Limits
         Of steps, and seconds.
+    form : {"auto", "matrix", "columns"}
+        Whether models are matrices, or columns where an engine has them.
     tuning : Tuning
     """
 
     features: L1Features
     tol: float = 1e-4
     limits: Limits = field(default_factory=Limits)
+    form: Form = "auto"
     tuning: Tuning = field(default_factory=Tuning)
 
     def solve(self, problem: L1Problem, start: Plane | None, progress: Progress) -> Solution:
         """Return the plane, and α that proves it."""
         state = self.features.l1_state(problem)
         progress.unit = "step"
-        fit = _Fit(problem, state, self.tol, self.tuning)
+        fit = _Fit(problem, state, self.tol, self.form, self.tuning)
         if start is not None and start.w.any():
             fit.compare(start)
         n_iter = 0
@@ -120,8 +127,10 @@ class _Found:
 
 def _factor(sums: SlackSums, top: float, share: float) -> float:
     """Return the multiple of α, feasible, that has the largest D for a share of the costs."""
-    best = 0.5 * share * sums.total / sums.loss if sums.loss > 0.0 else np.inf
-    return min(1.0 / top, best)
+    if not sums.loss > 0.0:  # α is 0
+        return 0.0
+    best = 0.5 * share * sums.total / sums.loss
+    return best if best * top <= 1.0 else 1.0 / top
 
 
 def _dual(sums: SlackSums, top: float, share: float) -> float:
@@ -133,8 +142,10 @@ def _dual(sums: SlackSums, top: float, share: float) -> float:
 class _Fit:
     """The plane, the best plane and the best α so far; w ends with b where it is penalised."""
 
-    def __init__(self, problem: L1Problem, state: L1State, tol: float, tuning: Tuning) -> None:
-        self.state, self.tuning, self.tol = state, tuning, tol
+    def __init__(
+        self, problem: L1Problem, state: L1State, tol: float, form: Form, tuning: Tuning
+    ) -> None:
+        self.state, self.tol, self.form, self.tuning = state, tol, form, tuning
         self.d = state.features.n_columns
         self.has_bias, self.free = problem.bias == "penalised", problem.bias == "free"
         self.penalties = np.ones(self.d + self.has_bias)
@@ -145,6 +156,10 @@ class _Fit:
         state.place(self.w[: self.d], self.b)
         self.best = self.plane
         self.primal, self.dual, self.idle = np.inf, 0.0, 0
+        features, few = state.features, tuning.few_columns
+        self.takes_all = self.d <= few or (
+            self.d * tuning.rows_per_column <= features.n_rows and features.stored_per_row <= few
+        )
         self.set_size = tuning.first_columns
         self.passes = tuning.passes[0]
         self.share = 1.0  # τ
@@ -197,17 +212,16 @@ class _Fit:
         if self.has_bias:
             v = np.append(v, sums.balance)
         penalty, top = float(self.penalties @ np.abs(self.w)), self._most(v)
-        if self.share == 1.0 and self.w.size > self.tuning.few_columns and not self.w.any():
-            self.share = min(1.0, self.tuning.first_ratio / top)
+        if self.share == 1.0 and not (self.takes_all or self.w.any()):
+            self.share = self.tuning.first_ratio / max(top, self.tuning.first_ratio)
         self._enter(sums, penalty, top)
         value = penalty + self.share * sums.loss
         dual = _dual(sums, top, self.share)
-        late = self.steps >= self.tuning.stage_steps
-        while self.share < 1.0 and (late or value - dual <= self.tuning.stage_gap * value):
+        if self.share < 1.0 and (
+            self.steps >= self.tuning.stage_steps or value - dual <= self.tuning.stage_gap * value
+        ):
             self.grow()
-            late = False
             value = penalty + self.share * sums.loss
-            dual = _dual(sums, top, self.share)
         ratios = self.share * v / self.penalties
         off = np.where(
             self.w != 0.0, np.abs(ratios - np.sign(self.w)), np.maximum(np.abs(ratios) - 1.0, 0.0)
@@ -217,7 +231,7 @@ class _Fit:
 
     def _most(self, v: Floats) -> float:
         """Return by how much α is to be divided at least, to be feasible."""
-        return max(float((np.abs(v) / self.penalties).max(initial=0.0)), np.finfo(float).tiny)
+        return float((np.abs(v) / self.penalties).max(initial=0.0))
 
     def _enter(self, sums: SlackSums, penalty: float, top: float) -> None:
         """Keep the plane, and α, if they are the best so far."""
@@ -257,7 +271,7 @@ class _Fit:
 
     def _working_set(self, v: Floats) -> Integers:
         """Return the features with w_j ≠ 0, and those of the largest violations."""
-        if self.w.size <= self.tuning.few_columns:
+        if self.takes_all:
             return np.arange(self.w.size)
         used = self.w != 0.0
         excess = np.where(used, 0.0, np.abs(v) / self.penalties - 1.0 / self.share)
@@ -274,11 +288,11 @@ class _Fit:
         """Return the minimum of the model over some features, and the change of a free bias."""
         columns = chosen[chosen < self.d]
         with_bias = columns.size < chosen.size
-        model: Quadratic | None = None
+        slopes, model = found.correlations[chosen], None
         if not self._prefers_matrix(columns, found.sums.n_inside):
-            model = self.state.columns(columns, bias=with_bias, free=self.free)
+            model = self.state.columns(columns, slopes, bias=with_bias, free=self.free)
         if model is None:
-            model = self._matrix(columns, with_bias, found.correlations[chosen], found.sums.balance)
+            model = self._matrix(columns, with_bias, slopes, found.sums.balance)
         penalties = self.penalties[chosen] / self.share
         u, done = lasso.minimise(
             model, self.w[chosen], penalties, enough, self.passes, self.tuning.lasso
@@ -302,6 +316,8 @@ class _Fit:
 
     def _prefers_matrix(self, columns: Integers, n_inside: int) -> bool:
         """Whether the matrix of the model takes less time than passes over its columns."""
+        if self.form != "auto":
+            return self.form == "matrix"
         m, stored = columns.size, self.state.stored(columns)
         if m > self.tuning.most_columns:
             return False
