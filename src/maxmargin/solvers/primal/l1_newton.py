@@ -182,7 +182,8 @@ class _Fit:
         """Whether features of small weights have had the time to leave."""
         self.settling += 1
         last = self.settling > self.tuning.settling_steps
-        return last or (self.share == 1.0 and found.violation <= self.tuning.settled)
+        small = found.violation <= max(self.tuning.settled, self.tol)
+        return last or (self.share == 1.0 and small)
 
     def compare(self, start: Plane) -> None:
         """Begin with another plane, if that is better."""
