@@ -28,6 +28,27 @@ def solve_small(dual: Dual, problems: Sequence[DualProblem]) -> list[Solution]:
 
     A solution that has not converged is where another solver may begin.
     """
+    first = problems[0]
+    if len(problems) > 1 or first.total or first.has_unit_margin:
+        return _solve_alike(dual, problems)
+    # Regression, in units of half the range of its targets: violations are then relative to 1.
+    unit = first.target_scale or 1.0
+    scaled = replace(first, p=first.p / unit, upper=first.upper / unit)
+    return [_scaled_up(each, unit) for each in _solve_alike(dual, [scaled])]
+
+
+def _scaled_up(solution: Solution, unit: float) -> Solution:
+    """Return a solution as of targets that are multiplied by a number."""
+    trace = solution.trace
+    assert solution.alpha is not None
+    assert trace is not None
+    values = {name: unit**2 * getattr(trace, name) for name in ("objective", "primal", "dual")}
+    trace = replace(trace, violation=unit * trace.violation, **values)
+    return replace(solution, alpha=unit * solution.alpha, b=unit * solution.b, trace=trace)
+
+
+def _solve_alike(dual: Dual, problems: Sequence[DualProblem]) -> list[Solution]:
+    """Return the solutions of tasks that are about one thing."""
     n_groups = len(problems[0].groups)
     sums = problems[0].sums
     alike = all(each.sums == sums for each in problems)
@@ -37,7 +58,7 @@ def solve_small(dual: Dual, problems: Sequence[DualProblem]) -> list[Solution]:
         return []
     orders = [np.concatenate(each.groups) for each in problems] if n_groups == 2 else []
     tasks = _grouped(problems, orders) if orders else TaskArrays.of(problems)
-    if not _are_soft_classifiers(tasks):
+    if not _are_soft(tasks):
         return []
     degree = int(getattr(dual.kernel, "degree", 0))
     final = min(dual.tol, dual.tuning.polish_tol) if dual.engine.is_few else dual.tol
@@ -73,10 +94,10 @@ def _put_back(alpha: Floats | None, order: Integers) -> Floats:
     return back
 
 
-def _are_soft_classifiers(tasks: TaskArrays) -> bool:
-    """Whether all are classifiers, of margin 1 or of ν, and something keeps every α small."""
+def _are_soft(tasks: TaskArrays) -> bool:
+    """Whether violations are relative to 1, or to ρ of ν, and something keeps every α small."""
     hard = np.isinf(tasks.upper) & (tasks.ridge == 0.0)
-    fits = bool((tasks.p == -1.0).all())
+    fits = True
     if tasks.total:
         fits = bool((tasks.n_first < tasks.sizes).all()) and not (
             tasks.p.any() or tasks.ridge.any()
