@@ -9,7 +9,14 @@ import maxmargin as mm
 from maxmargin.certificates import plane_sums
 from maxmargin.engines.cpu import primal_passes
 from maxmargin.problems import PrimalProblem
-from maxmargin.problems.losses import LOSSES, Loss, loss_value, proximal_alpha
+from maxmargin.problems.losses import (
+    LOSSES,
+    TARGET_LOSSES,
+    Loss,
+    loss_value,
+    proximal_beta,
+    slack,
+)
 
 # u and D: a kink, a parabola, a parabola that turns into a line, and samples without weight.
 BOUNDS = [(2.0, 0.0), (np.inf, 0.25), (2.0, 0.25), (0.5, 4.0), (0.0, 0.0), (np.inf, np.inf)]
@@ -33,25 +40,36 @@ def test_solvers_and_certificates_have_the_loss_of_the_definition(u, D):
             assert found == pytest.approx(expected, abs=1e-9)
 
 
+# A label of each class, and targets with and without a tube: y, two_sided and ε.
+SIDES = [(1.0, False, 0.0), (-1.0, False, 0.0), (3.0, True, 0.0), (-2.0, True, 0.4)]
+
+
+@pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize(("u", "D"), BOUNDS)
-def test_alpha_is_the_derivative_of_the_loss(u, D):
-    for z in SLACKS[SLACKS != 0.0]:
+def test_beta_is_the_derivative_of_the_loss(u, D, side):
+    y, two_sided, epsilon = side
+    low, high = (-u, u) if two_sided else sorted((0.0, y * u))
+    for r in np.concatenate([-SLACKS, SLACKS]) * 1.1 + 0.01:
+
+        def loss(r):
+            return loss_value(slack(r, *side), u, D)
+
         if D > 0.0:
-            slope = (loss_value(z + 1e-6, u, D) - loss_value(z - 1e-6, u, D)) / 2e-6
-            found = proximal_alpha(z, 0.0, u, D, 0.0)
-            assert found == pytest.approx(slope, abs=1e-5)
-        for before in (0.0, 0.3 * min(u, 1.0)):
-            alpha = proximal_alpha(z, before, u, D, 0.7)
-            assert alpha == primal_passes._proximal_alpha(z, before, u, D, 0.7)
+            slope = (loss(r + 1e-6) - loss(r - 1e-6)) / 2e-6
+            assert proximal_beta(r, *side, 0.0, u, D, 0.0) == pytest.approx(slope, abs=1e-5)
+        for before in (0.0, 0.3 * np.clip(y, max(low, -1.0), min(high, 1.0))):
+            beta = proximal_beta(r, *side, before, u, D, 0.7)
+            assert beta == primal_passes._proximal_beta(r, *side, before, u, D, 0.7)
             if 0.0 < u < np.inf:
-                near = np.clip(alpha + np.array([-1e-4, 0.0, 1e-4]), 0.0, u)
-                values = near * z - 0.5 * D * near**2 - 0.35 / u * (near - before) ** 2
+                near = np.clip(beta + np.array([-1e-4, 0.0, 1e-4]), low, high)
+                values = near * r - epsilon * np.abs(near) - 0.5 * D * near**2
+                values -= 0.35 / u * (near - before) ** 2
                 assert values[1] >= values.max() - 1e-12
 
 
 def test_costs_scale_a_loss():
     costs = np.array([0.5, 2.0, 0.0])
-    for loss in (*LOSSES.values(), Loss(1.0, 0.5)):
+    for loss in (*LOSSES.values(), *TARGET_LOSSES.values(), Loss(1.0, 0.5)):
         upper, ridge = (np.broadcast_to(each, 3) for each in loss.bounds(costs))
         unit = loss_value(1.3, loss.upper, loss.ridge)
         values = [loss_value(1.3, float(u), float(D)) for u, D in zip(upper, ridge, strict=True)]

@@ -13,7 +13,16 @@ from ..arrays import Floats
 from ..problems import L1Problem
 from ..solution import Solution
 from .base import certify
-from .primal import Claim, Measures, PlaneCertificate, claim_of, compensates, passes, shown
+from .primal import (
+    Claim,
+    Measures,
+    PlaneCertificate,
+    claim_of,
+    compensates,
+    imbalance,
+    passes,
+    shown,
+)
 from .scores import UNIT
 
 
@@ -24,7 +33,7 @@ def _(problem: L1Problem, solution: Solution, *, sample: int | None = None) -> P
     claim, totals, box = claim_of(problem, w, b, solution.alpha)
     if problem.bias == "none":
         box = max(box, abs(b))  # a bias that there must not be
-    balance = abs(totals[0] - totals[1]) / max(1.0, sum(totals)) if problem.bias == "free" else 0.0
+    balance = imbalance(problem, totals)
     found = _measures(problem, claim, b, exactly=False)
     if compensates(problem, found.blur, found.primal):
         found = _measures(problem, claim, b, exactly=True)

@@ -2,6 +2,8 @@
 
 Regions work on rows ``part * step`` and on; what a part finds goes to its own line, `N_FOUND`
 numbers of which the places are named below. u and D hold one number per row, or one for all.
+``two_sided`` says whether y are targets, with a tube of ``epsilon``, and ``alpha`` is β; a free
+bias is then taken from the targets (``shift``), not added to the scores.
 """
 
 from __future__ import annotations
@@ -21,12 +23,13 @@ UPWARDS = 1.0 + 1e-6
 # Rows that are measured, and then judged, while they are in a core's cache.
 CHUNK_ROWS = 512
 
-# Sums: the loss, the largest loss that rounding allows; α, α y and Dα² after yᵀα = 0 is restored;
-# and bounds of the rounding errors of Σ αyx.
-LOSS, MOST_LOSS, ALPHA, REST, RIDGE, BLUR = range(6)
+# Sums: the loss, the largest loss that rounding allows; yβ − ε|β|, the sizes of its terms, |β|, β
+# and Dβ² after Σβ = 0 is restored; bounds of the rounding errors of Σ βx; and the losses of targets
+# with no plane and no tube.
+LOSS, MOST_LOSS, GAIN, TERMS, ALPHA, REST, RIDGE, BLUR, UNEXPLAINED = range(9)
 # The least and the largest of all.
-LEAST_MARGIN, LEAST_SLOPE, LARGEST_SLOPE, ERROR = range(6, 10)
-N_FOUND = 10
+LEAST_MARGIN, LEAST_SLOPE, LARGEST_SLOPE, ERROR, FARTHEST = range(9, 14)
+N_FOUND = 14
 # Sums and largest values of α before.
 POSITIVE, NEGATIVE, LARGEST, OUTSIDE = range(4)
 
@@ -36,14 +39,18 @@ class Found(NamedTuple):
 
     loss: float
     most_loss: float
+    gain: float
+    terms: float
     alpha: float
     rest: float
     ridge: float
     blur: float
+    unexplained: float
     least_margin: float
     least_slope: float
     largest_slope: float
     error: float
+    farthest: float
 
     @classmethod
     def of(cls, lines: Floats) -> Found:
@@ -61,25 +68,27 @@ def _of(values, i):
 
 
 @compiled_part
-def _inside(alpha, box, i):
-    """Return α_i clipped to 0 ≤ α ≤ u; a NaN stays one."""
+def _inside(alpha, box, two_sided, i):
+    """Return α_i clipped to 0 ≤ α ≤ u, or to |α| ≤ u; a NaN stays one."""
     a, u = alpha[i], _of(box, i)
-    if a < 0.0:
-        return 0.0
+    least = -u if two_sided else 0.0
+    if a < least:
+        return least
     return u if a > u else a
 
 
 @parallel
-def add_up_alpha(part, step, alpha, box, y, found):
-    """Add up α in its box by class; find the largest, and how far outside of the box α is."""
+def add_up_alpha(part, step, alpha, box, y, two_sided, found):
+    """Add up |β| in its box by sign; find the largest, and how far outside of the box α is."""
     positive, negative, largest, outside = 0.0, 0.0, 0.0, 0.0
     for i in range(part * step, min((part + 1) * step, y.size)):
-        a = _inside(alpha, box, i)
-        largest, outside = max(largest, a), max(outside, abs(alpha[i] - a))
-        if y[i] > 0.0:
-            positive += a
+        a = _inside(alpha, box, two_sided, i)
+        size = abs(a)
+        largest, outside = max(largest, size), max(outside, abs(alpha[i] - a))
+        if (a if two_sided else y[i]) > 0.0:
+            positive += size
         else:
-            negative += a
+            negative += size
     line = found[part]
     line[POSITIVE], line[NEGATIVE], line[LARGEST], line[OUTSIDE] = (
         positive, negative, largest, outside,
@@ -88,14 +97,35 @@ def add_up_alpha(part, step, alpha, box, y, found):
 
 @parallel
 def measure(
-    part, step, rows, centre, w, b, y, alpha, box, plus, minus, upper, ridge, largest, found, sums
+    part,
+    step,
+    rows,
+    centre,
+    w,
+    b,
+    y,
+    two_sided,
+    epsilon,
+    shift,
+    alpha,
+    box,
+    plus,
+    minus,
+    upper,
+    ridge,
+    largest,
+    found,
+    sums,
 ):
-    """Compute the scores of some rows and judge them; add up α y x, every term about a centre."""
+    """Compute the scores of some rows and judge them; add up βx, every term about a centre."""
     last, d = min((part + 1) * step, y.size), w.size
     scores, wrong, some = np.empty(CHUNK_ROWS), np.empty(CHUNK_ROWS), np.empty(d)
     line, x, length = found[part], np.empty(d), 0.0
+    offset = abs(b)
     for j in range(d):
         length += w[j] * w[j]
+        if centre[j] != 0.0:  # then b, or the shift, was rounded
+            offset = abs(b) + abs(shift)
     length = np.sqrt(length) * UPWARDS
     n_chunks = (last - part * step) // CHUNK_ROWS + sums.shape[0] + 1
     start_line(line)
@@ -105,7 +135,8 @@ def measure(
         some[:] = 0.0
         for k in range(n):
             i = first + k
-            signed = (plus if y[i] > 0.0 else -minus) * _inside(alpha, box, i)
+            signed = _inside(alpha, box, two_sided, i) * (1.0 if two_sided else y[i])
+            signed *= plus if signed > 0.0 else minus
             if len(rows) == 1:
                 square, score = _about(rows[0][i], centre, w, x)
                 if signed != 0.0:
@@ -118,13 +149,27 @@ def measure(
             squares += square
             weights += signed * signed
             scores[k] = score + b
-            wrong[k] = (d + 4) * UNIT * (np.sqrt(square) * UPWARDS * length + abs(b))
+            wrong[k] = (d + 4) * UNIT * (np.sqrt(square) * UPWARDS * length + offset)
         for j in range(d):
             sums[part, j] += some[j]
         # Of a sum of n terms, and of those of all chunks.
         line[BLUR] += (n + n_chunks + 2) * UNIT * np.sqrt(squares * weights) * UPWARDS**2
         _judge(
-            scores[:n], wrong[:n], first, y, alpha, box, plus, minus, upper, ridge, largest, line
+            scores[:n],
+            wrong[:n],
+            first,
+            y,
+            two_sided,
+            epsilon,
+            shift,
+            alpha,
+            box,
+            plus,
+            minus,
+            upper,
+            ridge,
+            largest,
+            line,
         )
 
 
@@ -141,7 +186,24 @@ def _about(row, centre, w, x):
 
 
 @parallel
-def judge(part, step, scores, wrong, y, alpha, box, plus, minus, upper, ridge, largest, found):
+def judge(
+    part,
+    step,
+    scores,
+    wrong,
+    y,
+    two_sided,
+    epsilon,
+    shift,
+    alpha,
+    box,
+    plus,
+    minus,
+    upper,
+    ridge,
+    largest,
+    found,
+):
     """Judge rows whose scores, and bounds of their errors, are known."""
     some = slice(part * step, min((part + 1) * step, y.size))
     line = found[part]
@@ -151,6 +213,9 @@ def judge(part, step, scores, wrong, y, alpha, box, plus, minus, upper, ridge, l
         wrong[some],
         part * step,
         y,
+        two_sided,
+        epsilon,
+        shift,
         alpha,
         box,
         plus,
@@ -170,23 +235,59 @@ def start_line(line):
 
 
 @compiled
-def _judge(scores, wrong, first, y, alpha, box, plus, minus, upper, ridge, largest, line):
+def _judge(
+    scores,
+    wrong,
+    first,
+    y,
+    two_sided,
+    epsilon,
+    shift,
+    alpha,
+    box,
+    plus,
+    minus,
+    upper,
+    ridge,
+    largest,
+    line,
+):
     """Add the losses of some rows, and the terms of D; find the worst of the KKT conditions."""
-    loss, most_loss, total, rest, squares, error = 0.0, 0.0, 0.0, 0.0, 0.0, line[ERROR]
+    loss, most_loss, gain, terms, total = 0.0, 0.0, 0.0, 0.0, 0.0
+    rest, squares, unexplained = 0.0, 0.0, 0.0
+    error, farthest = line[ERROR], line[FARTHEST]
     margin, least, most = line[LEAST_MARGIN], line[LEAST_SLOPE], line[LARGEST_SLOPE]
     for k in range(scores.size):
         i = first + k
-        u, D, a = _of(upper, i), _of(ridge, i), _inside(alpha, box, i)
-        y_score = y[i] * scores[k]
+        u, D, a = _of(upper, i), _of(ridge, i), _inside(alpha, box, two_sided, i)
         finite = D if np.inf > D else 0.0
-        loss += loss_of(1.0 - y_score, u, D)
-        most_loss += loss_of(1.0 + wrong[k] - y_score, u, D)
-        error = max(error, wrong[k])
-        restored = (plus if y[i] > 0.0 else minus) * a
-        total += restored
-        rest += restored * y[i]
+        if two_sided:
+            target, lost = _difference(y[i], shift)
+            r, side = target - scores[k], 1.0 if a > 0.0 else -1.0
+            # The side of β, and of r where β = 0.
+            y_score = 1.0 + epsilon - (side * r if a != 0.0 else abs(r))
+            z, unsure = abs(r) - epsilon, wrong[k] + abs(lost)
+            if scores[k] != 0.0:
+                unsure += 2.0 * UNIT * abs(r)
+            restored = (plus if a > 0.0 else minus) * a
+            gain += restored * target - epsilon * abs(restored)
+            terms += abs(restored) * (abs(target) + epsilon)
+            farthest = max(farthest, abs(target))
+            unexplained += loss_of(abs(target), u, D)
+        else:
+            y_score = y[i] * scores[k]
+            z, unsure = 1.0 - y_score, wrong[k]
+            restored = (plus if y[i] > 0.0 else minus) * a * y[i]
+            gain += abs(restored)
+            terms += abs(restored)
+        loss += loss_of(z, u, D)
+        most_loss += loss_of(z + unsure, u, D)
+        error = max(error, unsure)
+        total += abs(restored)
+        rest += restored
         squares += finite * restored * restored
         if u > 0.0 and np.inf > D:
+            a = abs(a)
             slope = y_score + finite * a
             margin = min(margin, y_score)
             # At its bound is what rounding cannot tell from it.
@@ -196,11 +297,22 @@ def _judge(scores, wrong, first, y, alpha, box, plus, minus, upper, ridge, large
                 most = max(most, slope)
     line[LOSS] += loss
     line[MOST_LOSS] += most_loss
+    line[GAIN] += gain
+    line[TERMS] += terms
     line[ALPHA] += total
+    line[UNEXPLAINED] += unexplained
     line[REST] += rest
     line[RIDGE] += squares
     line[LEAST_MARGIN], line[LEAST_SLOPE], line[LARGEST_SLOPE] = margin, least, most
-    line[ERROR] = error
+    line[ERROR], line[FARTHEST] = error, farthest
+
+
+@compiled_part
+def _difference(a, b):
+    """Return a − b as it is rounded, and what was lost."""
+    rounded = a - b
+    part = rounded - a
+    return rounded, (a - (rounded - part)) - (b + part)
 
 
 @compiled_part

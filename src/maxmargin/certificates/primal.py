@@ -22,6 +22,8 @@ from .scores import UNIT
 # Rounding, relative to P, that is worth a computation in twice the digits, and the rows and numbers
 # of X up to which there is time for it.
 COARSE_ERROR, TALL_ROWS, COMPENSATED_NUMBERS = 1e-7, 1 << 14, 1 << 20
+# What rounding leaves of P, relative to the losses of the targets themselves.
+RESOLUTION = 1e-12
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) 
     claim, totals, box = claim_of(problem, w, b, solution.alpha)
     if problem.bias == "none":
         box = max(box, abs(b))  # a bias that there must not be
-    balance = abs(totals[0] - totals[1]) / max(1.0, sum(totals)) if problem.bias == "free" else 0.0
+    balance = imbalance(problem, totals)
     square = float(w @ w)
     if problem.bias == "penalised":
         square += (b / problem.intercept_scaling) ** 2
@@ -52,6 +54,17 @@ def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) 
     if compensates(problem, found.blur, found.primal):
         found = _measures(claim, square, exactly=True)
     return shown(found, balance, box, len(problem.y))
+
+
+def imbalance(problem: PrimalProblem, totals: tuple[float, float]) -> float:
+    """Return how far Σβ is from 0 where the bias is free, relative to Σ|β|.
+
+    That of labels is at least 1: margins are.
+    """
+    if problem.bias != "free":
+        return 0.0
+    least = np.finfo(float).tiny if problem.two_sided else 1.0
+    return abs(totals[0] - totals[1]) / max(float(least), sum(totals))
 
 
 def compensates(problem: PrimalProblem, blur: float, primal: float) -> bool:
@@ -65,7 +78,7 @@ def shown(found: Measures, balance: float, box: float, n: int) -> PlaneCertifica
     """Return the certificate of what was found: as far from the optimum as rounding allows."""
     primal, dual = found.primal + found.blur, found.dual - found.blur
     gap = found.primal - found.dual + found.blur
-    size = max(found.primal - found.blur, np.finfo(float).tiny)
+    size = max(found.primal - found.blur, RESOLUTION * found.unexplained, np.finfo(float).tiny)
     with np.errstate(over="ignore"):
         relative = float(np.divide(gap, size)) if np.isfinite(gap) else np.inf
     return PlaneCertificate(
@@ -75,7 +88,10 @@ def shown(found: Measures, balance: float, box: float, n: int) -> PlaneCertifica
 
 
 class Claim(NamedTuple):
-    """A plane about an origin, α and its box, and the factors of both classes for yᵀα = 0."""
+    """A plane about an origin, α and its box, and the factors of both signs for Σβ = 0.
+
+    ``shift`` is a free bias of targets; ``b`` is then 0.
+    """
 
     problem: PrimalProblem
     origin: Origin
@@ -85,41 +101,52 @@ class Claim(NamedTuple):
     box: Floats
     largest: float
     factors: tuple[float, float]
+    shift: float
 
 
 def claim_of(
     problem: PrimalProblem, w: Floats, b: float, given: Floats
 ) -> tuple[Claim, tuple[float, float], float]:
-    """Return what is claimed, Σ α of both classes, and how far α was outside of its box."""
+    """Return what is claimed, Σ|β| of both signs, and how far α was outside of its box."""
     from .plane_sums import LARGEST, NEGATIVE, OUTSIDE, POSITIVE, add_up_alpha
 
     y, n = problem.y, len(problem.y)
     alpha, box, step = np.ascontiguousarray(given, dtype=np.float64), problem.box, part_rows(n)
     found = np.zeros((part_count(n, step), 4))
-    add_up_alpha(len(found), step, alpha, box, y, found)
+    add_up_alpha(len(found), step, alpha, box, y, problem.two_sided, found)
     totals = float(found[:, POSITIVE].sum()), float(found[:, NEGATIVE].sum())
     largest, outside = float(found[:, LARGEST].max()), float(found[:, OUTSIDE].max())
     factors = (1.0, 1.0)
     if problem.bias == "free":
-        # The heavier class is shrunk until yᵀα = 0: α stays in its box.
+        # The heavier sign is shrunk until Σβ = 0: β stays in its box.
         least = min(totals)
         factors = least / totals[0] if totals[0] else 0.0, least / totals[1] if totals[1] else 0.0
     origin = Origin(problem.X, problem.bias == "free")
-    plane = np.ascontiguousarray(w[origin.order], dtype=np.float64), origin.bias(w, b)
+    w, b, shift = np.ascontiguousarray(w[origin.order], dtype=np.float64), origin.bias(w, b), 0.0
+    least = 1.0
+    if problem.two_sided:
+        least = float(np.finfo(float).tiny)
+        if problem.bias == "free":
+            b, shift = 0.0, b
     return (
-        Claim(problem, origin, *plane, alpha, box, largest, factors), totals,
-        outside / max(1.0, largest),
+        Claim(problem, origin, w, b, alpha, box, largest, factors, shift), totals,
+        outside / max(least, largest),
     )  # fmt: skip
 
 
 class Measures(NamedTuple):
-    """P and D, by how much P − D may be more than their difference, and the KKT conditions."""
+    """P and D, by how much P − D may be more than their difference, and the KKT conditions.
+
+    ``unexplained`` are the losses of targets with no plane: P below what rounding makes of them
+    is 0.
+    """
 
     primal: float
     dual: float
     blur: float
     violation: float
     rounding: float
+    unexplained: float = 0.0
 
 
 def _measures(claim: Claim, square: float, *, exactly: bool) -> Measures:
@@ -134,15 +161,16 @@ def _measures(claim: Claim, square: float, *, exactly: bool) -> Measures:
         primal = _scaled(square, found.least_margin)
         most = _scaled(square, found.least_margin - found.error)
     blur = most - primal if np.isfinite(primal) else 0.0
-    dual = found.alpha - 0.5 * float(w @ w) - 0.5 * found.ridge
+    dual = found.gain - 0.5 * float(w @ w) - 0.5 * found.ridge
     error = found.blur * (float(np.linalg.norm(w)) + 0.5 * found.blur)
-    if claim.problem.bias == "free":  # what rounding leaves of yᵀα
-        error += (abs(found.rest) + 64.0 * UNIT * found.alpha) * abs(claim.b)
+    if claim.problem.bias == "free":  # what rounding leaves of Σβ, times another bias
+        error += (abs(found.rest) + 64.0 * UNIT * found.alpha) * (abs(claim.b) + found.farthest)
     elif claim.problem.bias == "penalised":
         dual -= 0.5 * (claim.problem.intercept_scaling * found.rest) ** 2
-    error += 64.0 * UNIT * (found.alpha + abs(dual))
+    error += 64.0 * UNIT * (found.terms + abs(dual))
     violation = max(1.0 - found.least_slope, found.largest_slope - 1.0, 0.0)
-    return Measures(primal, dual, blur + error + 64.0 * UNIT * square, violation, found.error)
+    blur += error + 64.0 * UNIT * square
+    return Measures(primal, dual, blur, violation, found.error, found.unexplained)
 
 
 def _scaled(square: float, margin: float) -> float:
@@ -166,7 +194,10 @@ def passes(claim: Claim, exactly: bool) -> tuple[Floats, Floats]:
             v if v.size == 1 else v[here] for v in (claim.box, problem.upper, problem.ridge)
         )
         y, alpha = problem.y[here], claim.alpha[here]
-        judged = (y, alpha, box, *claim.factors, upper, ridge, claim.largest)
+        judged = (
+            y, problem.two_sided, float(problem.epsilon), claim.shift, alpha, box,
+            *claim.factors, upper, ridge, claim.largest,
+        )  # fmt: skip
         # Columns of a sparse X that lie far from 0 would have to be made dense.
         if exactly or (sparse.issparse(X) and claim.origin.centre.any()):
             step = part_rows(n)
@@ -193,21 +224,26 @@ def _scores(
 ) -> tuple[Floats, Floats, Floats, float]:
     """Return w·x + b of the rows of a piece, with bounds of errors, and Σ αyx with its own."""
     w, b, length = claim.w, claim.b, float(np.linalg.norm(claim.w))
+    # About another origin the shift was rounded.
+    offset = claim.shift if claim.origin.centre.any() else 0.0
 
     def part(block: slice) -> tuple[Any, Any, Any, float]:
         everywhere = slice(start + block.start, start + block.stop)
         y = claim.problem.y[everywhere]
         box = claim.box if claim.box.size == 1 else claim.box[everywhere]
-        alpha = np.clip(claim.alpha[everywhere], 0.0, box)
-        signed = np.where(y > 0, claim.factors[0], -claim.factors[1]) * alpha
+        if claim.problem.two_sided:
+            signed = np.clip(claim.alpha[everywhere], -box, box)
+        else:
+            signed = y * np.clip(claim.alpha[everywhere], 0.0, box)
+        signed = np.where(signed > 0, *claim.factors) * signed
         x = claim.origin.rows(row_block(X, block))
         if exactly:
             x = x.toarray() if sparse.issparse(x) else x
             some, unsure = compensated_dot(x.T, signed)
             scores, wrong = compensated_dot(np.column_stack([x, np.ones(y.size)]), np.append(w, b))
-            return scores, wrong, some, float(np.linalg.norm(unsure))
+            return scores, wrong + UNIT * abs(offset), some, float(np.linalg.norm(unsure))
         size = frobenius(x)
-        wrong = np.full(y.size, score_error(size, length, b, w.size))
+        wrong = np.full(y.size, score_error(size, length, abs(b) + abs(offset), w.size))
         return x @ w + b, wrong, x.T @ signed, sum_error(size, signed, y.size)
 
     blocks = list(blocks_of(X.shape[0], row_length(X)))

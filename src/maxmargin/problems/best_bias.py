@@ -1,4 +1,4 @@
-"""The bias: the b of least loss for given scores, and α with yᵀα = 0."""
+"""The bias: the b of least loss for given scores, and β with Σβ = 0."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ def best_biases(problem: PrimalProblem, scores: Floats, b: float = 0.0) -> tuple
     There the slope −Σ α_i(t) y_i [+ b + t] of the objective changes sign: at t = y_i − s_i it
     begins to change by the curvature 1/D_i of the loss, or jumps by u_i where D_i = 0.
     """
+    if problem.two_sided:
+        return best_biases(*_both_sides(problem, scores), b)
     kappa = float(problem.bias == "penalised")
     if problem.ridge.any():
         return _between_parabolas(problem, problem.y - scores, kappa, b)
@@ -34,6 +36,20 @@ def best_biases(problem: PrimalProblem, scores: Floats, b: float = 0.0) -> tuple
     before = float(slopes[low] - costs[order[low]])
     root = float(t[low]) if before + b + t[low] <= 0.0 else -before - b
     return root, root
+
+
+def _both_sides(problem: PrimalProblem, scores: Floats) -> tuple[PrimalProblem, Floats]:
+    """Return targets as pairs of labels, and scores for which they have the same losses.
+
+    max(0, |r| − ε) is that of a label +1 with z = r − ε and of a label −1 with z = −r − ε.
+    """
+    n, r = scores.size, problem.y - scores
+    labels = np.repeat([1.0, -1.0], n)
+    upper, ridge = (
+        each if each.size == 1 else np.tile(each, 2) for each in (problem.upper, problem.ridge)
+    )
+    sides = PrimalProblem(None, labels, upper, ridge, problem.bias)
+    return sides, labels - np.concatenate([r - problem.epsilon, r + problem.epsilon])
 
 
 def _near_breaks(
@@ -140,13 +156,17 @@ def _from_the_end(values: Floats) -> Floats:
 
 
 def balanced(problem: PrimalProblem, alpha: Floats) -> Floats:
-    """Take from the heavier class until yᵀα = 0: from α between its bounds if they are enough."""
-    excess = float(problem.y @ alpha)
+    """Take from the heavier class until yᵀα = 0: from α between its bounds if they are enough.
+
+    Of targets α is β, and it is taken from the heavier sign until Σβ = 0.
+    """
+    excess = float(np.sum(alpha)) if problem.two_sided else float(problem.y @ alpha)
     if excess == 0.0:
         return alpha
-    heavier = problem.y == np.sign(excess)
-    for some in (heavier & (alpha < problem.upper), heavier):
-        total = float(np.sum(alpha, where=some))
+    signs = alpha if problem.two_sided else problem.y
+    heavier, size = signs * excess > 0.0, np.abs(alpha)
+    for some in (heavier & (size < problem.upper), heavier):
+        total = float(np.sum(size, where=some))
         if total > 0.0 and total >= abs(excess):
             alpha = alpha.copy()
             return np.multiply(alpha, 1.0 - abs(excess) / total, out=alpha, where=some)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arrays import Floats
 from ..runtime.vectors import in_slices
-from .losses import LOSSES
+from .losses import LOSSES, TARGET_LOSSES
 
 
 @dataclass(frozen=True)
@@ -22,16 +23,26 @@ class PrimalProblem:
     and of the hard margin (u = ∞, D = 0). Its dual is that of a `DualProblem` with the linear
     kernel; a penalised bias adds ½(b/s)², as if every sample had one more feature of value s.
 
+    Of targets the slack is z = |y_i − w·x_i − b| − ε, and the dual
+
+        max Σ y_i β_i − ε Σ |β_i| − ½Σ D_i β_i² − ½‖Σ β_i x_i‖²   subject to   |β_i| ≤ u_i
+
+    and Σ β_i = 0 where the bias is free; solutions have β in the place of α.
+
     Parameters
     ----------
     X : array, CSR matrix or RowBlocks of shape (n, n_features)
     y : ndarray of shape (n,)
-        Labels −1 and +1.
+        Labels −1 and +1, or targets.
     upper, ridge : ndarray of shape (n,) or (1,)
         u and D, of each sample or of all; a sample of u = 0, or D = ∞, does not count.
     bias : {"free", "penalised", "none"}
     intercept_scaling : float, default=1.0
         s, of a penalised bias.
+    two_sided : bool, default=False
+        Whether y are targets.
+    epsilon : float, default=0.0
+        ε, of targets.
     """
 
     X: Any
@@ -40,14 +51,18 @@ class PrimalProblem:
     ridge: Floats
     bias: Literal["free", "penalised", "none"] = "free"
     intercept_scaling: float = 1.0
+    two_sided: bool = False
+    epsilon: float = 0.0
 
     @classmethod
     def of(
         cls, X: Any, y: Floats, C: Floats | float, loss: str = "hinge", bias: Any = "free",
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float = 1.0, epsilon: float = 0.0,
     ) -> Self:  # fmt: skip
-        """Pose it for costs C, one number or one per sample, and a loss named in `LOSSES`."""
-        return cls(X, y, *LOSSES[loss].bounds(C), bias, intercept_scaling)
+        """Pose it for costs C, one number or one per sample, and a loss by its name."""
+        two_sided = loss in TARGET_LOSSES
+        bounds = (TARGET_LOSSES if two_sided else LOSSES)[loss].bounds(C)
+        return cls(X, y, *bounds, bias, intercept_scaling, two_sided, epsilon)
 
     @property
     def box(self) -> Floats:
@@ -55,6 +70,22 @@ class PrimalProblem:
         if np.isfinite(self.ridge).all():
             return self.upper
         return np.where(np.isfinite(self.ridge), self.upper, 0.0)
+
+    def slacks(self, scores: Floats, rows: slice = slice(None)) -> Floats:
+        """Return z of some rows with these scores."""
+        r: Floats = self.y[rows] - scores
+        return np.abs(r) - self.epsilon if self.two_sided else self.y[rows] * r
+
+    def errors(self, scores: Floats) -> NDArray[np.bool_]:
+        """Return which samples are on the wrong side of a plane, or outside of the tube."""
+        z = self.slacks(scores)
+        return z > (0.0 if self.two_sided else 1.0)
+
+    def beta(self, alpha: Floats) -> Floats:
+        """Return β of a solution's α, put into its bounds."""
+        if self.two_sided:
+            return np.clip(alpha, -self.box, self.box)
+        return np.clip(alpha, 0.0, self.box) * self.y
 
     @property
     def hard(self) -> bool:

@@ -59,7 +59,7 @@ class Primal:
         """Prepare the machines of a fit to X; modules are imported before tasks run in threads."""
         engine_class(X)
         load(
-            "joint", "primal.choice", "primal.dense_newton", "primal.l1_newton",
+            "joint", "primal.choice", "primal.dense_newton", "primal.l1_newton", "targets",
             ".certificates.plane_sums",
             package=__package__,
         )  # fmt: skip
@@ -69,6 +69,15 @@ class Primal:
         self, problem: LinearProblem, start: Start | None, progress: Progress, limits: Limits
     ) -> Solution:
         """Return the solution of a task, or raise the proof that a hard margin has none."""
+        if isinstance(problem, PrimalProblem) and problem.two_sided:
+            from .targets import solve_in_units
+
+            return solve_in_units(partial(self._solve, limits=limits), problem, start, progress)
+        return self._solve(problem, start, progress, limits)
+
+    def _solve(
+        self, problem: LinearProblem, start: Start | None, progress: Progress, limits: Limits
+    ) -> Solution:
         if _has_scaled_bias(problem):
             return self._with_bias_feature(problem, start, progress, limits)
         if isinstance(problem, PrimalProblem) and problem.hard:
@@ -118,7 +127,7 @@ class Primal:
         if isinstance(problem, PrimalProblem) and start is not None:
             start = replace(start, w=np.append(start.w, start.b / s), b=0.0)
         back = partial(_without_bias_feature, s)
-        return back(self.solve(moved, start, BestSeen(progress, back), limits))
+        return back(self._solve(moved, start, BestSeen(progress, back), limits))
 
     def _small(
         self, problem: PrimalProblem, start: Start | None, progress: Progress, limits: Limits,

@@ -1,4 +1,4 @@
-"""Coordinate descent on α: compiled visits of one row after the other (`DescentState`)."""
+"""Coordinate descent on β: compiled visits of one row after the other (`DescentState`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOWHERE = (np.inf, -np.inf)
 
 
 class DescentState:
-    """α, w = Σ α_i y_i x_i and b as they move.
+    """β, w = Σ β_i x_i and b as they move.
 
     Parameters
     ----------
@@ -56,15 +56,15 @@ class DescentState:
     def start(self, alpha: Floats) -> None:
         """Begin with α from the host, put into its bounds, and its w."""
         self.state.start(alpha)
-        self.w = self.features.combine(self.state.values * self.problem.y)
+        self.w = self.features.combine(self.state.values)
 
     def mean_square(self) -> float:
         """Return the mean ‖x_i‖²."""
         return float(self._squares.mean())
 
     def imbalance(self) -> float:
-        """Return yᵀα."""
-        return float(self.state.values @ self.problem.y)
+        """Return Σ β."""
+        return float(self.state.values.sum())
 
     def errors(self) -> int:
         """Return how many rows were on the wrong side when they were last visited."""
@@ -72,17 +72,20 @@ class DescentState:
 
     def dual_value(self) -> float:
         """Return D(α), without the term of the multiplier of a free bias."""
-        alpha, ridge = self.state.values, self.problem.ridge
-        value = float(alpha.sum()) - 0.5 * float(self.w @ self.w)
+        beta, problem = self.state.values, self.problem
+        ridge, value = problem.ridge, float(problem.y @ beta) - 0.5 * float(self.w @ self.w)
+        if problem.epsilon:
+            value -= problem.epsilon * float(np.abs(beta).sum())
         if self.problem.bias == "penalised":
             value -= 0.5 * self.imbalance() ** 2
         if ridge.any():
-            value -= 0.5 * float(np.sum(np.where(np.isfinite(ridge), ridge, 0.0) * alpha**2))
+            value -= 0.5 * float(np.sum(np.where(np.isfinite(ridge), ridge, 0.0) * beta**2))
         return value
 
     def alpha(self) -> Floats:
         """Return a copy of α, as it is."""
-        return self.state.values.copy()
+        beta = self.state.values
+        return beta.copy() if self.problem.two_sided else np.abs(beta)
 
     def visit(self, order: Integers, left_out: tuple[float, float]) -> Visits:
         """Visit rows in turn, and move their α, w and b; ``order`` is overwritten."""
@@ -109,15 +112,15 @@ class DescentState:
 
     def free(self, rows: Integers) -> Integers:
         """Return those of some rows with 0 < α < u."""
-        alpha, upper = self.state.values[rows], self.problem.upper
-        return rows[(alpha > 0.0) & (alpha < (upper if upper.size == 1 else upper[rows]))]
+        size, upper = np.abs(self.state.values[rows]), self.problem.upper
+        return rows[(size > 0.0) & (size < (upper if upper.size == 1 else upper[rows]))]
 
     def mark_errors(self) -> None:
         """Count as errors what the scores of the state say."""
-        self._wrong = self.problem.y * self.state.scores < 0.0
+        self._wrong = self.problem.errors(self.state.scores)
 
     def settle(self, radius: float, doubt: float) -> Integers:
-        """Put α to its bound where ‖w − w*‖ ≤ ``radius`` makes that certain; return other rows."""
+        """Put β to its bound where ‖w − w*‖ ≤ ``radius`` makes that certain; return other rows."""
         problem = self.problem
         lengths = np.sqrt(self._squares)
         reach = lengths * radius
@@ -125,21 +128,22 @@ class DescentState:
             reach = np.sqrt(self._squares + 1.0) * radius
         elif problem.bias == "free":
             reach += lengths.max() * radius + doubt
-        slopes = problem.y * self.state.scores - 1.0
-        above = slopes > reach
+        z = problem.slacks(self.state.scores)
+        without = z < -reach
         # Beyond z = uD the loss is a line.
-        certain = above | ((slopes < -reach - problem.turns) & np.isfinite(problem.upper))
-        self._fix(certain, above)
+        certain = without | ((z > reach + problem.turns) & np.isfinite(problem.upper))
+        self._fix(certain, without)
         return np.flatnonzero(~certain)
 
-    def _fix(self, certain: NDArray[np.bool_], above: NDArray[np.bool_]) -> None:
-        alpha, y = self.state.values, self.problem.y
-        target = np.where(above, 0.0, np.broadcast_to(self.problem.upper, certain.shape))
-        moved = np.flatnonzero(certain & (alpha != target))
+    def _fix(self, certain: NDArray[np.bool_], without: NDArray[np.bool_]) -> None:
+        beta, problem = self.state.values, self.problem
+        sides = np.sign(problem.y - self.state.scores) if problem.two_sided else problem.y
+        bound = np.where(without, 0.0, sides * problem.upper)
+        moved = np.flatnonzero(certain & (beta != bound))
         if moved.size:
-            change = np.zeros_like(alpha)
-            change[moved] = (target - alpha)[moved] * y[moved]
-            alpha[moved] = target[moved]
+            change = np.zeros_like(beta)
+            change[moved] = (bound - beta)[moved]
+            beta[moved] = bound[moved]
             self.w += self.features.combine(change)
 
     def _arguments(
@@ -148,8 +152,9 @@ class DescentState:
         """Return what the compiled visits share."""
         problem = self.problem
         return (
-            self._rows, problem.y, problem.upper, problem.ridge, self._squares, self.penalty, order,
-            self.state.values, self.w, np.array(left_out), self.b, found, self._wrong,
+            self._rows, problem.y, problem.two_sided, float(problem.epsilon), problem.upper,
+            problem.ridge, self._squares, self.penalty, order, self.state.values, self.w,
+            np.array(left_out), self.b, found, self._wrong,
         )  # fmt: skip
 
 
@@ -157,9 +162,29 @@ _loss_value = compiled(loss_value)
 
 
 @compiled
-def _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found, wrong):
-    """Visit samples in turn; return how many remain, at the front of ``order``, and b."""
+def _visit(
+    rows,
+    y,
+    two_sided,
+    epsilon,
+    upper,
+    ridge,
+    squares,
+    rho,
+    order,
+    beta,
+    w,
+    bounds,
+    b,
+    found,
+    wrong,
+):
+    """Visit samples in turn; return how many remain, at the front of ``order``, and b.
+
+    A visit sees α = |β| of the side on which β is, or would be if it were not 0.
+    """
     kept, gap = 0, 0.0
+    least_error = 0.0 if two_sided else 1.0
     u, D = upper[0], ridge[0]
     highest, lowest = found[0], found[1]
     for k in range(order.size):
@@ -170,18 +195,23 @@ def _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, foun
             u = upper[i]
         if ridge.size > 1:
             D = ridge[i]
-        slope = y[i] * (row_dot(rows, i, w) + b) - 1.0
-        wrong[i] = slope < -1.0
+        r = y[i] - (row_dot(rows, i, w) + b)
+        side, alpha = y[i], abs(beta[i])
+        if two_sided:
+            side = 1.0 if (r if alpha == 0.0 else beta[i]) > 0.0 else -1.0
+        slope = epsilon - side * r
+        z = abs(r) - epsilon if two_sided else -slope
+        wrong[i] = z > least_error
         if np.isinf(D) or u == 0.0:
             continue
-        gap += _loss_value(-slope, u, D) + alpha[i] * (slope + 0.5 * D * alpha[i])
-        slope += D * alpha[i]
+        gap += _loss_value(z, u, D) + alpha * (slope + 0.5 * D * alpha)
+        slope += D * alpha
         projected = slope
-        if alpha[i] <= 0.0:
+        if alpha <= 0.0:
             if slope > bounds[0]:
                 continue
             projected = min(slope, 0.0)
-        elif alpha[i] >= u:
+        elif alpha >= u:
             if slope < bounds[1]:
                 continue
             projected = max(slope, 0.0)
@@ -190,9 +220,13 @@ def _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, foun
         highest, lowest = max(highest, projected), min(lowest, projected)
         curvature = squares[i] + rho + D
         if projected != 0.0 and curvature > 0.0:
-            before = alpha[i]
-            alpha[i] = min(max(before - slope / curvature, 0.0), u)
-            step = (alpha[i] - before) * y[i]
+            after = alpha - slope / curvature
+            if after < 0.0:
+                # On to the other side, where the loss has two and ε is not in between.
+                after = min(after + 2.0 * epsilon / curvature, 0.0) if two_sided else 0.0
+            after = side * min(max(after, -u), u)
+            step = after - beta[i]
+            beta[i] = after
             if step != 0.0:
                 row_add(rows, i, w, step)
                 b += rho * step
@@ -203,14 +237,46 @@ def _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, foun
 
 @compiled
 def _visit_again(
-    times, enough, rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found, wrong
+    times,
+    enough,
+    rows,
+    y,
+    two_sided,
+    epsilon,
+    upper,
+    ridge,
+    squares,
+    rho,
+    order,
+    beta,
+    w,
+    bounds,
+    b,
+    found,
+    wrong,
 ):
     """Visit the same samples until they are near enough; return b, how near, and how often."""
     violation, done = np.inf, 0
     while done < times:
         done += 1
         found[0], found[1] = -np.inf, np.inf
-        _, b = _visit(rows, y, upper, ridge, squares, rho, order, alpha, w, bounds, b, found, wrong)
+        _, b = _visit(
+            rows,
+            y,
+            two_sided,
+            epsilon,
+            upper,
+            ridge,
+            squares,
+            rho,
+            order,
+            beta,
+            w,
+            bounds,
+            b,
+            found,
+            wrong,
+        )
         violation = found[0] - found[1]
         if violation < enough:
             break

@@ -1,4 +1,7 @@
-"""The iterate of the interior point method, as NumPy arrays (`engines.base.InteriorState`)."""
+"""The iterate of the interior point method, as NumPy arrays (`engines.base.InteriorState`).
+
+Every sample has one side, that of its label, or two of a target: arrays are of shape (sides, n).
+"""
 
 from __future__ import annotations
 
@@ -39,42 +42,45 @@ class InteriorState:
 
     def __init__(self, problem: PrimalProblem, features: Features) -> None:
         self.state = PrimalState(problem, features)
-        self.features, self.y = features, problem.y
+        self.features, self.problem = features, problem
+        # The sign of β on every side.
+        self.signs = np.array([[1.0], [-1.0]]) if problem.two_sided else problem.y[np.newaxis]
         upper, ridge = problem.upper, problem.ridge
         # Samples that do not count have an α of 0, with no interior: they get no weight.
         self.counts = np.broadcast_to((upper > 0.0) & np.isfinite(ridge), problem.y.shape)
         self.upper = None if np.isinf(upper).all() else upper
         self.ridge = np.where(np.isfinite(ridge), ridge, 0.0)
         self.has_ridge = bool(self.ridge.any())
-        n = features.n_rows
+        shape = (len(self.signs), features.n_rows)
         with np.errstate(divide="ignore"):
             costs = np.where(self.counts, 1.0 / ridge if self.upper is None else upper, 0.0)
         # For the squared hinge α goes with the costs, and so do the products: a sample of weight 2
         # is two samples. For the hinge u bounds α.
         mean = float(np.sum(costs) / max(np.count_nonzero(self.counts), 1))
-        self.parts = costs / mean if self.upper is None else np.ones(n)
+        self.parts = costs / mean if self.upper is None else np.ones(shape)
         self.alpha = self._first_alpha(costs)
-        self.slack = np.ones(n)
-        self.xi = None if self.upper is None else np.ones(n)
+        self.slack = np.ones(shape)
+        self.xi = None if self.upper is None else np.ones(shape)
         self._step: _Change | None = None
 
     def publish(self, *, rounded: bool = False) -> None:
-        """Hand α to the state of the plane."""
-        self.state.values = self._rounded() if rounded else np.where(self.counts, self.alpha, 0.0)
+        """Hand β to the state of the plane."""
+        alpha = self._rounded() if rounded else np.where(self.counts, self.alpha, 0.0)
+        self.state.values = self._combined(alpha)
 
     def errors(self) -> int:
         """Return how many samples are on the wrong side."""
-        return int(np.count_nonzero(self.y * self.state.scores < 0.0))
+        return int(np.count_nonzero(self.problem.errors(self.state.scores)))
 
     def curvature(self) -> Floats:
         """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ."""
         self._step = None
         self._residual = self._residuals()
         self._weights = self._curvatures()
-        return self.features.moments(self._weights)
+        return self.features.moments(self._weights.sum(axis=0))
 
     def right_side(self, centre: float, *, corrected: bool) -> Floats:
-        """Return Σ y_i (α_i + c_i e_i)(x_i, 1), e_i what the linear conditions lack."""
+        """Return Σ y (α + ce)(x_i, 1) over all sides, e what the linear conditions lack."""
         first = self._step if corrected else None
         self._of_slack = centre * self.parts - self.alpha * self.slack
         if first is not None:
@@ -87,13 +93,13 @@ class InteriorState:
             e -= self._of_xi / np.maximum(self._mu, TINY)
         e *= self._weights
         self._e = e
-        signed = self.y * (np.where(self.counts, self.alpha, 0.0) + e)
+        signed = self._combined(np.where(self.counts, self.alpha, 0.0) + e)
         return np.append(self.features.combine(signed), signed.sum())
 
     def change(self, step: Floats) -> None:
         """Compute the change of everything that a step of (w, b) brings about."""
         scores = self.features.scores(step[:-1], float(step[-1]))
-        alpha = self._e - self._weights * self.y * scores
+        alpha = self._e - self._weights * self.signs * scores
         slack = (self._of_slack - self.slack * alpha) / self.alpha
         xi = None
         if self.xi is not None:
@@ -120,7 +126,7 @@ class InteriorState:
             alpha, slack = alpha + t * step.alpha, slack + t * step.slack
             xi = None if xi is None or step.xi is None else xi + t * step.xi
         total = float(np.sum(np.where(self.counts, alpha * slack, 0.0)))
-        pairs = int(np.count_nonzero(self.counts))
+        pairs = len(self.signs) * int(np.count_nonzero(self.counts))
         if xi is None or self.upper is None:
             return total / pairs
         return (total + float(np.sum(np.where(self.counts, (self.upper - alpha) * xi, 0.0)))) / (
@@ -139,11 +145,17 @@ class InteriorState:
 
     # How it is done ------------------------------------------------------------------------
 
+    def _combined(self, alpha: Floats) -> Floats:
+        """Return β: what α of all sides adds up to."""
+        beta: Floats = (self.signs * alpha).sum(axis=0)
+        return beta
+
     def _first_alpha(self, costs: Floats) -> Floats:
-        """Return α inside its box with yᵀα = 0; any number for samples that do not count."""
-        totals = [float(costs[self.y == sign].sum()) for sign in (1.0, -1.0)]
+        """Return α inside its box with Σβ = 0; any number for samples that do not count."""
+        all_costs = np.broadcast_to(costs, (len(self.signs), costs.size))
+        totals = [float(np.sum(all_costs, where=self.signs == sign)) for sign in (1.0, -1.0)]
         shares = [0.5 * min(totals) / max(total, TINY) for total in totals]
-        return np.where(self.counts, costs * np.where(self.y > 0, *shares), 1.0)
+        return np.where(self.counts, costs * np.where(self.signs > 0, *shares), 1.0)
 
     @property
     def _mu(self) -> Floats:
@@ -152,8 +164,9 @@ class InteriorState:
         return np.where(self.counts, self.upper - self.alpha, 1.0)
 
     def _residuals(self) -> Floats:
-        """Return 1 − y g − ξ − Dα + s, which is 0 at a solution."""
-        out = 1.0 - self.y * self.state.scores + self.slack
+        """Return z − ξ − Dα + s, which is 0 at a solution; z = yr − ε on each side."""
+        r = self.problem.y - self.state.scores
+        out: Floats = self.signs * r - self.problem.epsilon + self.slack
         if self.xi is not None:
             out -= self.xi
         return out - self.ridge * self.alpha if self.has_ridge else out

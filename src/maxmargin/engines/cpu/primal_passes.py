@@ -1,18 +1,20 @@
-"""Compiled passes over vectors of a linear machine: scores, α, y, u and D of all rows.
+"""Compiled passes over vectors of a linear machine: scores, β, y, u and D of all rows.
 
 Every region works on rows ``part * step`` and on, ``step`` of them at most; sums go to the line
-``sums[part]``. u, D and α⁰ hold one number per row, or a single one for all.
+``sums[part]``. u, D and β⁰ hold one number per row, or a single one for all. ``two_sided`` says
+whether y are targets, with a tube of ``epsilon``, or labels, with an ``epsilon`` of 0.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...problems.losses import loss_value, proximal_alpha
+from ...problems.losses import loss_value, proximal_beta, slack
 from ...runtime.row_access import compiled_part
 from ...runtime.team import parallel
 
-_proximal_alpha = compiled_part(proximal_alpha)
+_proximal_beta = compiled_part(proximal_beta)
+_slack = compiled_part(slack)
 _loss_value = compiled_part(loss_value)
 
 # What `mark_kink` and `mark_held` say of a row.
@@ -26,44 +28,50 @@ def _of(values, i):
 
 
 @parallel
-def project(part, step, scores, y, center, upper, ridge, delta, alpha, change, sums):
-    """Fill in α, and y times its change; add up the slack, the loss, errors and changes."""
-    slack, losses, errors, changes = 0.0, 0.0, 0.0, 0.0
+def project(
+    part, step, scores, y, two_sided, epsilon, center, upper, ridge, delta, beta, change, sums
+):
+    """Fill in β and its change; add up what is not proved of the loss, the loss, errors and β."""
+    short, losses, errors, changes = 0.0, 0.0, 0.0, 0.0
+    least_error = 0.0 if two_sided else 1.0
     for i in range(part * step, min((part + 1) * step, y.size)):
         u, D = _of(upper, i), _of(ridge, i)
-        z = 1.0 - y[i] * scores[i]
-        if z > 1.0:
+        r = y[i] - scores[i]
+        z = _slack(r, y[i], two_sided, epsilon)
+        if z > least_error:
             errors += 1.0
-        a = _proximal_alpha(z, _of(center, i), u, D, delta)
+        value = _proximal_beta(r, y[i], two_sided, epsilon, _of(center, i), u, D, delta)
         loss = _loss_value(z, u, D)
-        # Elsewhere α is that of the loss itself.
+        # Elsewhere β is that of the loss itself.
         finite = D if np.inf > D else 0.0
-        slack += loss - a * (z - 0.5 * finite * a) if u < np.inf else 0.0
+        if u < np.inf:
+            short += loss - value * r + abs(value) * (epsilon + 0.5 * finite * abs(value))
         losses += loss
-        moved = (a - alpha[i]) * y[i]
+        moved = value - beta[i]
         changes += moved
         change[i] = moved
-        alpha[i] = a
-    sums[part, 0], sums[part, 1], sums[part, 2], sums[part, 3] = slack, losses, errors, changes
+        beta[i] = value
+    sums[part, 0], sums[part, 1], sums[part, 2], sums[part, 3] = short, losses, errors, changes
 
 
 @parallel
-def slope(part, step, scores, along, y, center, upper, ridge, delta, t, sums):
-    """Add up α_i y_i p_i at the scores s + tp."""
+def slope(part, step, scores, along, y, two_sided, epsilon, center, upper, ridge, delta, t, sums):
+    """Add up β_i p_i at the scores s + tp."""
     total = 0.0
     for i in range(part * step, min((part + 1) * step, y.size)):
-        z = 1.0 - y[i] * (scores[i] + t * along[i])
-        a = _proximal_alpha(z, _of(center, i), _of(upper, i), _of(ridge, i), delta)
-        total += a * y[i] * along[i]
+        r = y[i] - (scores[i] + t * along[i])
+        u, D, before = _of(upper, i), _of(ridge, i), _of(center, i)
+        total += _proximal_beta(r, y[i], two_sided, epsilon, before, u, D, delta) * along[i]
     sums[part, 0] = total
 
 
 @parallel
-def loss(part, step, scores, y, upper, ridge, sums):
+def loss(part, step, scores, y, two_sided, epsilon, upper, ridge, sums):
     """Add up h_i(z_i)."""
     total = 0.0
     for i in range(part * step, min((part + 1) * step, y.size)):
-        total += _loss_value(1.0 - y[i] * scores[i], _of(upper, i), _of(ridge, i))
+        z = _slack(y[i] - scores[i], y[i], two_sided, epsilon)
+        total += _loss_value(z, _of(upper, i), _of(ridge, i))
     sums[part, 0] = total
 
 
@@ -79,13 +87,13 @@ def advance(part, step, along, t, scores, largest):
 
 
 @parallel
-def mark_kink(part, step, alpha, upper, marks, counts):
+def mark_kink(part, step, beta, upper, marks, counts):
     """Mark the rows on the kink; count them, and those that came and left since `kink_changes`."""
     inside, before, both = 0, 0, 0
-    for i in range(part * step, min((part + 1) * step, alpha.size)):
+    for i in range(part * step, min((part + 1) * step, beta.size)):
         # Without branches, which the processor could not foresee.
-        was = marks[i] // IN_SUM
-        now = (alpha[i] > 0.0) & (alpha[i] < _of(upper, i))
+        was, size = marks[i] // IN_SUM, abs(beta[i])
+        now = (size > 0.0) & (size < _of(upper, i))
         marks[i] = was * IN_SUM + now
         inside += now
         before += was
@@ -109,17 +117,17 @@ def kink_changes(part, step, marks, afresh, first_came, first_left, came, left):
 
 
 @parallel
-def class_totals(part, step, alpha, y, upper, sums):
-    """Add up α of both classes, and of the rows with α < u among them."""
+def sign_totals(part, step, beta, upper, sums):
+    """Add up |β| of both signs, and of the rows with |β| < u among them."""
     positive, negative, below_positive, below_negative = 0.0, 0.0, 0.0, 0.0
-    for i in range(part * step, min((part + 1) * step, y.size)):
-        a = alpha[i]
-        below = a if a < _of(upper, i) else 0.0
-        if y[i] > 0.0:
-            positive += a
+    for i in range(part * step, min((part + 1) * step, beta.size)):
+        size = abs(beta[i])
+        below = size if size < _of(upper, i) else 0.0
+        if beta[i] > 0.0:
+            positive += size
             below_positive += below
         else:
-            negative += a
+            negative += size
             below_negative += below
     sums[part, 0], sums[part, 1] = positive, negative
     sums[part, 2], sums[part, 3] = below_positive, below_negative
@@ -127,24 +135,37 @@ def class_totals(part, step, alpha, y, upper, sums):
 
 @parallel
 def balance(
-    part, step, alpha, y, upper, ridge, heavier, factor, below, relative, out, signed, sums
+    part,
+    step,
+    beta,
+    y,
+    epsilon,
+    upper,
+    ridge,
+    heavier,
+    factor,
+    below,
+    relative,
+    out,
+    change,
+    sums,
 ):
-    """Multiply α of the heavier class, all of it or α < u alone; add up α, Dα² and what is signed.
+    """Multiply β of the heavier sign, all of it or |β| < u alone; add up yβ − ε|β|, Dβ² and β.
 
-    ``out`` is the new α, where there is room for it; ``signed`` y times it, or its change.
+    ``out`` is the new β, where there is room for it; ``change`` is it, too, or its change.
     """
     total, squares, balance = 0.0, 0.0, 0.0
     for i in range(part * step, min((part + 1) * step, y.size)):
-        before, D = alpha[i], _of(ridge, i)
-        a = before
-        if y[i] == heavier and (before < _of(upper, i) or not below):
-            a = factor * before
+        before, D = beta[i], _of(ridge, i)
+        value = before
+        if before * heavier > 0.0 and (abs(before) < _of(upper, i) or not below):
+            value = factor * before
         if out.size:
-            out[i] = a
-        signed[i] = (a - before if relative else a) * y[i]
-        total += a
-        squares += D * a * a if np.inf > D else 0.0
-        balance += a * y[i]
+            out[i] = value
+        change[i] = value - before if relative else value
+        total += value * y[i] - epsilon * abs(value)
+        squares += D * value * value if np.inf > D else 0.0
+        balance += value
     sums[part, 0], sums[part, 1], sums[part, 2] = total, squares, balance
 
 
@@ -154,44 +175,51 @@ def mark_held(
     step,
     scores,
     y,
+    two_sided,
+    epsilon,
     upper,
     ridge,
     width,
     reach,
-    places_alpha,
-    alpha,
-    signed,
+    places_beta,
+    beta,
+    slopes,
     marks,
     counts,
     sums,
 ):
-    """Mark the rows near the kink, and those held on a parabola; put α of the others to its bound.
+    """Mark the rows near the kink, and those held on a parabola; put β of the others to its bound.
 
-    Add up the constant of the quadratic of rows held, and Σ of what is signed: its slopes at 0.
+    Add up the constant of the quadratic of rows held, and its slopes at 0.
     """
     near, parabolas, errors, constant, total = 0, 0, 0, 0.0, 0.0
+    least_error = 0.0 if two_sided else 1.0
     for i in range(part * step, min((part + 1) * step, y.size)):
         u, D = _of(upper, i), _of(ridge, i)
-        z, half = 1.0 - y[i] * scores[i], 0.5 * _of(width, i)
-        mark, slope, a = 0, 0.0, 0.0
+        r, half = y[i] - scores[i], 0.5 * _of(width, i)
+        z = _slack(r, y[i], two_sided, epsilon)
+        mark, slope, value = 0, 0.0, 0.0
         if abs(z - half) - half <= reach:
-            mark, a = NEAR, alpha[i]
+            mark, value = NEAR, beta[i]
             near += 1
         elif z > 0.0:
-            errors += z > 1.0
-            finite = D if np.inf > D else 0.0
+            errors += z > least_error
+            side = 1.0 if r > 0.0 else -1.0
+            # What the score is compared with, and 1 of a label of its side.
+            target = y[i] - side * epsilon
             if u < np.inf:
-                a = slope = u
-                constant += u - 0.5 * finite * u * u
+                finite = D if np.inf > D else 0.0
+                value = slope = side * u
+                constant += slope * target - 0.5 * finite * u * u
             else:
-                mark, slope = ON_PARABOLA, 1.0 / D
+                mark, slope = ON_PARABOLA, target / D
                 parabolas += 1
-                constant += 0.5 * slope
-        if places_alpha:
-            alpha[i] = a
+                constant += 0.5 * slope * target
+        if places_beta:
+            beta[i] = value
         marks[i] = mark
-        signed[i] = slope * y[i]
-        total += signed[i]
+        slopes[i] = slope
+        total += slope
     counts[part, 0], counts[part, 1], counts[part, 2] = near, parabolas, errors
     sums[part, 0], sums[part, 1] = constant, total
 

@@ -1,7 +1,7 @@
-"""The state of a linear machine: scores, α and its centre, as NumPy arrays.
+"""The state of a linear machine: scores, β and its centre, as NumPy arrays.
 
-Compiled passes over the rows, shared between the cores; see `engines.base.PrimalState` for what
-each operation means.
+β is yα of labels, and α itself of targets: w is the sum of β_i x_i. Compiled passes over the rows,
+shared between the cores; see `engines.base.PrimalState` for what each operation means.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TUNING = Tuning()
 
 
 class PrimalState:
-    """Scores, α and α⁰ of the rows of X.
+    """Scores, β and β⁰ of the rows of X.
 
     Parameters
     ----------
@@ -55,15 +55,15 @@ class PrimalState:
         n = features.n_rows
         self.problem, self.features, self.n_rows = replace(problem, X=None), features, n
         self.scores = np.zeros(n)
-        self.values = np.zeros(n)  # α
-        # α⁰: one number per row, a single one for all, or None where it is α.
+        self.values = np.zeros(n)  # β
+        # β⁰: one number per row, a single one for all, or None where it is β.
         self.center: Floats | None = np.zeros(1)
         self._curved = problem.curved
         self._turn = _turn(problem)
         self._sum = _KinkSum(features, problem.upper)
-        # The changes of α, and in their place the scores of a step, or α y.
+        # The changes of β, and in their place the scores of a step, or β.
         self._change: Floats = NOTHING
-        # The memory of α⁰, kept: to write to new memory takes longer than to copy.
+        # The memory of β⁰, kept: to write to new memory takes longer than to copy.
         self._old_center: Floats = NOTHING
         self._measured: Floats | None = None
         self._kept: Floats | None = None
@@ -85,23 +85,23 @@ class PrimalState:
 
     def start(self, alpha: Floats) -> None:
         """Begin with α, put into its bounds."""
-        self.values = np.clip(alpha, 0.0, self.problem.box)
+        self.values = self.problem.beta(alpha)
         self.center = None
 
     def sample(self, rows: Integers, times: float) -> PrimalState | None:
         """Return the state of some rows, each of which costs ``times`` as much."""
         problem = self._problem_of(rows, times)
-        if abs(problem.y.sum()) == rows.size:
+        if not problem.two_sided and abs(problem.y.sum()) == rows.size:
             return None
         return PrimalState(problem, self.features.restrict(rows))
 
     def total(self) -> Floats:
-        """Return Σ α_i y_i (x_i, 1)."""
+        """Return Σ β_i (x_i, 1)."""
         sums = self._balance(_Balance(), relative=False, out=NOTHING)
         return np.append(self.features.combine(self._change), sums[2])
 
     def recentre(self) -> None:
-        """Make α⁰ the α now."""
+        """Make β⁰ the β now."""
         if self._old_center.size != self.n_rows:
             self._old_center = np.empty(self.n_rows)
         self.center = self._old_center
@@ -110,8 +110,8 @@ class PrimalState:
     # Newton's method -----------------------------------------------------------------------
 
     def project(self, delta: float) -> Projection:
-        """Make α that of the scores."""
-        arrays = (self.scores, self.problem.y, self._center(), *self._bounds(), delta)
+        """Make β that of the scores."""
+        arrays = (self.scores, *self._targets(), self._center(), *self._bounds(), delta)
         slack, loss, errors, changes = self._sums(
             passes.project, 4, *arrays, self.values, self._scratch()
         )
@@ -123,8 +123,8 @@ class PrimalState:
         self.features.scores(step[:-1], float(step[-1]), out=self._scratch())
 
     def slope(self, t: float, delta: float) -> float:
-        """Return Σ α_i y_i (x_i, 1)·step after t steps."""
-        arrays = (self.scores, self._change, self.problem.y, self._center(), *self._bounds())
+        """Return Σ β_i (x_i, 1)·step after t steps."""
+        arrays = (self.scores, self._change, *self._targets(), self._center(), *self._bounds())
         return float(self._sums(passes.slope, 1, *arrays, delta, t)[0])
 
     def advance(self, t: float) -> tuple[float, float]:
@@ -136,7 +136,7 @@ class PrimalState:
     def reach(self, share: float, delta: float) -> float:
         """Return about how far z is from the kink at most, of a share of the rows."""
         some = slice(None, None, max(1, self.n_rows // TUNING.quantile_rows))
-        z = 1.0 - self.problem.y[some] * self.scores[some]
+        z = self.problem.slacks(self.scores[some], some)
         return float(np.quantile(_off_kink(z, self._width(delta, some)), share))
 
     def hold(self, share: float, delta: float) -> Held:
@@ -145,7 +145,7 @@ class PrimalState:
         marks, counts = np.empty(self.n_rows, np.uint8), self._line_of(3, np.intp)
         upper, ridge = self._bounds()
         lines = self._lines(
-            passes.mark_held, 2, self.scores, self.problem.y, upper, ridge, self._width(delta),
+            passes.mark_held, 2, self.scores, *self._targets(), upper, ridge, self._width(delta),
             reach, not np.isinf(upper).all(), self.values, self._scratch(), marks, counts,
         )  # fmt: skip
         constant, total = lines.sum(axis=0)
@@ -159,7 +159,7 @@ class PrimalState:
         return Held(self._part, M, v, float(constant), int(counts[:, 2].sum()), reach)
 
     def take_back(self) -> None:
-        """Take over α from the rows that were not held, and forget them."""
+        """Take over β from the rows that were not held, and forget them."""
         part, self._part = self._part, None
         if part is None:
             return
@@ -193,7 +193,7 @@ class PrimalState:
 
     def loss(self) -> float:
         """Return Σ h_i(z_i)."""
-        arrays = (self.scores, self.problem.y, *self._bounds())
+        arrays = (self.scores, *self._targets(), *self._bounds())
         return float(self._sums(passes.loss, 1, *arrays)[0])
 
     def best_biases(self, b: float) -> tuple[float, float]:
@@ -202,7 +202,7 @@ class PrimalState:
 
     def dual(self, total: Floats | None = None, *, of_scores: bool = False) -> float:
         """Return D(α), after yᵀα = 0 is restored where the bias is free."""
-        given = self._alpha_of_scores() if of_scores and self._curved else self.values
+        given = self._beta_of_scores() if of_scores and self._curved else self.values
         change = self._imbalance(given)
         out = np.empty(self.n_rows) if total is None and change.factor != 1.0 else NOTHING
         sums = self._balance(change, given, relative=total is not None, out=out)
@@ -221,22 +221,28 @@ class PrimalState:
 
     def keep(self) -> None:
         """Remember the α that `dual` measured last."""
-        # α itself goes on changing in place.
-        alpha = self._measured
-        self._kept = copied(self.values) if alpha is self.values else alpha
+        # β itself goes on changing in place.
+        beta = self._measured
+        self._kept = copied(self.values) if beta is self.values else beta
 
     def alpha(self, *, kept: bool = False) -> Floats:
         """Return a copy of α with yᵀα = 0 where the bias is free, or of the one remembered."""
         if kept:
-            return np.zeros(self.n_rows) if self._kept is None else copied(self._kept)
-        out = np.empty(self.n_rows)
-        self._balance(self._imbalance(self.values), relative=False, out=out)
+            out = np.zeros(self.n_rows) if self._kept is None else copied(self._kept)
+        else:
+            out = np.empty(self.n_rows)
+            self._balance(self._imbalance(self.values), relative=False, out=out)
+        if not self.problem.two_sided:
+            self._everywhere(lambda some: np.abs(out[some], out=out[some]))
         return out
 
     # How it is done ------------------------------------------------------------------------
 
     def _bounds(self) -> tuple[Floats, Floats]:
         return self.problem.upper, self.problem.ridge
+
+    def _targets(self) -> tuple[Floats, bool, float]:
+        return self.problem.y, self.problem.two_sided, float(self.problem.epsilon)
 
     def _center(self) -> Floats:
         if self.center is None:
@@ -274,11 +280,11 @@ class PrimalState:
         passes.marked(counts.size, part_rows(self.n_rows), marks, mark, first, rows)
         return rows
 
-    def _imbalance(self, alpha: Floats) -> _Balance:
-        """Return how yᵀα = 0 is restored: from α between its bounds if they are enough."""
+    def _imbalance(self, beta: Floats) -> _Balance:
+        """Return how Σβ = 0 is restored: from β between its bounds if they are enough."""
         if self.problem.bias != "free":
             return _Balance()
-        totals = self._sums(passes.class_totals, 4, alpha, self.problem.y, self.problem.upper)
+        totals = self._sums(passes.sign_totals, 4, beta, self.problem.upper)
         excess = float(totals[0] - totals[1])
         if excess == 0.0:
             return _Balance()
@@ -288,13 +294,13 @@ class PrimalState:
         return _Balance(1.0 - 2.0 * heavier, 1.0 - abs(excess) / total, below)
 
     def _balance(
-        self, change: _Balance, alpha: Floats | None = None, *, relative: bool, out: Floats
+        self, change: _Balance, beta: Floats | None = None, *, relative: bool, out: Floats
     ) -> Floats:
-        """Return Σ α, Σ Dα² and yᵀα of an α restored; write it to ``out``, and α y."""
+        """Return Σ yβ − ε|β|, Σ Dβ² and Σ β of a β restored; write it to ``out``."""
         return self._sums(
-            passes.balance, 3, self.values if alpha is None else alpha, self.problem.y,
-            *self._bounds(), change.heavier, change.factor, change.below, relative, out,
-            self._scratch(),
+            passes.balance, 3, self.values if beta is None else beta, self.problem.y,
+            float(self.problem.epsilon), *self._bounds(), change.heavier, change.factor,
+            change.below, relative, out, self._scratch(),
         )  # fmt: skip
 
     def _width(self, delta: float, some: slice = slice(None)) -> Floats:
@@ -312,13 +318,13 @@ class PrimalState:
         with np.errstate(divide="ignore"):
             return 1.0 / (ridge + delta / upper), 1.0
 
-    def _alpha_of_scores(self) -> Floats:
-        """Return α where u = ∞ as the scores have it."""
-        alpha = np.zeros(self.n_rows)
-        arrays = (self.scores, self.problem.y, np.zeros(1), *self._bounds(), 0.0)
-        self._lines(passes.project, 4, *arrays, alpha, self._scratch())
+    def _beta_of_scores(self) -> Floats:
+        """Return β where u = ∞ as the scores have it."""
+        beta = np.zeros(self.n_rows)
+        arrays = (self.scores, *self._targets(), np.zeros(1), *self._bounds(), 0.0)
+        self._lines(passes.project, 4, *arrays, beta, self._scratch())
         infinite = np.isinf(self.problem.upper)
-        return alpha if infinite.all() else np.where(infinite, alpha, self.values)
+        return beta if infinite.all() else np.where(infinite, beta, self.values)
 
     def _problem_of(self, rows: Integers, times: float = 1.0) -> PrimalProblem:
         problem = self.problem
@@ -334,7 +340,7 @@ class PrimalState:
 
 
 class _Balance(NamedTuple):
-    """How yᵀα = 0 is restored: α of the heavier class, or what of it is α < u, times a factor."""
+    """How Σβ = 0 is restored: β of the heavier sign, or what of it is |β| < u, times a factor."""
 
     heavier: float = 0.0
     factor: float = 1.0
@@ -357,9 +363,9 @@ class _KinkSum:
         """Compute the sum anew next time."""
         self.total = None
 
-    def look(self, alpha: Floats) -> Kink:
+    def look(self, beta: Floats) -> Kink:
         """Find the rows on the kink."""
-        arrays = (alpha, self.upper, self.marks, self.counts)
+        arrays = (beta, self.upper, self.marks, self.counts)
         passes.mark_kink(len(self.counts), self.step, *arrays)
         inside, came, left = (int(count) for count in self.counts.sum(axis=0))
         return Kink(inside, inside if self.total is None else min(inside, came + left))

@@ -1,12 +1,13 @@
-"""Newton's method for small dense machines of the squared hinge.
+"""Newton's method for small dense machines of a squared loss.
 
-Given: rows a_i = y_i (x_i, 1) of one array, D > 0, u = ∞. Wanted: v = (w, b) and α.
+Given: rows a_i = (x_i, 1) of one array, D > 0, u = ∞. Wanted: v = (w, b) and β.
 
-    min ½vᵀMv + Σ z_i₊²/(2D_i),   z_i = 1 − a_i·v,   M = diag(1, …, 1, κ)
+    min ½vᵀMv + Σ f_i²/(2D_i),   M = diag(1, …, 1, κ),
 
-is piecewise quadratic, with the gradient Mv − Σ α_i a_i, α_i = z_i₊/D_i, and the Hessian
-M + Σ a_i a_iᵀ/D_i over the rows with z_i > 0. Some five to twenty of Newton's steps with a line
-search find the rows of the optimum; α then proves it. κ is 1 where the bias is penalised, else 0.
+f being what is left of r_i = y_i − a_i·v on its side of a label, or beyond ±ε of a target, is
+piecewise quadratic, with the gradient Mv − Σ β_i a_i, β_i = f_i/D_i, and the Hessian
+M + Σ a_i a_iᵀ/D_i over the rows with f_i ≠ 0. Some five to twenty of Newton's steps with a line
+search find the rows of the optimum; β then proves it. κ is 1 where the bias is penalised, else 0.
 
 It is the same method as `SemismoothNewton`, without rows held and without an engine: a step takes
 three compiled sums over the rows.
@@ -29,7 +30,7 @@ from ...progress import Limits, Progress
 from ...solution import Solution, Status
 from ..line_search import line_search
 from .compiled_newton import measure, slope_of_losses, solve_newton
-from .ledger import Plane, bias_without_plane
+from .ledger import Plane, bias_without_plane, least_size
 
 TINY = float(np.finfo(float).tiny)
 
@@ -50,7 +51,7 @@ TUNING = Tuning()
 
 @dataclass(frozen=True)
 class DenseNewton:
-    """The solver of the squared hinge for small dense X.
+    """The solver of squared losses for small dense X.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ class DenseNewton:
     tuning: Tuning = TUNING
 
     def suits(self, problem: PrimalProblem) -> bool:
-        """Return whether X is a small array, and the loss the squared hinge."""
+        """Return whether X is a small array, and the loss a square."""
         X, ridge = problem.X, problem.ridge
         if not isinstance(X, np.ndarray) or X.size > self.tuning.most_numbers:
             return False
@@ -105,11 +106,13 @@ class DenseNewton:
 
 @dataclass(frozen=True)
 class _Point:
-    """A plane v = (w, b) with z, the gradient, P, D of its α once that is balanced, and errors."""
+    """A plane v = (w, b) with r, f, the gradient, P, D of its β once balanced, and errors."""
 
     v: Floats
-    z: Floats
+    r: Floats
+    f: Floats
     gradient: Floats
+    least: float
     primal: float
     dual: float
     errors: int
@@ -117,19 +120,19 @@ class _Point:
     @property
     def gap(self) -> float:
         """(P − D)/P."""
-        return (self.primal - self.dual) / max(self.primal, TINY)
+        return (self.primal - self.dual) / max(self.primal, self.least)
 
 
 class _Machine:
-    """A problem with its rows y (x, 1), 1/D of all rows or of each, and the diagonal of M."""
+    """A problem with its rows (x, 1), 1/D of all rows or of each, and the diagonal of M."""
 
     def __init__(self, problem: PrimalProblem) -> None:
         n, d = problem.X.shape
         self.problem = problem
         self.rows = np.empty((n, d + 1))
         self.rows[:, :-1], self.rows[:, -1] = problem.X, float(problem.bias != "none")
-        self.rows *= problem.y[:, np.newaxis]
-        self.is_positive = problem.y > 0.0
+        self.targets = np.asarray(problem.y, dtype=np.float64), problem.two_sided, problem.epsilon
+        self.least = least_size(problem)
         self.steepness = 1.0 / problem.ridge
         self.M = np.ones(d + 1)
         self.M[-1] = float(problem.bias == "penalised")
@@ -146,31 +149,36 @@ class _Machine:
 
     def at(self, v: Floats) -> _Point:
         """Return what belongs to a plane."""
-        z, gradient = np.empty(len(self.rows)), np.empty(v.size)
+        r, f, gradient = np.empty(len(self.rows)), np.empty(len(self.rows)), np.empty(v.size)
         values = measure(
-            self.rows, self.steepness, self.is_positive, self.problem.bias == "free", self.M, v,
-            z, gradient,
+            self.rows, *self.targets, self.steepness, self.problem.bias == "free", self.M, v,
+            r, f, gradient,
         )  # fmt: skip
-        return _Point(v, z, gradient, *values)
+        return _Point(v, r, f, gradient, self.least, *values)
 
     def step(self, point: _Point, tuning: Tuning) -> _Point | None:
         """Return the point after a step, None where rounding leaves no descent."""
         direction = np.empty(point.v.size)
         least = max(abs(float(point.gradient[-1])) / tuning.largest_bias_step, TINY)
         if not solve_newton(
-            self.rows, self.steepness, self.M, point.z, point.gradient, least, direction
+            self.rows, self.steepness, self.M, point.f, point.gradient, least, direction
         ):
             return None
         change, first = self.rows @ direction, float(point.gradient @ direction)
         flat, bend = float((self.M * point.v) @ direction), float(self.M @ direction**2)
         t = line_search(
-            lambda t: flat + t * bend + slope_of_losses(point.z, change, self.steepness, t), first
+            lambda t: (
+                flat + t * bend + slope_of_losses(point.r, *self.targets, change, self.steepness, t)
+            ),
+            first,
         )
         return self.at(point.v + t * direction) if t > 0.0 and np.isfinite(t) else None
 
     def solution(self, point: _Point, status: Status) -> Solution:
         """Return a plane with its α, for which yᵀα = 0 if the bias is free."""
-        alpha = np.maximum(point.z, 0.0) * self.steepness
+        alpha = point.f * self.steepness
+        if not self.problem.two_sided:
+            alpha = np.abs(alpha)
         if self.problem.bias == "free":
             alpha = balanced(self.problem, alpha)
         return Solution(point.v[np.newaxis, :-1].copy(), point.v[-1:].copy(), status, alpha=alpha)

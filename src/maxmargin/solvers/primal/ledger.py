@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -10,8 +10,14 @@ import numpy as np
 from ...arrays import Floats
 from ...engines.linear import PrimalState
 from ...problems import PrimalProblem
+from ...problems.best_bias import best_biases
 from ...progress import Progress
 from ...solution import Solution, Status
+
+# What rounding leaves of a loss, relative to that of the targets themselves.
+RESOLUTION = 1e-12
+# Rows from which the best bias of w = 0 is computed, about.
+LEVEL_ROWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ class Ledger:
 
     def __init__(self, problem: PrimalProblem, state: PrimalState) -> None:
         self.bias, self.curved, self.state = problem.bias, problem.curved, state
+        self.least = least_size(problem)
         b = bias_without_plane(problem)
         self.plane = Plane(np.zeros(state.features.n_columns), b)
         state.place(self.plane.w, b)
@@ -56,7 +63,7 @@ class Ledger:
     @property
     def gap(self) -> float:
         """(P − D)/P of the best."""
-        return (self.primal - self.dual) / max(self.primal, np.finfo(float).tiny)
+        return (self.primal - self.dual) / max(self.primal, self.least)
 
     def enter(self, plane: Plane, *, of_scores: bool = False) -> float:
         """Take in the plane and the α of the state, or that of its scores where u = ∞.
@@ -114,17 +121,43 @@ class Ledger:
             self.plane, self.primal = centred, min(primal, self.primal)
 
 
-def bias_without_plane(problem: PrimalProblem) -> float:
-    """Return the best b where w = 0: of every score the same, −1 ≤ b ≤ 1.
+def least_size(problem: PrimalProblem) -> float:
+    """Return the P below which it is 0: what rounding makes of the losses of the targets.
 
-    Slopes are those of c₊ h(1 − b) + c₋ h(1 + b) [+ ½b²], c± the costs of the classes; where the
-    loss is a line every b is as good for classes of equal costs, and 0 is taken. Of a loss that is
-    a parabola first, that of a line is good enough.
+    P is 0 where the tube holds all of them.
+    """
+    tiny = float(np.finfo(float).tiny)
+    if not problem.two_sided:
+        return tiny
+    y, upper, ridge = np.abs(problem.y), problem.upper, problem.ridge
+    losses = upper * y if not problem.curved else 0.5 * y * y / ridge
+    return max(tiny, RESOLUTION * float(np.sum(losses)))
+
+
+def bias_without_plane(problem: PrimalProblem) -> float:
+    """Return the best b where w = 0: of every score the same.
+
+    Of labels −1 ≤ b ≤ 1, and slopes are those of c₊ h(1 − b) + c₋ h(1 + b) [+ ½b²], c± the costs
+    of the classes; where the loss is a line every b is as good for classes of equal costs, and 0 is
+    taken. Of a loss that is a parabola first, that of a line is good enough.
     """
     if problem.bias == "none":
         return 0.0
+    if problem.two_sided:
+        return _level(problem)
     positive, negative = problem.class_costs()
     excess, kappa = positive - negative, float(problem.bias == "penalised")
     if problem.curved:
         return excess / (positive + negative + kappa)
     return min(max(excess, -1.0), 1.0) if kappa else float(np.sign(excess))
+
+
+def _level(problem: PrimalProblem) -> float:
+    """Return the best b of targets where w = 0, from some of them where they are many."""
+    step = max(1, problem.y.size // LEVEL_ROWS)
+    upper, ridge = (
+        (each if each.size == 1 else each[::step]) * factor
+        for each, factor in ((problem.upper, float(step)), (problem.ridge, 1.0 / step))
+    )
+    some = replace(problem, X=None, y=problem.y[::step], upper=upper, ridge=ridge)
+    return 0.5 * sum(best_biases(some, np.zeros(some.y.size)))
