@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from .estimators.least_squares import HoKashyap as HoKashyap
     from .estimators.least_squares import Pseudoinverse as Pseudoinverse
     from .estimators.linear_svc import LinearSVC as LinearSVC
+    from .estimators.linear_svr import LinearSVR as LinearSVR
     from .estimators.lms import LMS as LMS
     from .estimators.one_class import OneClassSVM as OneClassSVM
     from .estimators.perceptron import Perceptron as Perceptron

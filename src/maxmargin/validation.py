@@ -12,6 +12,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
+    assert_all_finite,
     check_array,
     check_consistent_length,
     check_X_y,
@@ -59,13 +60,8 @@ def check_training_data(
     accept_sparse: bool = True,
 ) -> tuple[Matrix, Labels]:
     """Return X (float32 or float64, dense or canonical CSR, uncopied if it is so) and y."""
-    if _is_plain(X) and are_plain_labels(y, X.shape[0]):
-        if reset:
-            estimator.n_features_in_ = X.shape[1]
-            vars(estimator).pop("feature_names_in_", None)
-            return X, y
-        if _has_features_of(estimator, X):
-            return X, y
+    if _is_plain(X) and are_plain_labels(y, X.shape[0]) and _fits(estimator, X, reset):
+        return X, y
     X, labels = _checked(estimator, X, y, reset, accept_sparse)
     _check_labels(labels)
     return _usable(X), labels
@@ -80,19 +76,26 @@ def check_targets(
     accept_sparse: bool = True,
 ) -> tuple[Matrix, Floats]:
     """Return X as `check_training_data` does, and y as float64 numbers."""
+    if _is_plain(X) and _are_plain_numbers(y, X.shape[0]) and _fits(estimator, X, reset):
+        return X, _numbers(y)
     X, targets = _checked(estimator, X, y, reset, accept_sparse)
-    if targets.dtype.kind not in "biufO":
+    return _usable(X), _numbers(targets)
+
+
+def _numbers(y: Labels) -> Floats:
+    """Return targets as float64 numbers."""
+    if y.dtype.kind not in "biufO":
         raise ValueError(
-            f"y must hold numbers, the targets of a regression, got {targets[0]!r}: use a "
-            "classifier for labels, or convert them."
+            f"y must hold numbers, the targets of a regression, got {y[0]!r}: use a classifier for "
+            "labels, or convert them."
         )
-    numbers: Floats = targets.astype(np.float64)
-    largest = float(np.abs(numbers).max())
+    numbers: Floats = np.ascontiguousarray(y, dtype=np.float64)
+    largest = max(in_slices(lambda some: float(np.abs(numbers[some]).max()), numbers.size))
     if largest > LARGEST_VALUE:
         raise ValueError(
             f"y holds values up to {largest:.3g}, whose products overflow float64: rescale y."
         )
-    return _usable(X), numbers
+    return numbers
 
 
 def check_samples(
@@ -129,9 +132,9 @@ def _usable(X: Any) -> Matrix:
 
 
 def check_row_blocks(
-    estimator: BaseEstimator, X: RowBlocks, y: ArrayLike
+    estimator: BaseEstimator, X: RowBlocks, y: ArrayLike, *, targets: bool = False
 ) -> tuple[RowBlocks, Labels]:
-    """Check every block of X, and y; remember the number of features."""
+    """Check every block of X, and y: labels or targets; remember the number of features."""
     start = 0
     for block in X:
         if not block.shape[0]:
@@ -145,8 +148,12 @@ def check_row_blocks(
         _refuse_overflow(block)
         start += block.shape[0]
     labels: Labels = column_or_1d(y, warn=True)
-    _check_labels(labels)
     check_consistent_length(X, labels)
+    if targets:
+        labels = _numbers(labels)
+        assert_all_finite(labels, input_name="y")
+    else:
+        _check_labels(labels)
     estimator.n_features_in_ = X.shape[1]
     vars(estimator).pop("feature_names_in_", None)
     return X, labels
@@ -215,6 +222,13 @@ def are_plain_labels(y: ArrayLike, n_samples: int) -> TypeGuard[Labels]:
     return y.dtype.kind in "iuf" and _are_few(y)
 
 
+def _are_plain_numbers(y: ArrayLike, n_samples: int) -> TypeGuard[Labels]:
+    """Return whether y holds finite numbers."""
+    if type(y) is not np.ndarray or y.shape != (n_samples,) or y.dtype.kind not in "iuf":
+        return False
+    return all(in_slices(lambda some: bool(np.isfinite(y[some]).all()), n_samples))
+
+
 def _are_few(y: Labels) -> bool:
     """Return whether labels are whole numbers from a short interval."""
 
@@ -228,6 +242,15 @@ def _are_few(y: Labels) -> bool:
         return False
     low, high = zip(*in_slices(ends, y.size), strict=True)
     return bool(max(high) - min(low) < y.size // 2)
+
+
+def _fits(estimator: BaseEstimator, X: Matrix, reset: bool) -> bool:
+    """Return whether X has the features of the fit; with ``reset`` they become those of X."""
+    if not reset:
+        return _has_features_of(estimator, X)
+    estimator.n_features_in_ = X.shape[1]
+    vars(estimator).pop("feature_names_in_", None)
+    return True
 
 
 def _has_features_of(estimator: BaseEstimator, X: Matrix) -> bool:

@@ -36,6 +36,7 @@ from ..solution import Solution, Status
 from . import fitting
 from .base import (
     CertifiedClassifier,
+    CertifiedEstimator,
     Constraints,
     available,
     check_fitted,
@@ -96,10 +97,15 @@ class LinearClassifier(CertifiedClassifier[Proof]):
 
     def _scores(self, X: MatrixLike) -> Floats:
         check_fitted(self)
-        with at_most(getattr(self, "n_jobs", None)):
-            pieces = (validation.check_new_data(self, piece) for _, piece in container(X).pieces())
-            parts = [_plane_scores(piece, _dense_planes(self), self.intercept_) for piece in pieces]
-            return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return scores_of_planes(self, X, _dense_planes(self), self.intercept_)
+
+
+def scores_of_planes(model: CertifiedEstimator[Any], X: MatrixLike, w: Floats, b: Floats) -> Floats:
+    """Return w_k·x_i + b_k of new data in float64, checked against the features of the fit."""
+    with at_most(getattr(model, "n_jobs", None)):
+        pieces = (validation.check_new_data(model, piece) for _, piece in container(X).pieces())
+        parts = [_plane_scores(piece, w, b) for piece in pieces]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _plane_scores(X: Matrix, w: Floats, b: Floats) -> Floats:

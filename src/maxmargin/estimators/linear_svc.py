@@ -19,14 +19,22 @@ from ..multiclass import Task
 from ..problems import JointProblem, L1Problem, PrimalProblem
 from ..problems.losses import LOSSES
 from ..progress import Callback, Progress
-from ..runtime.vectors import in_slices, is_one_number, nonzero
-from ..solution import Solution, Status
+from ..solution import Solution
 from ..solvers.linear import LinearProblem, Primal, Solver, Start
 from .base import Constraints, check_training
 from .claims import Optimal, TimeLimit
 from .documentation import documented
 from .fitting import Attributes, Method, Work, limited_threads, unchanged
 from .linear import LinearClassifier, plane_attributes, planes_of, without_constant_features
+from .linear_machine import (
+    Bias,
+    bias_of,
+    costs_of,
+    optimal,
+    refuse_random_access,
+    refuse_scaled_bias,
+    support_of_one,
+)
 from .saved import PLANES, Saved
 from .training import ClassWeight, RandomState, Training, weighted
 
@@ -262,16 +270,9 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
     def _check_blocks(self, joint: bool) -> None:
         if joint or self.solver == "coordinate-descent":
             asked = "multi_class='crammer_singer'" if joint else f"solver={self.solver!r}"
-            raise ValueError(
-                f"{asked} visits rows in any order, which RowBlocks do not allow: use "
-                "solver='newton' with multi_class='ovr' or 'ovo', or an array (np.memmap too)."
-            )
-
-        if self._bias == "penalised" and self.intercept_scaling != 1.0 and self._norm == "l2":
-            raise ValueError(
-                f"intercept_scaling={self.intercept_scaling} needs a copy of X with one more "
-                "feature, which RowBlocks do not allow: use 1, or an array."
-            )
+            refuse_random_access(asked, "solver='newton' with multi_class='ovr' or 'ovo'")
+        if self._norm == "l2":
+            refuse_scaled_bias(self)
 
     def _check_combination(self) -> None:
         """Refuse what LIBLINEAR has no solver for, and what is not offered with an ℓ1 penalty."""
@@ -320,10 +321,8 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
             )
 
     @property
-    def _bias(self) -> Literal["free", "penalised", "none"]:
-        if not self.fit_intercept:
-            return "none"
-        return "penalised" if self.penalize_intercept else "free"
+    def _bias(self) -> Bias:
+        return bias_of(self)
 
     @property
     def _norm(self) -> Literal["l2", "l1"]:
@@ -331,10 +330,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
 
     def _pose(self, training: Training, task: Task) -> LinearProblem:
         X, labels, rows = training.X, task.labels, task.rows
-        # Equal weights are one number.
-        equal = is_one_number(training.weights) or np.ptp(training.weights) == 0.0
-        weights = training.weights[: 1 if equal else None]
-        costs = np.where(weights > 0.0, self.C, 0.0) * np.where(weights > 0.0, weights, 1.0)
+        costs = costs_of(self, training)
         if rows.size < X.shape[0] and not container(X).random_access:
             # Rows that do not take part cost nothing: picking the others would read them all.
             everything = np.zeros(X.shape[0])
@@ -385,18 +381,10 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
         }
 
     def _claims(self) -> Optimal:
-        return Optimal(
-            self.tol,
-            {
-                Status.TIME_LIMIT: f"Raise time_limit={self.time_limit}, or go on with "
-                "warm_start=True.",
-                Status.PATIENCE: "Rounding allows no smaller gap: raise tol, or scale the "
-                "features.",
-            },
-            "Raise max_iter, or scale the features; warm_start=True goes on from here.",
-            undecided="Neither a margin nor a proof that there is none stands out of rounding, or "
-            "the limits came first: use a finite C, raise the limits, or ask "
-            "maxmargin.separability(X, y).",
+        return optimal(
+            self,
+            "Neither a margin nor a proof that there is none stands out of rounding, or the limits "
+            "came first: use a finite C, raise the limits, or ask maxmargin.separability(X, y).",
         )
 
 
@@ -405,7 +393,8 @@ def _support(
 ) -> Attributes:
     """Return the samples with α > 0, and their α y."""
     if len(tasks) == 1 and tasks[0].n_vectors == 1:
-        return _support_of_one(tasks[0], solutions[0])
+        task = tasks[0]
+        return support_of_one(task.rows, _alpha(task, solutions[0])[:, 0], task.labels)
     used = np.zeros(training.X.shape[0], dtype=bool)
     alphas = [_alpha(task, solution) for task, solution in zip(tasks, solutions, strict=True)]
     for task, alpha in zip(tasks, alphas, strict=True):
@@ -419,21 +408,6 @@ def _support(
         dual.append(np.zeros((task.n_vectors, support.size)))
         dual[-1][:, place[task.rows[chosen]]] = signed[chosen].T
     return {"support_": support.astype(np.int32), "dual_coef_": np.vstack(dual)}
-
-
-def _support_of_one(task: Task, solution: Solution) -> Attributes:
-    """Return the samples with α > 0 of a single task, and their α y."""
-    alpha = _alpha(task, solution)[:, 0]
-    chosen = nonzero(alpha)
-    support, dual = np.empty(chosen.size, dtype=np.int32), np.empty((1, chosen.size))
-
-    def fill(some: slice) -> None:
-        rows = chosen[some]
-        support[some] = task.rows[rows]
-        np.multiply(alpha[rows], task.labels[rows], out=dual[0, some])
-
-    in_slices(fill, chosen.size)
-    return {"support_": support, "dual_coef_": dual}
 
 
 def _alpha(task: Task, solution: Solution) -> Floats:

@@ -161,6 +161,7 @@ VARIANTS = (
     ),
     Variant("regression", "svr", "SVR"),
     Variant("regression", "svr", "NuSVR"),
+    Variant("regression", "linear_svr", "LinearSVR"),
     Variant("one-class", "one_class", "OneClassSVM"),
 )  # fmt: skip
 
