@@ -119,12 +119,14 @@ LONG_FITS = {
     "newton": "mm.LinearSVC(loss='hinge', tol=1e-12).fit(*many(500_000, 30))",
     "coordinate-descent": "mm.LinearSVC(C=100.0, loss='hinge', "
     "solver='coordinate-descent', tol=1e-12).fit(X, y)",
+    "l1": "mm.LinearSVC('l1', C=1e3, tol=1e-14, max_iter=-1).fit(noise, np.arange(1500) % 2)",
 }
 
 
 @pytest.mark.parametrize("name", LONG_FITS)
 def test_ctrl_c_stops_a_long_fit(interpreter, name):
-    given = "X, y = many(100_000, 30); X = sparse.csr_matrix(X)"
+    given = "X, y = many(100_000, 30); X = sparse.csr_matrix(X); "
+    given += "noise = np.random.default_rng(0).standard_normal((1500, 6000))"
     interpreter.interrupt(LONG_FITS[name], given)
 
 

@@ -56,7 +56,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
     ----------
     penalty : {"l2", "l1"}, default="l2"
         "l1" gives planes of few features, by Newton steps on working sets of them, with the squared
-        hinge only; `maxmargin.l1_min_c` is the C up to which it takes none.
+        hinge and a finite C only; `maxmargin.l1_min_c` is the C up to which it takes none.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         Norm of the slack: ξ² or ξ.
     dual : "auto" or bool, default="auto"
@@ -64,7 +64,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
         LIBLINEAR has no solver for (the hinge with False, "l1" with True) is an error.
     tol : float, default=1e-4
         The relative duality gap.
-    {{ cost }} Not for ``penalty="l1"``.
+    {{ cost }}
     multi_class : {"ovr", "ovo", "crammer_singer"}, default="ovr"
         One plane per class against the rest, one per pair of classes, or one per class found
         jointly (Crammer and Singer; whatever ``loss``, ``penalty`` and ``dual`` say, the loss is
