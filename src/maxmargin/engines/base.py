@@ -268,7 +268,8 @@ class TaskArrays:
 
     Names are those of `DualProblem`; ``starts`` are the first variable of each task, and the end.
     Where there are two groups, the variables of the first, ``n_first`` of them, precede the others;
-    ``total`` is Σ|t| of each task. ``alpha`` is where they begin.
+    ``total`` is Σ|t| of each task where p = 0, so that ρ is the unit of violations, and else 0.
+    ``alpha`` is where they begin.
     """
 
     starts: Integers
@@ -298,7 +299,7 @@ class TaskArrays:
         return cls(
             starts,
             n_first,
-            problems[0].total,
+            0.0 if p.any() else problems[0].total,
             alpha,
             index,
             signs,

@@ -171,8 +171,11 @@ def test_transpose_and_multipliers_without_the_compiler():
     f, beta = np.array([0.2, -0.1, 0.4]), np.array([0.5, 0.0, 1.0])
     for function in (numba.njit(task_descent.multipliers), task_descent.multipliers):
         bounds = f, beta, np.zeros(3), np.ones(3), 1
-        assert function(*bounds, None, None, TOL, 0.0) == (0.0, 0.2, 0.2, 1.0)
-        assert function(*bounds, 1, None, TOL, 0.0) == (0.2, 0.0, 0.0, 1.0)
-        violation, first, second, rho = function(*bounds, None, 1, TOL, 0.3)
+        assert function(*bounds, None, None, TOL, 0.0, 0.0) == (0.0, 0.2, 0.2, 1.0)
+        assert function(*bounds, 1, None, TOL, 0.0, 0.0) == (0.2, 0.0, 0.0, 1.0)
+        violation, first, second, rho = function(*bounds, None, 1, TOL, 1.0, 0.3)
         assert (violation, first, rho) == (0.0, 0.2, 0.3)
         assert second == pytest.approx(0.15)
+        assert function(*bounds, None, 1, TOL, 0.0, 0.0)[-1] == 1.0
+        one_class = function(-f, beta, np.zeros(3), np.ones(3), 3, None, 1, TOL, 1.0, 0.01)
+        assert one_class[1] == one_class[2] == pytest.approx(-one_class[3])

@@ -118,7 +118,7 @@ def solve_tasks(gram: Gram, blocks: PairBlocks | None, tasks: TaskArrays, goal: 
         [tasks.signs, tasks.p, tasks.lower, tasks.upper, tasks.ridge, gram.diagonal()[index]]
     )
     tols = np.array([goal.tol, goal.final_tol, goal.rounding, tasks.total])
-    alone, of_nu = None if tasks.has_bias else 1, 1 if tasks.total else None
+    alone, of_nu = None if tasks.has_bias else 1, 1 if tasks.alpha.any() else None
     if blocks is None:
         whole = _padded(gram)
         is_short = int(tasks.sizes @ tasks.sizes) <= SHORT_VALUES

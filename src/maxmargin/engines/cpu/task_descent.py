@@ -53,7 +53,7 @@ def solve_gathered(part, tasks, variables, whole, index, goal, is_alone, of_nu, 
     Write its α, and what the columns of numbers say. The arrays are those of `small_tasks`: the
     tasks in the order of the parts, their variables one after the other, and how far to go. With a
     bias is_alone is None: the compiler then omits the search that moves variables alone; of_nu is
-    None unless there are two groups.
+    None where all sums are 0.
     """
     t, start, n, max_steps = tasks[part, 0], tasks[part, 1], tasks[part, 2], tasks[part, 3]
     n_first = tasks[part, 4]
@@ -133,7 +133,8 @@ def write_alpha(task, start, alpha):
 def descend(K, curvature, task, middle, exact, goal, is_alone, of_nu, max_steps, numbers):
     """Descend from a feasible β, f being the target, until the conditions hold to the final tol.
 
-    The second of two groups begins at ``middle``; the last number of ``goal`` is their Σ|t|.
+    The second of two groups begins at ``middle``; the last number of ``goal`` is their Σ|t| where
+    p = 0, else 0.
     """
     places, _, target, _, low, up, beta, f = task
     tol, final_tol, rounding, total = goal[0], goal[1], goal[2], goal[3]
@@ -155,7 +156,7 @@ def descend(K, curvature, task, middle, exact, goal, is_alone, of_nu, max_steps,
     first, second, unit = 0.0, 0.0, 1.0
     for _ in range(MAX_ROUNDS):
         violation, first, second, unit = multipliers(
-            f, beta, low, up, middle, is_alone, of_nu, final_tol, least_rho
+            f, beta, low, up, middle, is_alone, of_nu, final_tol, total, least_rho
         )
         stop = tightened * PAIR_GOAL_TOLS * final_tol * unit
         if is_alone is not None:
@@ -222,10 +223,11 @@ def smallest_margin(places, low, up, curvature):
 
 
 @compiled_part
-def multipliers(f, beta, low, up, middle, is_alone, of_nu, tol, least_rho):
+def multipliers(f, beta, low, up, middle, is_alone, of_nu, tol, total, least_rho):
     """Return the largest violation, multipliers of the first and the last group, and their unit.
 
-    Violations are relative to 1, with two groups to ρ, half of the difference of the multipliers.
+    Violations are relative to 1; where p = 0 to ρ: half of the difference of the multipliers of two
+    groups, −b of one class.
     """
     if of_nu is None:
         top, least, mean = extremes(f, beta, low, up, 0, f.size)
@@ -234,8 +236,13 @@ def multipliers(f, beta, low, up, middle, is_alone, of_nu, tol, least_rho):
         b = multiplier(top, least, mean, tol)
         return top - least, b, b, 1.0
     top, least, mean = extremes(f, beta, low, up, 0, middle)
+    if middle == f.size:
+        unit = max(-between(top, least), least_rho)
+        b = multiplier(top, least, mean, tol * unit)
+        return top - least, b, b, unit
     other_top, other_least, other_mean = extremes(f, beta, low, up, middle, f.size)
     unit = max(0.5 * (between(other_top, other_least) - between(top, least)), least_rho)
+    unit = unit if total > 0.0 else 1.0
     first = multiplier(top, least, mean, tol * unit)
     second = multiplier(other_top, other_least, other_mean, tol * unit)
     return max(top - least, other_top - other_least), first, second, unit

@@ -29,11 +29,12 @@ def solve_small(dual: Dual, problems: Sequence[DualProblem]) -> list[Solution]:
     A solution that has not converged is where another solver may begin.
     """
     first = problems[0]
-    if len(problems) > 1 or first.total or first.has_unit_margin:
+    if len(problems) > 1 or not first.target_scale or first.has_unit_margin:
         return _solve_alike(dual, problems)
     # Regression, in units of half the range of its targets: violations are then relative to 1.
-    unit = first.target_scale or 1.0
-    scaled = replace(first, p=first.p / unit, upper=first.upper / unit)
+    unit = first.target_scale
+    sums = tuple(total / unit for total in first.sums)
+    scaled = replace(first, p=first.p / unit, upper=first.upper / unit, sums=sums)
     return [_scaled_up(each, unit) for each in _solve_alike(dual, [scaled])]
 
 
@@ -49,14 +50,13 @@ def _scaled_up(solution: Solution, unit: float) -> Solution:
 
 def _solve_alike(dual: Dual, problems: Sequence[DualProblem]) -> list[Solution]:
     """Return the solutions of tasks that are about one thing."""
-    n_groups = len(problems[0].groups)
     sums = problems[0].sums
     alike = all(each.sums == sums for each in problems)
     if dual.solver != "auto" or dual.origin is not None or not alike:
         return []
     if max(problem.n_variables for problem in problems) > MAX_VARIABLES:
         return []
-    orders = [np.concatenate(each.groups) for each in problems] if n_groups == 2 else []
+    orders = [np.concatenate(each.groups) for each in problems] if problems[0].total else []
     tasks = _grouped(problems, orders) if orders else TaskArrays.of(problems)
     if not _are_soft(tasks):
         return []
@@ -97,11 +97,8 @@ def _put_back(alpha: Floats | None, order: Integers) -> Floats:
 def _are_soft(tasks: TaskArrays) -> bool:
     """Whether violations are relative to 1, or to ρ of ν, and something keeps every α small."""
     hard = np.isinf(tasks.upper) & (tasks.ridge == 0.0)
-    fits = True
-    if tasks.total:
-        fits = bool((tasks.n_first < tasks.sizes).all()) and not (
-            tasks.p.any() or tasks.ridge.any()
-        )
+    # ρ does not know of D.
+    fits = not (tasks.total and tasks.ridge.any())
     return bool(fits and not tasks.lower.any() and not hard.any())
 
 
