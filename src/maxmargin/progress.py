@@ -50,7 +50,7 @@ class Step:
         What an iteration is, as of `Trace`.
     rows, labels : ndarray of shape (n,) or None
         The rows of X that the task is about, in the order of α, and their y = ±1 (class numbers in
-        a joint task).
+        a joint task, targets of a regression, which has two α per row).
     snapshot : callable
         Returns the current answer as a `Solution`, in copies of its own.
 

@@ -101,6 +101,19 @@ def test_certificate_of_the_published_model_holds(model, kernel):
         assert found.primal == pytest.approx(model.certificate_.primal, rel=1e-6)
 
 
+@pytest.mark.parametrize("model", [mm.SVR(), mm.NuSVR()], ids=repr)
+def test_bounded_certificates_claim_no_more_than_complete_ones(model):
+    rows, values = targets(4200, 10)
+    model.fit(rows, values)
+    claim, found = model.certificate_, proof(model, rows, values)
+    assert claim.coverage == "bounded"
+    assert found.coverage == "complete"
+    assert claim.holds(model.tol)
+    # The published bias is rounded once more.
+    assert found.violation <= (claim.violation + claim.rounding) * (1.0 + 1e-6)
+    assert found.relative_gap <= claim.relative_gap * (1.0 + 1e-3) + 1e-9
+
+
 @pytest.mark.parametrize("solver", ["decomposition", "smo", "active-set", "qp"])
 @pytest.mark.parametrize("model", [mm.SVR(), mm.NuSVR()], ids=repr)
 def test_every_solver_finds_the_same(model, solver):
