@@ -90,6 +90,15 @@ def unpatch() -> None:
     See Also
     --------
     patch : Replace them.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> import sklearn.svm
+    >>> mm.patch()
+    >>> mm.unpatch()
+    >>> sklearn.svm.SVC.__module__
+    'sklearn.svm._classes'
     """
     _replace({globals()[name]: getattr(originals, name) for name in _offered})
 

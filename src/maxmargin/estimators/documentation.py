@@ -240,9 +240,11 @@ shape_fit_ : tuple of int
     Shape of the training data.
 class_weight_ : ndarray of shape (n_classes,)
     Weight of each class.
-probA_, probB_ : ndarray of shape (n_planes,)
+probA_ : ndarray of shape (n_planes,)
     Of ``probability=True``: the first class of a pair has the probability 1/(1 + exp(A f + B)), f
     being its score, which is −g of two classes.
+probB_ : ndarray of shape (n_planes,)
+    B of these.
 """,
         "regression_attributes": """
 support_ : ndarray of shape (n_support,)
