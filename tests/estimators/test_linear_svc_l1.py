@@ -216,7 +216,10 @@ def test_sparsify_save_and_select(tmp_path):
 def test_report_and_table():
     X, y = sparse_cloud()
     model = made(penalty="l1").fit(X, y)
-    assert "LinearSVC" in str(mm.diagnostics.margin_report(model, X, y))
+    report = mm.diagnostics.margin_report(model, X, y)
+    assert "LinearSVC" in str(report)
+    assert report.tasks[0].loo_bound is None  # ξα is about ½‖w‖²
+    assert report.tasks[0].loo_support == len(model.support_) / len(y)
     mm.diagnostics.support_table(model, X, y)
 
 

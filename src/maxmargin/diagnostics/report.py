@@ -308,8 +308,10 @@ def _with_data(model: FittedModel, training: Training, machine: MeasuredTask) ->
     # The weight of each sample: its cost, where ν is a fraction of costs.
     shares = problem.upper / problem.upper.sum() if bounded else np.full(n_samples, 1 / n_samples)
     C = problem.upper / training.weights[problem.index] if machine.rho else np.array([clf.C])
-    radius = _radius(problem) if problem.groups else None
-    wrong = _may_be_wrong(machine, radius)
+    # The bound is one of machines that minimise ½‖w‖².
+    known = not (isinstance(clf, LinearSVC) and clf._norm == "l1")
+    radius = _radius(problem) if known and problem.groups else None
+    wrong = _may_be_wrong(machine, radius) if known else None
     return TaskMargin(
         **basics,
         C=float(C[0]),
