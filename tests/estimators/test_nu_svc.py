@@ -6,11 +6,13 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn import svm
 
 import maxmargin as mm
 from maxmargin import persistence
+from maxmargin.solution import Status
 from tests.helpers.svc import TIGHT, TOL, N, assert_certified, cloud, signs
 
 
@@ -105,3 +107,39 @@ def test_nu_at_the_edge_of_a_margin():
         assert bool(caught) != found
     assert margins == sorted(margins)
     assert set(margins) == {False, True}
+
+
+@pytest.mark.parametrize("offset", [1e2, 1e4, 1e6, 1e8])
+def test_linear_kernel_far_from_the_origin(offset):
+    rng = np.random.RandomState(0)
+    X = rng.randn(200, 3)
+    y = (X[:, 0] + 0.5 * rng.randn(200) > 0).astype(int)
+    here = mm.NuSVC(nu=0.5, kernel="linear").fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        there = mm.NuSVC(nu=0.5, kernel="linear").fit(X + offset, y)
+    assert_allclose(there.coef_, here.coef_, rtol=1e-3)
+    assert (there.predict(X + offset) == here.predict(X)).mean() > 0.98
+    proof = there.certificate_
+    # The gap is relative to P and ρ themselves, not to the length of the rows.
+    assert proof.relative_gap >= 0.1 * proof.gap / abs(proof.primal)
+    assert proof.holds(1e-3)
+
+
+@pytest.mark.parametrize("value", [1.0, 1e4 * np.pi, 1e8 * np.pi])
+def test_equal_rows_have_no_margin(value):
+    with pytest.warns(UserWarning, match="leaves no margin"):
+        model = mm.NuSVC(kernel="linear").fit(np.full((20, 3), value), np.arange(20) % 2)
+    assert model.status_ is Status.CONVERGED
+
+
+def test_kernel_values_that_leave_the_interior_point_method_nowhere_to_go():
+    rng = np.random.RandomState(147)
+    for size in ([2, 3, 8, 30, 100, 513, 700], [1, 2, 5, 30], [2, 2, 2, 3, 5]):
+        rng.choice(size)
+    X = rng.randn(700, 1) + 1e8
+    y = (rng.rand(700) > 0.3).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = mm.NuSVC(nu=0.3, gamma="auto").fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()

@@ -40,6 +40,7 @@ from .dual_tasks import (
     least_rho,
     of_sums,
     slacks,
+    squared_radii,
     values_of,
 )
 from .scores import UNIT, kernel_scores, scores_of_tasks
@@ -222,6 +223,10 @@ def _units(tasks: Tasks, b: Floats, rho: Floats, largest: Floats) -> Floats:
     scales = _target_scales(tasks)
     if scales.all():
         return scales
+    if len(tasks.groups) == 2:
+        first = tasks.problems[0]
+        index = np.concatenate([problem.index for problem in tasks.problems])
+        largest = tasks.largest(squared_radii(first.kernel, first.X)[index])
     least = [least_rho(p, most) for p, most in zip(tasks.problems, largest.tolist(), strict=True)]
     of_rho = np.maximum(-of_sums(tasks, b, rho) / tasks.totals, least)
     return np.where(scales > 0.0, scales, np.where(tasks.totals > 0.0, of_rho, 1.0))

@@ -14,8 +14,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, Matrix
+from ..kernels import Kernel, Linear, squared_norms
 from ..problems import DualProblem
+from .centring import Origin
 from .scores import UNIT
 
 # The distance from a bound, relative to it, at which a variable counts as being there.
@@ -325,8 +327,21 @@ def best_rho(problem: DualProblem, margins: Floats) -> float:
     return float(zeros[order[min(reached, order.size - 1)]])
 
 
+def squared_radii(kernel: Kernel, X: Matrix) -> Floats:
+    """Return K(x, x) of every row, of the linear kernel about the middle of rows far from 0.
+
+    A machine with Σ yα = 0 is the same for any origin, and so is what counts as a margin.
+    """
+    lengths = kernel.diagonal(X)
+    if not isinstance(kernel, Linear):
+        return lengths
+    radii = squared_norms(Origin(X, is_free=True).rows(X.astype(np.float64)))
+    # Rows that are equal, but for rounding, have no size of their own.
+    return radii if radii.max() > ROUNDING**2 * lengths.max() else lengths
+
+
 def least_rho(problem: DualProblem, largest: float) -> float:
-    """Return the ρ below which a margin counts as 0, ``largest`` being max K(x, x)."""
+    """Return the ρ below which a margin counts as 0, of the largest of `squared_radii`."""
     return max(1e-6 * float(problem.upper.mean()) * largest, TINY)
 
 

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from .. import validation
 from ..arrays import Floats, MatrixLike
 from ..certificates import MarginCertificate
-from ..certificates.dual_tasks import best_rho, kkt_rho, least_rho, primal_value
+from ..certificates.dual_tasks import best_rho, kkt_rho, least_rho, primal_value, squared_radii
 from ..certificates.scores import kernel_scores, scores_of
 from ..kernels import Kernel
 from ..multiclass import Task
@@ -428,12 +428,18 @@ def _has_margin(problem: DualProblem, solution: Solution, scores: Floats) -> boo
         # Claims of a solver may be those of float32.
         if primal < -CLAIMED / EPS * rounding:
             break
-    largest = float(problem.kernel.diagonal(problem.X)[problem.index].max())
+    largest = float(squared_radii(problem.kernel, problem.X)[problem.index].max())
     rho = kkt_rho(problem, solution.alpha, margins)
     return primal < -rounding and rho > least_rho(problem, largest)
 
 
 def _rounding(problem: DualProblem) -> float:
-    """Return what rounding may make of a score that is 0: Σα max K, times float64's."""
-    largest = problem.total * float(problem.kernel.diagonal(problem.X)[problem.index].max())
-    return (problem.X.shape[1] + 8) * EPS * largest
+    """Return what rounding may make of a score that is 0: ‖w‖ max ‖φ(x)‖, times float64's.
+
+    ‖w‖ is at most Σα times the largest distance from any origin, as Σ yα = 0.
+    """
+    lengths = np.sqrt(problem.kernel.diagonal(problem.X)[problem.index].max())
+    radii = np.sqrt(squared_radii(problem.kernel, problem.X)[problem.index].max())
+    n_terms = problem.X.shape[1] + 8
+    largest = float(lengths * max(radii, n_terms * EPS * lengths))
+    return n_terms * EPS * problem.total * largest

@@ -213,6 +213,8 @@ class _Iterate:
         if not np.isfinite(M.diagonal()).all():
             return False
         system = _System(Factored(M), M, self.A)
+        if not system.is_regular:
+            return False
         residuals = self._slope() - self.s + self.v, self.A @ self.alpha - self.a
         average = self._average(r, t, self.s, self.v)
         zero = np.zeros(t.size)
@@ -277,6 +279,15 @@ class _System:
         self.factored, self.M, self.A = factored, M, A
         self.V = np.array([factored.solve(row) for row in A]).reshape(A.shape)
         self.schur = A @ self.V.T
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether rounding leaves the equations of λ independent of each other."""
+        try:
+            np.linalg.inv(self.schur)
+        except np.linalg.LinAlgError:
+            return False
+        return True
 
     def solve(self, right: Floats, sums: Floats) -> tuple[Floats, Floats]:
         """Return Δα and Δλ."""
