@@ -143,3 +143,11 @@ def test_kernel_values_that_leave_the_interior_point_method_nowhere_to_go():
         warnings.simplefilter("ignore")
         model = mm.NuSVC(nu=0.3, gamma="auto").fit(X, y)
     assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_equal_rows_whose_kernel_values_are_negative():
+    X = np.ones((2, 5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = mm.NuSVC(nu=1.0, kernel="poly", degree=25, gamma=1e-9, coef0=-1.0).fit(X, [0, 1])
+    assert np.isfinite(model.decision_function(X)).all()

@@ -438,8 +438,14 @@ def _rounding(problem: DualProblem) -> float:
 
     ‖w‖ is at most Σα times the largest distance from any origin, as Σ yα = 0.
     """
-    lengths = np.sqrt(problem.kernel.diagonal(problem.X)[problem.index].max())
-    radii = np.sqrt(squared_radii(problem.kernel, problem.X)[problem.index].max())
+    # K(x, x) of an indefinite kernel may be negative.
+    lengths, radii = (
+        np.sqrt(np.abs(squares[problem.index]).max())
+        for squares in (
+            problem.kernel.diagonal(problem.X),
+            squared_radii(problem.kernel, problem.X),
+        )
+    )
     n_terms = problem.X.shape[1] + 8
     largest = float(lengths * max(radii, n_terms * EPS * lengths))
     return n_terms * EPS * problem.total * largest
