@@ -209,3 +209,16 @@ def test_pickles_and_files_keep_them(iris, tmp_path):
     mm.save(model, tmp_path / "model.mm")
     for copy in (pickle.loads(pickle.dumps(model)), mm.load(tmp_path / "model.mm")):
         assert_array_equal(copy.predict_proba(iris[0]), model.predict_proba(iris[0]))
+
+
+def test_true_of_numpy_is_true():
+    X, y = load_iris(return_X_y=True)
+    model = mm.SVC(probability=np.bool_(True)).fit(X, y)
+    assert model.predict_proba(X).shape == (150, 3)
+    assert not hasattr(mm.SVC(probability=np.bool_(False)).fit(X, y), "predict_proba")
+
+
+def test_sigmoid_of_scores_near_the_least_number_is_finite():
+    scores = np.array([-2e-320, -1e-320, 1e-320, 2e-320])
+    A, B = platt(scores, scores > 0.0)
+    assert np.isfinite([A, B]).all()

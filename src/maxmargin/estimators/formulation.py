@@ -250,7 +250,7 @@ def _probabilities(
     for name in ("probA_", "probB_"):  # of an earlier fit
         if hasattr(model, name):
             delattr(model, name)
-    if getattr(model, "probability", False) is not True:
+    if not probability.asks_for_probabilities(getattr(model, "probability", False)):
         return {}
     kernel = outcome.problems[0].kernel
     of_some = formulation.of_some or formulation

@@ -15,12 +15,13 @@ from ..multiclass import OneVsOne
 from . import probability
 from .base import CertifiedClassifier, Constraints, available, check_fitted, check_training
 from .kernel_machine import KernelMachine
+from .probability import asks_for_probabilities
 from .saved import CLASSES, MACHINE, Saved
 from .training import ClassWeight, RandomState, Training
 
 
 def _offers_probabilities(model: KernelClassifier) -> bool:
-    if model.probability is not True:
+    if not asks_for_probabilities(model.probability):
         raise AttributeError("predict_proba is not available when probability=False")
     return True
 

@@ -38,6 +38,11 @@ NUMBERS_AT_A_TIME = 1 << 22
 Fit = Callable[[Training, list[Task]], list[tuple[Floats, float]]]
 
 
+def asks_for_probabilities(parameter: object) -> bool:
+    """Whether ``probability`` is True, NumPy's included; "deprecated" stands for False."""
+    return parameter is True or (isinstance(parameter, np.bool_) and bool(parameter))
+
+
 def sigmoids(fit: Fit, outcome: Outcome[DualProblem, MarginCertificate]) -> Attributes:
     """Return A and B of every task. The first class of a pair is the positive one, as in LIBSVM."""
     training, tasks = outcome.training, outcome.tasks
@@ -134,7 +139,9 @@ def platt(scores: Floats, positive: NDArray[np.bool_]) -> tuple[float, float]:
         else:
             break
         A, B, value = A + size * step[0], B + size * step[1], now
-    return float(A / unit), float(B)
+    # Finite, so that A·0 is 0.
+    most = float(np.finfo(float).max)
+    return float(np.clip(A, -most * unit, most * unit) / unit), float(B)
 
 
 def _negative_likelihood(f: Floats, targets: Floats, A: float, B: float) -> float:
