@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import pickle
 import subprocess
@@ -140,3 +141,23 @@ def test_a_program_that_is_not_there(capsys):
     with pytest.raises(SystemExit):
         mm.patch.main(["nowhere.py"])
     assert "no file 'nowhere.py'" in capsys.readouterr().err
+
+
+def test_subclass_of_the_machine_put_in_place(patched):
+    class Mine(sklearn.svm.SVC):
+        def __init__(self, C=2.0):
+            super().__init__(C=C)
+
+    for kind in (mm.SVC, Mine, sklearn.svm.SVC):
+        assert issubclass(kind, sklearn.svm.SVC)
+    assert not issubclass(mm.SVC, Mine)
+    assert not issubclass(originals.SVC, mm.SVC)
+    assert not issubclass(mm.LinearSVC, sklearn.svm.SVC)
+    with pytest.raises(TypeError):
+        issubclass(3, sklearn.svm.SVC)
+    assert list(inspect.signature(Mine).parameters) == ["C"]
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_signature(patched, name):
+    assert inspect.signature(getattr(sklearn.svm, name)) == inspect.signature(getattr(mm, name))

@@ -18,6 +18,7 @@ ours load in programs that are not patched.
 from __future__ import annotations
 
 import argparse
+import inspect
 import logging
 import runpy
 import sys
@@ -46,6 +47,19 @@ def _stand_in(name: str) -> type:
         def __instancecheck__(cls, model: object) -> bool:
             either = {cls, ours, theirs} if cls is machine else {cls}
             return not either.isdisjoint(type(model).__mro__)
+
+        def __subclasscheck__(cls, other: type) -> bool:
+            # Not scikit-learn's: bases of this class would ask here, and have it for theirs, too.
+            either = {cls, ours} if cls is machine else {cls}
+            return not either.isdisjoint(getattr(other, "__mro__", ())) or (
+                super().__subclasscheck__(other)
+            )
+
+        @property
+        def __signature__(cls) -> inspect.Signature:
+            """That of ``__init__``, which `__call__` above would hide."""
+            signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+            return signature.replace(parameters=list(signature.parameters.values())[1:])
 
     machine: type = Kind(name, (ours,), {"__doc__": ours.__doc__, "__module__": __name__})
     return machine
