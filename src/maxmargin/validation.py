@@ -264,6 +264,10 @@ def _check_labels(y: Labels) -> None:
         check_classification_targets(y)
     except TypeError:
         kinds = sorted({type(label).__name__ for label in y})
+        if len(kinds) == 1:
+            raise ValueError(
+                f"y holds labels of type {kinds[0]}: pass strings or numbers."
+            ) from None
         raise ValueError(
             f"y mixes labels of types {', '.join(kinds)}: pass labels of one type."
         ) from None

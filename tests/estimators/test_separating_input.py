@@ -262,3 +262,8 @@ def test_a_failed_fit_leaves_the_last_model_unchanged():
     after = model.predict(X)
     assert set(after.tolist()) == set(before.tolist()) or set(after.tolist()) == {"a", "b"}
     np.testing.assert_array_equal(after, before)
+
+
+def test_labels_of_bytes_are_named():
+    with pytest.raises(ValueError, match="labels of type bytes_: pass strings"):
+        mm.SVC().fit(np.eye(4), np.array([b"a", b"b", b"a", b"b"]))
