@@ -149,3 +149,18 @@ def test_rank_deficient(solver, loss, kind):
             model = made(solver=solver, loss=loss, tol=1e-6).fit(rows, y)
         assert model.certificate_.holds(1e-6)
         assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_few_features_without_any_loss(seed, fit_intercept):
+    # Steps go where no sample is inside, and α = 0 there.
+    rng = np.random.RandomState(seed)
+    X = 1e60 * rng.randn(50, 300)
+    y = (X @ rng.randn(300) > 0).astype(int)
+    model = mm.LinearSVC(penalty="l1", dual=False, C=1e-3, fit_intercept=fit_intercept)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    assert np.isfinite(model.coef_).all()

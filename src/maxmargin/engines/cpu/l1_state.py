@@ -283,8 +283,9 @@ class Columns:
         self._weight, self._sums = np.inf, np.zeros(laid.shape[0])
         self._rest = np.zeros(1)  # Σ √c e
         self._lost = slopes - laid @ residuals  # to the rounding of B
-        if free and roots.size:
-            self._weight = float(roots @ roots)
+        if free:
+            # Without rows inside a bias has no bearing.
+            self._weight = float(roots @ roots) or np.inf
             self._sums = np.asarray(laid @ roots, dtype=np.float64)
             self._rest[0] = float(roots @ residuals)
 

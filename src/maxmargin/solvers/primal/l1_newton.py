@@ -136,7 +136,8 @@ def _factor(sums: SlackSums, top: float, share: float) -> float:
 def _dual(sums: SlackSums, top: float, share: float) -> float:
     """Return D of the best multiple of α for a share of the costs."""
     factor = _factor(sums, top, share)
-    return factor * sums.total - factor**2 * sums.loss / share
+    # factor·loss is at most share·total/2, while factor² may overflow.
+    return factor * (sums.total - factor * sums.loss / share)
 
 
 class _Fit:
@@ -237,7 +238,7 @@ class _Fit:
     def _enter(self, sums: SlackSums, penalty: float, top: float) -> None:
         """Keep the plane, and α, if they are the best so far."""
         primal, factor = penalty + sums.loss, _factor(sums, top, 1.0)
-        dual = factor * sums.total - factor**2 * sums.loss
+        dual = factor * (sums.total - factor * sums.loss)
         better = self.tuning.progress * max(primal, np.finfo(float).tiny)
         moved = primal < self.primal - better or dual > self.dual + better
         self.idle = 0 if moved or self.share < 1.0 else self.idle + 1
