@@ -185,3 +185,12 @@ def test_input_is_not_changed_and_models_are_copied():
         model = mm.OneClassSVM().fit(rows, sample_weight=weights_for())
         assert abs(rows - before).max() == 0.0
         assert_pickles_and_clones(model, rows)
+
+
+def test_where_the_optimum_is_0_no_sample_is_an_outlier_by_rounding():
+    # The origin is among the samples, and nothing separates them from it: w = 0 and ρ = 0.
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    for rows in (X, sparse.csr_matrix(X)):
+        model = mm.OneClassSVM(kernel="linear").fit(rows)
+        assert model.certificate_.holds(1e-3)
+        assert (model.predict(rows) == 1).all()

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from .. import validation
 from ..arrays import Floats, Integers, MatrixLike
 from ..certificates import MarginCertificate
-from ..kernels import Kernel
+from ..kernels import Kernel, Precomputed
 from ..multiclass import Task
 from ..problems import DualProblem
 from ..progress import Callback
@@ -28,6 +28,7 @@ from .training import Training, without_classes
 
 # Free support vectors lie on the border: scores as small as this, relative to ρ, are rounding.
 BORDER = 1e-9
+EPS = float(np.finfo(float).eps)
 
 
 @documented
@@ -184,8 +185,17 @@ class OneClassSVM(OutlierMixin, KernelMachine):
             border.
         """
         scores = self._scores(X)[:, 0]
-        scores[np.abs(scores) <= BORDER * np.abs(self.intercept_)] = 0.0
+        border = max(BORDER * abs(float(self.intercept_[0])), self._rounding())
+        scores[np.abs(scores) <= border] = 0.0
         return scores
+
+    def _rounding(self) -> float:
+        """Return what rounding may make of a score that is 0: where w = 0, all scores are that."""
+        if isinstance(self.kernel_, Precomputed) or not self.support_.size:
+            return 0.0
+        n_terms = self.n_features_in_ + self.support_.size
+        largest = float(np.abs(self.kernel_.diagonal(self.support_vectors_)).max())
+        return n_terms * EPS * float(abs(self.dual_coef_).sum()) * largest
 
     def score_samples(self, X: MatrixLike) -> Floats:
         """Return w·φ(x) of each row.
