@@ -95,7 +95,8 @@ def certify(
     ----------
     problem : object
         The problem that was posed: a SeparationProblem, LeastSquaresProblem,
-        KernelSeparationProblem, DualProblem, PrimalProblem, L1Problem or JointProblem.
+        KernelSeparationProblem, DualProblem, PrimalProblem, L1Problem, JointProblem or
+        JointKernelProblem.
     solution : Solution
         The answer to check.
     sample : int, optional

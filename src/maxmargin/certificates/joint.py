@@ -8,7 +8,7 @@ from threading import Event
 import numpy as np
 
 from ..arrays import Floats, Integers, blocks_of, row_block, row_length
-from ..problems import JointProblem
+from ..problems import JointKernelProblem, JointProblem
 from ..problems.circulation import circulation
 from ..runtime.threads import in_parallel
 from ..runtime.vectors import in_slices
@@ -72,7 +72,7 @@ def _(
     )  # fmt: skip
 
 
-def rival_flows(problem: JointProblem, alpha: Floats) -> Floats:
+def rival_flows(problem: JointProblem | JointKernelProblem, alpha: Floats) -> Floats:
     """Return −α_i^k ≥ 0 of the rival classes k ≠ y_i, 0 of the own class: (n, c).
 
     What flows from class y_i to its rivals says all about α: Σ_k α_i^k = 0 gives the rest. Negative

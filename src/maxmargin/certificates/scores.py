@@ -13,7 +13,7 @@ from ..arrays import Floats, Integers, Matrix, blocks_of, has_repeats
 from ..kernels import RBF, Kernel, Linear, Precomputed
 from ..kernels.elementwise import VISIBLE_ERROR
 from ..kernels.products import squared_norms
-from ..problems import DualProblem, KernelSeparationProblem
+from ..problems import DualProblem, JointKernelProblem, KernelSeparationProblem
 from ..runtime.threads import in_parallel
 from ..solution import Solution
 from .compensated import Doubled, combine, product
@@ -44,7 +44,7 @@ TUNING = Tuning()
 
 
 def kernel_scores(
-    problem: KernelSeparationProblem | DualProblem,
+    problem: KernelSeparationProblem | DualProblem | JointKernelProblem,
     coefficients: Floats,
     rows: Integers | None = None,
     b: float = 0.0,
@@ -75,7 +75,7 @@ def kernel_scores(
             if stop.is_set():
                 break
             others = support[first : min(first + tile_rows, last)]
-            tile, error, size = _float64_tile(
+            tile, error, size = float64_tile(
                 problem.kernel, problem.X, problem.index[some], problem.index[others],
                 weights[others],
             )  # fmt: skip
@@ -151,7 +151,7 @@ def _shared_scores(
         everywhere[problem.index, k] = coefficients[k]
     support = np.flatnonzero(everywhere.any(axis=1))
     some = everywhere[support]
-    K, errors, size = _float64_tile(
+    K, errors, size = float64_tile(
         kernel, X, np.arange(X.shape[0]), support, np.abs(some).max(axis=1, initial=0.0)
     )
     errors += (support.size + 2) * UNIT * size
@@ -190,7 +190,7 @@ def _gaussian_scores(
     return list(zip(np.split(scores, ends), np.split(errors, ends), strict=True))
 
 
-def _float64_tile(
+def float64_tile(
     kernel: Kernel, X: Matrix, rows: Integers, columns: Integers, weights: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return K[rows, columns], and Σ weights·|error| and Σ weights·|K| per row."""
@@ -204,7 +204,7 @@ def _float64_tile(
 
 
 def _linear_scores(
-    problem: KernelSeparationProblem | DualProblem,
+    problem: KernelSeparationProblem | DualProblem | JointKernelProblem,
     coefficients: Floats,
     support: Integers,
     rows: Integers,

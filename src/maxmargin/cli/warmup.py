@@ -71,6 +71,7 @@ KERNEL_MACHINES: dict[str, Sequence[Parameters]] = {
         {}, {"C": 1000.0}, {"loss": "squared_hinge"}, {"fit_intercept": False},
         {"solver": "decomposition"}, {"solver": "smo"}, {"solver": "active-set"},
         {"kernel": "linear"}, {"kernel": "poly"}, {"multi_class": "ovr"}, {"C": float("inf")},
+        {"multi_class": "crammer_singer"},
     ],
     "nusvc": [{"nu": 0.1}],
     "kernel-perceptron": [{}],

@@ -27,7 +27,8 @@ from ..arrays import Floats, Integers
 if TYPE_CHECKING:
     from ..data.row_sums import RowSums
     from ..kernels import Kernel
-    from ..problems import DualProblem
+    from ..problems import DualProblem, JointKernelProblem
+    from .joint_kernel import JointKernelState
     from .linear import Features, HostFeatures
 
 # "fast" values may be float32; "exact" ones are float64.
@@ -371,6 +372,9 @@ class HostEngine(Engine, Protocol):
 
     def sums(self, index: Integers | None = None) -> RowSums:
         """Return sums over the rows of X named by ``index``, which are not copied."""
+
+    def joint_state(self, problem: JointKernelProblem) -> JointKernelState:
+        """Return the state of a joint machine with a kernel, at α = 0 and b = 0."""
 
     def solve_small(
         self,

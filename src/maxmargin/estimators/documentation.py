@@ -223,7 +223,8 @@ support_vectors_ : array or CSR matrix of shape (n_support, n_features)
 n_support_ : ndarray of shape (n_classes,)
     Support vectors of each class.
 dual_coef_ : ndarray of shape (n_classes - 1, n_support) or (n_classes, n_support)
-    α y, in LIBSVM's order; a row per class for "ovr". CSR where X is.
+    α y, in LIBSVM's order; a row per class for "ovr", and for "crammer_singer": α_i^k of
+    w_k = Σ_i α_i^k φ(x_i). CSR where X is.
 intercept_ : ndarray of shape (n_planes,)
     b of every plane.
 coef_ : ndarray of shape (n_planes, n_features)

@@ -173,10 +173,7 @@ def _begin(
     tasks: list[Task],
 ) -> Work[DualProblem, WarmStart, MarginCertificate]:
     load("gaussian_scores", package=certificates.__name__)
-    kernel = _resolved(model, training)
-    if isinstance(kernel, Precomputed):
-        validation.check_precomputed(training.X)
-    validation.warn_if_indefinite(kernel, training.X)
+    kernel = checked_kernel(model, training)
     dual = _dual(model, formulation, kernel, training, len(tasks))
 
     def solve(
@@ -277,6 +274,15 @@ def _probabilities(
 def _beginning(solution: Solution) -> WarmStart:
     assert solution.alpha is not None
     return WarmStart(solution.alpha, None)
+
+
+def checked_kernel(model: KernelMachine, training: Training) -> Kernel:
+    """Return the kernel with its parameters resolved, after a look at its values."""
+    kernel = _resolved(model, training)
+    if isinstance(kernel, Precomputed):
+        validation.check_precomputed(training.X)
+    validation.warn_if_indefinite(kernel, training.X)
+    return kernel
 
 
 def _resolved(model: KernelMachine, training: Training) -> Kernel:

@@ -30,7 +30,7 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
     """What SVC and NuSVC share: parameters, classes and predictions."""
 
     class_weight: ClassWeight
-    multi_class: Literal["ovo", "ovr"]
+    multi_class: Literal["ovo", "ovr", "crammer_singer"]
     decision_function_shape: Literal["ovr", "ovo"]
     break_ties: bool
     random_state: RandomState
@@ -56,7 +56,7 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
     }
 
     def predict(self, X: MatrixLike) -> Labels:
-        """Return the class of each row: by votes for "ovo", by the largest g for "ovr".
+        """Return the class of each row: by votes for "ovo", else by the largest g.
 
         Equal votes go to the first class, or with ``break_ties=True`` to the one of the largest
         confidence. On the plane itself the answer is the second class, of a pair too.

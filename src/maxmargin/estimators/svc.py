@@ -25,7 +25,8 @@ from ..solvers.dual.choice import Solver, WarmStart
 from .base import Constraints, Gamma, KernelLike
 from .documentation import documented
 from .fitting import Check, Method, Outcome, Remark
-from .formulation import Formulation, growth_with_cost, machine_method
+from .formulation import Formulation, checked_kernel, growth_with_cost, machine_method
+from .joint_machine import JointMethod
 from .kernel_classifier import KernelClassifier
 from .training import ClassWeight, RandomState, Training
 
@@ -61,7 +62,11 @@ class SVC(KernelClassifier):
     {{ steps }}
     {{ time_limit }}
     {{ warm_alpha_of_cost }}
-    {{ pairs }}
+    multi_class : {"ovo", "ovr", "crammer_singer"}, default="ovo"
+        One machine per pair of classes, one per class against the rest, or all of them found
+        jointly (Crammer and Singer): min ½Σ_k‖w_k‖² + Σ C_i ξ_i subject to
+        (w_y − w_k)·φ(x_i) + b_y − b_k ≥ 1 − ξ_i for every class k other than y = y_i, with the
+        hinge, a finite C and without probabilities. Two classes are one machine under every name.
     {{ decision_function_shape }}
     {{ break_ties }}
     {{ shrinking }}
@@ -91,7 +96,8 @@ class SVC(KernelClassifier):
 
     References
     ----------
-    Cortes, Vapnik, *Machine Learning* 20 (1995); Chang, Lin, *LIBSVM* (2011).
+    Cortes, Vapnik, *Machine Learning* 20 (1995); Chang, Lin, *LIBSVM* (2011); Crammer, Singer,
+    *JMLR* 2 (2001).
 
     Examples
     --------
@@ -110,6 +116,7 @@ class SVC(KernelClassifier):
         **KernelClassifier._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
+        "multi_class": [StrOptions({"ovo", "ovr", "crammer_singer"})],
         "fit_intercept": ["boolean"],
     }
 
@@ -129,7 +136,7 @@ class SVC(KernelClassifier):
         max_iter: int = -1,
         time_limit: float | None = None,
         warm_start: bool = False,
-        multi_class: Literal["ovo", "ovr"] = "ovo",
+        multi_class: Literal["ovo", "ovr", "crammer_singer"] = "ovo",
         decision_function_shape: Literal["ovr", "ovo"] = "ovr",
         break_ties: bool = False,
         shrinking: bool = True,
@@ -165,7 +172,7 @@ class SVC(KernelClassifier):
         self.probability = probability
 
     def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
-        return machine_method(
+        method = machine_method(
             self,
             Formulation(
                 self._pose,
@@ -176,6 +183,9 @@ class SVC(KernelClassifier):
                 attributes=lambda *_: {"_fitted_with": self.C},
             ),
         )
+        if self.multi_class == "crammer_singer":
+            return JointMethod(self, method, partial(checked_kernel, self)).method()
+        return method
 
     def _pose(self, kernel: Kernel, training: Training, task: Task) -> DualProblem:
         n = task.rows.size

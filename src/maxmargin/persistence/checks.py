@@ -231,7 +231,7 @@ def _check_classes(model: ModelLike) -> int:
     )
     joint = REDUCTIONS[scheme] is Kesler
     _require(
-        not joint or isinstance(model, LinearClassifier),
+        not joint or isinstance(model, LinearClassifier | SVC),
         f"a kernel machine cannot have the scheme {scheme!r}",
     )
     return len(classes)

@@ -198,8 +198,9 @@ def _range_lines(scaling: Scaling) -> Iterator[str]:
 def _require_pairs(fitted: FittedModel) -> None:
     if not fitted.is_binary and fitted.scheme != "ovo":
         raise TypeError(
-            f"LIBSVM has many classes by pairs only, this {fitted.name} has multi_class='ovr': "
-            "fit with multi_class='ovo'."
+            "LIBSVM has many classes by pairs only, this "
+            f"{fitted.name} has multi_class={fitted.classifier.multi_class!r}: fit with "
+            "multi_class='ovo'."
         )
 
 

@@ -5,12 +5,14 @@ A solver answers a problem with a `Solution`; `certify` checks the answer from t
 
 from .dual import DualProblem
 from .joint import JointProblem
+from .joint_kernel import JointKernelProblem
 from .l1 import L1Problem
 from .primal import PrimalProblem
 from .separation import KernelSeparationProblem, LeastSquaresProblem, SeparationProblem
 
 __all__ = [
     "DualProblem",
+    "JointKernelProblem",
     "JointProblem",
     "KernelSeparationProblem",
     "L1Problem",

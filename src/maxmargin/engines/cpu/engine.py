@@ -12,11 +12,13 @@ from scipy import sparse
 from ...arrays import Integers, has_repeats
 from ...kernels import Kernel, Precomputed
 from ...kernels.products import far_columns, shifted
+from ...problems import JointKernelProblem
 from ...runtime.row_access import readable
 from ..base import Ended, Precision, TaskArrays, TaskGoal
 from .class_pairs import ClassBlocks, PairGram
 from .features import Features
 from .gram import Gram, GramView
+from .joint_kernel_state import CpuJointKernelState
 from .repeated_rows import RepeatedGram
 from .small_tasks import PairBlocks, solve_tasks
 from .store import Store
@@ -132,6 +134,10 @@ class CpuEngine:
     def sums(self, index: Integers | None = None) -> Features:
         """Return sums over the rows of X named by ``index``, which are not copied."""
         return Features(self._X, index)
+
+    def joint_state(self, problem: JointKernelProblem) -> CpuJointKernelState:
+        """Return the state of a joint machine at α = 0 and b = 0."""
+        return CpuJointKernelState(problem, self.gram(problem.kernel, problem.index))
 
     def solve_small(
         self, kernel: Kernel, tasks: TaskArrays, precision: Precision, goal: TaskGoal
