@@ -229,9 +229,9 @@ def _check_classes(model: ModelLike) -> int:
         isinstance(scheme, str) and scheme in REDUCTIONS,
         f"the scheme of many classes is {scheme!r:.50}",
     )
-    joint = REDUCTIONS[scheme] is Kesler
+    joint, largest = REDUCTIONS[scheme] is Kesler, scheme == "crammer_singer"
     _require(
-        not joint or isinstance(model, LinearClassifier | SVC),
+        not joint or isinstance(model, LinearClassifier) or (largest and isinstance(model, SVC)),
         f"a kernel machine cannot have the scheme {scheme!r}",
     )
     return len(classes)

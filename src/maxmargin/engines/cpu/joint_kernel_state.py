@@ -16,7 +16,7 @@ from .joint_blocks import ROUNDING, solve_joint_block
 # Kernel values computed at a time, and columns of a product that a thread takes.
 VALUES_PER_STEP, STRIP_COLUMNS = 1 << 23, 2048
 # The share of the worst violation that a sample must have for a step to pay.
-LEAST_SHARE = 0.3
+LEAST_SHARE = 0.5
 # K(x, x), relative to the largest, below which a sample is taken to have that much.
 FLAT = 1e-12
 

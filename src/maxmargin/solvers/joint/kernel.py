@@ -4,7 +4,8 @@ With the shares p and values s of this package's comment, s_i^k = (k ≠ y_i) + 
 the shares of one sample, all others held fixed, are optimal at the projection of
 p_i + s_i/(C_i K_ii) onto the simplex (Crammer, Singer, *JMLR* 2, 2001; Keerthi et al., *KDD*,
 2008). The samples that violate most are collected in a working set, whose own problem is solved
-sample by sample on a block of K; then the values of all samples are updated by one product.
+sample by sample on a block of K; then the values of all samples are updated by one product. A
+linear kernel begins with the answer of the linear machine.
 
 Free biases are the multipliers of Σ_i α_i^k = 0. The augmented Lagrangian adds ½r‖Σ_i α_i‖² to the
 dual, so that b = b⁰ + rΣ_i α_i; it is K + r in place of K. Once no sample violates by more than b
@@ -23,13 +24,14 @@ from ...arrays import Floats, Integers
 from ...engines.joint_kernel import JointKernelState, JointSurvey
 from ...engines.registry import engine_for
 from ...kernels import Linear
-from ...problems import JointKernelProblem
+from ...problems import JointKernelProblem, JointProblem
 from ...problems.circulation import circulation
 from ...progress import Limits, Progress
 from ...runtime.threads import single_threaded_blas
 from ...solution import Solution, Status
 from ..best_seen import BestSeen
 from ..centring import Origin
+from .solver import CrammerSinger
 
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -51,21 +53,24 @@ class Tuning:
     block_samples: int = 1024
     fresh_samples: int = 512
     # A block ends when its samples violate by this share of what all did before it.
-    round_share: float = 0.1
+    round_share: float = 0.3
     # Numbers that the steps of a round may pass over: less than a tenth of a second, for Ctrl-C.
     numbers_per_round: float = 5e7
     # The violation and the relative gap at the end, and what Σ_i α_i does to values, in tols.
     goal_tols: float = 0.9
     gap_tols: float = 1.6
     rest_tols: float = 0.05
-    # r of the augmented Lagrangian, relative to the mean K(x, x): at first, and at most. It grows
-    # by a factor where a multiplier step leaves more than a share of Σ_i α_i.
-    first_step: float = 0.1
+    # r of the augmented Lagrangian, relative to the largest K(x, x): at first, and at most. It
+    # grows by a factor where a multiplier step leaves more than a share of Σ_i α_i.
+    first_step: float = 0.2
     largest_step: float = 10.0
-    growth: float = 2.0
-    slow_share: float = 0.3
+    growth: float = 1.5
+    slow_share: float = 0.9
     # Rounds without a violation below 0.9 of the least so far, after which the descent ends.
     patience_rounds: int = 1000
+    # The relative gap of the linear machine that a linear kernel begins with, in tols and at least.
+    linear_gap_tols: float = 1e-4
+    least_linear_gap: float = 1e-10
     # Below this tol values are computed anew before the end: sums of many steps round.
     exact_below: float = 1e-6
 
@@ -120,16 +125,44 @@ class KernelCrammerSinger:
     def _descend(
         self, problem: JointKernelProblem, start: JointStart | None, progress: Progress
     ) -> Solution:
+        steps = 0
+        if start is None and isinstance(problem.kernel, Linear):
+            first = self._linear(problem, progress)
+            if first.status in (Status.STOPPED, Status.TIME_LIMIT, Status.ITERATION_LIMIT):
+                return first
+            assert first.alpha is not None
+            start, steps = JointStart(first.alpha, first.b), first.n_iter
         with single_threaded_blas():
             state = engine_for(problem.X, budget=self.budget).joint_state(problem)
             if start is not None:
                 state.start(*start)
             seen = BestSeen(progress)
-            descent = _Descent(self, problem, state, seen)
+            descent = _Descent(self, problem, state, seen, steps)
             solution = descent.solution(descent.run())
         if solution.status is Status.CONVERGED:
             return solution
         return seen.better_than(solution, descent.primal)
+
+    def _linear(self, problem: JointKernelProblem, progress: Progress) -> Solution:
+        """Return the answer of the linear machine, from which few steps are left.
+
+        Its gap says little of single samples: it has to be much smaller than tol.
+        """
+        X = problem.X[problem.index]
+        linear = JointProblem(X, problem.labels, problem.n_classes, problem.cost, problem.bias)
+        features = engine_for(X).features()
+        tol = max(self.tuning.linear_gap_tols * self.tol, self.tuning.least_linear_gap)
+        solver = CrammerSinger(features, tol, self.limits)
+        as_kernel = partial(_without_planes, problem)
+        return as_kernel(solver.solve(linear, None, BestSeen(progress, as_kernel)))
+
+
+def _without_planes(problem: JointKernelProblem, solution: Solution) -> Solution:
+    """Return the solution of a linear machine as that of one with a kernel."""
+    alpha = solution.alpha
+    if alpha is None:  # of a step on some of the samples
+        alpha = np.zeros((problem.labels.size, problem.n_classes))
+    return replace(solution, w=np.empty((0, 0)), alpha=alpha)
 
 
 def _moved_back(origin: Origin, rows: Any, solution: Solution) -> Solution:
@@ -148,6 +181,7 @@ class _Descent:
         problem: JointKernelProblem,
         state: JointKernelState,
         progress: Progress,
+        steps: int,
     ) -> None:
         self.options, self.state, self.progress = options, state, progress
         self.tuning, self.is_free = options.tuning, problem.bias == "free"
@@ -156,7 +190,7 @@ class _Descent:
         self.block: Integers = np.arange(n) if self.is_all else np.empty(0, dtype=np.int64)
         self.scale = state.largest or 1.0
         self.step = self.tuning.first_step * self.scale if self.is_free else 0.0
-        self.steps, self.tightened = 0, 1.0
+        self.steps, self.tightened = steps, 1.0
         self.least, self.idle, self.last_rest = np.inf, 0, np.inf
         self.is_fresh = False
 
@@ -245,7 +279,10 @@ class _Descent:
             most = min(most, limits.iterations - self.steps)
         if self.progress.watchers:  # a callback takes every update
             most = 1
-        stop = max(tuning.round_share * self.found.violation, 0.5 * self.goal)
+        violation = self.found.violation
+        stop = tuning.round_share * violation
+        if violation > self.goal:  # else it is the sums of α that are not good enough
+            stop = max(stop, 0.5 * self.goal)
         self.steps += self.state.solve(self.block, self.step, stop, most)
         self.is_fresh = False
 
