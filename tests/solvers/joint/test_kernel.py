@@ -83,7 +83,7 @@ def test_primal_value_is_that_of_a_smooth_minimiser():
     assert best <= certificate.primal * 1.05
 
 
-@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("C", [1e-6, 1e-3, 1.0, 1e3, 1e6])
 @pytest.mark.parametrize("c", [3, 5])
 def test_certificate_holds(C, c):
     problem = _problem(C=C, c=c)

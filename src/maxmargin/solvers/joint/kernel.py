@@ -60,10 +60,10 @@ class Tuning:
     goal_tols: float = 0.9
     gap_tols: float = 1.6
     rest_tols: float = 0.05
-    # r of the augmented Lagrangian, relative to the largest K(x, x): at first, and at most. It
-    # grows by a factor where a multiplier step leaves more than a share of Σ_i α_i.
+    # r of the augmented Lagrangian, relative to the largest K(x, x), at first, and how many times
+    # as large it may become. It grows where a multiplier step leaves more than a share of Σ_i α_i.
     first_step: float = 0.2
-    largest_step: float = 10.0
+    largest_growth: float = 50.0
     growth: float = 1.5
     slow_share: float = 0.9
     # Rounds without a violation below 0.9 of the least so far, after which the descent ends.
@@ -188,8 +188,11 @@ class _Descent:
         n = state.n_samples
         self.is_all = n <= self.tuning.single_block
         self.block: Integers = np.arange(n) if self.is_all else np.empty(0, dtype=np.int64)
-        self.scale = state.largest or 1.0
-        self.step = self.tuning.first_step * self.scale if self.is_free else 0.0
+        self.scale, self.cost = state.largest or 1.0, float(problem.cost.sum())
+        # Where costs are small, all of α moves b by about 1.
+        first = max(self.tuning.first_step * self.scale, 1.0 / self.cost)
+        self.step = first if self.is_free else 0.0
+        self.largest_step = self.tuning.largest_growth * first
         self.steps, self.tightened = steps, 1.0
         self.least, self.idle, self.last_rest = np.inf, 0, np.inf
         self.is_fresh = False
@@ -228,15 +231,21 @@ class _Descent:
         move = self.step * found.rest
         farthest = float(np.abs(move).max(initial=0.0))
         if found.violation <= self.goal:
-            unbalanced = float(np.abs(found.rest).sum()) if self.is_free else 0.0
-            is_balanced = unbalanced * self.scale <= tuning.rest_tols * tol
-            if is_balanced and found.gap <= tuning.gap_tols * tol * max(self.primal, TINY):
+            if self.is_balanced() and found.gap <= tuning.gap_tols * tol * max(self.primal, TINY):
                 return self.is_confirmed()
             if found.gap > 0.5 * tuning.gap_tols * tol * self.primal:
                 self.tightened *= 0.5  # many small violations add up
         if farthest > 0.0 and found.violation <= max(self.goal, farthest):
             self.move_biases(move)
         return False
+
+    def is_balanced(self) -> bool:
+        """Return whether Σ_i α_i = 0, as far as values, losses and D would show it."""
+        if not self.is_free:
+            return True
+        rest, primal = float(np.abs(self.found.rest).sum()), max(self.primal, TINY)
+        shown = rest * max(self.scale, self.scale * self.cost / primal, 1.0 / primal)
+        return shown <= self.tuning.rest_tols * self.options.tol
 
     def is_confirmed(self) -> bool:
         """Return whether values computed anew say the same, where that may be in doubt."""
@@ -265,7 +274,7 @@ class _Descent:
         self.state.shift(move)
         rest, tuning = float(np.abs(self.found.rest).max()), self.tuning
         if rest > tuning.slow_share * self.last_rest:
-            self.step = min(tuning.growth * self.step, tuning.largest_step * self.scale)
+            self.step = min(tuning.growth * self.step, self.largest_step)
         self.last_rest = rest
         self.survey()
 
