@@ -193,6 +193,14 @@ def test_saved_and_exported(tmp_path):
             mm.persistence.save_libsvm(model, tmp_path / "model.libsvm")
 
 
+def test_onnx_graph_predicts_the_same():
+    runtime = pytest.importorskip("onnxruntime")
+    model = joint().fit(X, y)
+    session = runtime.InferenceSession(mm.persistence.to_onnx(model).SerializeToString())
+    labels = session.run(None, {session.get_inputs()[0].name: X})[0]
+    np.testing.assert_array_equal(labels.ravel(), model.predict(X))
+
+
 def test_clone_and_search():
     model = clone(joint(C=2.0))
     assert model.multi_class == "crammer_singer"
