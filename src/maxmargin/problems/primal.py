@@ -97,6 +97,11 @@ class PrimalProblem:
         """Whether the loss of some sample grows like a square, u = ∞."""
         return bool(np.isinf(self.upper).any())
 
+    @property
+    def quadratic(self) -> bool:
+        """Whether every loss is one parabola: squares of targets without a tube."""
+        return self.two_sided and not self.epsilon and bool(np.isinf(self.upper).all())
+
     def class_costs(self) -> tuple[float, float]:
         """Return Σ u, or Σ 1/D where u = ∞, of the classes +1 and −1."""
         costs = self.upper

@@ -17,7 +17,7 @@ from ...solution import Solution, Status
 # What rounding leaves of a loss, relative to that of the targets themselves.
 RESOLUTION = 1e-12
 # Rows from which the best bias of w = 0 is computed, about.
-LEVEL_ROWS = 100_000
+LEVEL_ROWS = 10_000
 
 
 @dataclass(frozen=True)

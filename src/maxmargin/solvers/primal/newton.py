@@ -109,7 +109,7 @@ class SemismoothNewton:
         """Return the plane, and α that proves it."""
         state = self.features.primal_state(problem)
         run = _Run(problem.bias, self.limits, progress, self.tuning)
-        if start is None:
+        if start is None and not problem.quadratic:  # of which one step is the answer
             start = run.from_samples(state)
         return run.on_all(Ledger(problem, state), start, self.tol)
 
