@@ -31,8 +31,8 @@ class PlainFeatures:
     def primal_state(self, problem):
         y, n = problem.y, self.n_rows
         v = SimpleNamespace(y=y, u=problem.upper + 0 * y, D=problem.ridge + 0 * y, s=0 * y)
-        v.alpha, v.center, v.kept, v.rows = 0 * y, 0 * y, 0 * y, np.arange(n)
-        return PlainPrimalState(self, problem.bias, v)
+        v.beta, v.center, v.kept, v.rows = 0 * y, 0 * y, 0 * y, np.arange(n)
+        return PlainPrimalState(self, problem.bias, v, problem.two_sided, problem.epsilon)
 
     def joint_state(self, problem):
         rows = np.flatnonzero(problem.cost > 0)
@@ -45,10 +45,15 @@ class PlainFeatures:
 
 
 class PlainPrimalState:
-    """y, u, D, the scores s, α and its centre, all in ``v``."""
+    """y, u, D, the scores s, β and its centre, all in ``v``."""
 
-    def __init__(self, features, bias, v):
+    def __init__(self, features, bias, v, two_sided, epsilon):
         self.features, self.bias, self.v = features, bias, Hidden(v)
+        self.two_sided, self.epsilon = two_sided, epsilon
+
+    def _box(self, u):
+        """Return the bounds of β."""
+        return (-u, u) if self.two_sided else np.sort([np.zeros(u.size), self.v.at.y * u], axis=0)
 
     def place(self, w, b):
         self.v.at.s = self.features.A.at @ np.append(w, b)
@@ -58,53 +63,66 @@ class PlainPrimalState:
 
     def start(self, alpha):
         v = self.v.at
-        v.alpha = v.center = np.clip(alpha, 0, np.where(np.isfinite(v.D), v.u, 0))
+        beta = alpha if self.two_sided else v.y * alpha
+        v.beta = v.center = np.clip(beta, *self._box(np.where(np.isfinite(v.D), v.u, 0)))
 
     def recentre(self):
-        self.v.at.center = self.v.at.alpha
+        self.v.at.center = self.v.at.beta
 
     def sample(self, rows, times):
         part = self._restrict(rows)
         part.v.at.u, part.v.at.D = part.v.at.u * times, part.v.at.D / times
-        return part if len(set(part.v.at.y)) == 2 else None
+        return part if self.two_sided or len(set(part.v.at.y)) == 2 else None
 
     def _restrict(self, rows):
         v = {name: values[rows] for name, values in vars(self.v.at).items() if name != "p"}
         v["rows"] = rows
-        return PlainPrimalState(self.features.restrict(rows), self.bias, SimpleNamespace(**v))
+        return PlainPrimalState(
+            self.features.restrict(rows), self.bias, SimpleNamespace(**v), self.two_sided,
+            self.epsilon,
+        )  # fmt: skip
 
-    def _alpha(self, s, delta):
-        v, z = self.v.at, 1 - self.v.at.y * s
+    def _beta(self, s, delta):
+        v, r = self.v.at, self.v.at.y - s
         with np.errstate(all="ignore"):
-            line = (v.u * z + delta * v.center) / (v.u * v.D + delta)
-            best = np.where(np.isinf(v.u), z / v.D, line)
-        return np.where((v.u > 0) & np.isfinite(v.D), np.clip(best, 0, v.u), 0)
+            pull = np.where(np.isinf(v.u), r, r + delta * v.center / v.u)
+            bend = np.where(np.isinf(v.u), v.D, v.D + delta / v.u)
+            best = np.sign(pull) * np.maximum(np.abs(pull) - self.epsilon, 0) / bend
+        return np.where((v.u > 0) & np.isfinite(v.D), np.clip(best, *self._box(v.u)), 0)
 
-    def _total(self, alpha):
-        return (alpha * self.v.at.y) @ self.features.A.at
-
-    def _terms(self, alpha):
+    def _slack(self):
+        """Return z, and the z from which a row is an error."""
         v = self.v.at
-        return alpha * (1 - v.y * v.s) - 0.5 * np.where(alpha > 0, v.D, 0) * alpha**2
+        r = v.y - v.s
+        return (np.abs(r) - self.epsilon, 0.0) if self.two_sided else (v.y * r, 1.0)
+
+    def _total(self, beta):
+        return beta @ self.features.A.at
+
+    def _terms(self, beta):
+        v = self.v.at
+        gain = beta * (v.y - v.s) - self.epsilon * np.abs(beta)
+        return gain - 0.5 * np.where(beta != 0, v.D, 0) * beta**2
 
     def total(self):
-        return self._total(self.v.at.alpha)
+        return self._total(self.v.at.beta)
 
     def loss(self):
-        return float(self._terms(self._alpha(self.v.at.s, 1e-300)).sum())
+        return float(self._terms(self._beta(self.v.at.s, 1e-300)).sum())
 
     def project(self, delta):
-        v, before = self.v.at, self.v.at.alpha
-        v.alpha, errors = self._alpha(v.s, delta), int((v.y * v.s < 0).sum())
-        slack = self.loss() - float(self._terms(v.alpha).sum())
-        return Projection(max(slack, 0.0), self.loss(), errors, self._total(v.alpha - before))
+        v, before = self.v.at, self.v.at.beta
+        z, wrong = self._slack()
+        v.beta, errors = self._beta(v.s, delta), int((z > wrong).sum())
+        slack = self.loss() - float(self._terms(v.beta).sum())
+        return Projection(max(slack, 0.0), self.loss(), errors, self._total(v.beta - before))
 
     def aim(self, step):
         self.v.at.p = self.features.A.at @ step
 
     def slope(self, t, delta):
         v = self.v.at
-        return float((self._alpha(v.s + t * v.p, delta) * v.y) @ v.p)
+        return float(self._beta(v.s + t * v.p, delta) @ v.p)
 
     def advance(self, t):
         v = self.v.at
@@ -115,7 +133,7 @@ class PlainPrimalState:
         v = self.v.at
         with np.errstate(invalid="ignore"):
             half = 0.5 * np.where(np.isinf(v.u), 0, np.nan_to_num(v.u * v.D) + delta)
-        return np.abs(1 - v.y * v.s - half) - half
+        return np.abs(self._slack()[0] - half) - half
 
     def reach(self, share, delta):
         return float(np.quantile(self._off_kink(delta), share))
@@ -123,25 +141,25 @@ class PlainPrimalState:
     def hold(self, share, delta):
         v, reach = self.v.at, self.reach(share, delta)
         near = self._off_kink(delta) <= reach
-        sloping = ~near & (v.y * v.s < 1)
+        (z, wrong), side = self._slack(), np.sign(v.y - v.s)
+        sloping, target = ~near & (z > 0), v.y - side * self.epsilon
         line, bent = sloping & np.isfinite(v.u), sloping & np.isinf(v.u)
-        v.alpha = np.where(near, v.alpha, np.where(line, v.u, 0))
+        v.beta = np.where(near, v.beta, np.where(line, side * np.where(line, v.u, 0), 0))
         self.part = self._restrict(np.flatnonzero(near))
-        v.center = v.alpha
+        v.center = v.beta
         c = np.where(bent, 1 / np.where(bent, v.D, 1), 0)
-        force, A = np.where(line, v.u, c), self.features.A.at
-        constant = (force - 0.5 * np.where(line, v.D, 0) * force**2 - 0.5 * c).sum()
+        force, A = np.where(line, v.beta, c * target), self.features.A.at
+        constant = force * target - 0.5 * np.where(line, v.D, 0) * force**2 - 0.5 * c * target**2
         M = (c * A.T) @ A if np.isinf(v.u).any() else None
-        return Held(
-            self.part, M, (force * v.y) @ A, constant, int((v.y * v.s < 0)[sloping].sum()), reach
-        )
+        errors = int((z > wrong)[sloping].sum())
+        return Held(self.part, M, force @ A, constant.sum(), errors, reach)
 
     def take_back(self):
-        self.v.at.alpha[self.part.v.at.rows] = self.part.v.at.alpha
+        self.v.at.beta[self.part.v.at.rows] = self.part.v.at.beta
 
     def kink(self):
         v = self.v.at
-        v.inside = (v.alpha > 0) & (v.alpha < v.u)
+        v.inside = (v.beta != 0) & (np.abs(v.beta) < v.u)
         return Kink(int(v.inside.sum()), int(v.inside.sum()))
 
     def kink_rows(self, delta):
@@ -155,8 +173,8 @@ class PlainPrimalState:
         return (rows.c.at * rows.A.at.T) @ rows.A.at
 
     def best_biases(self, b):
-        breaks = np.sort(self.v.at.y - self.v.at.s)
         v, s = self.v.at, self.v.at.s
+        breaks = np.sort(np.concatenate([v.y - s - self.epsilon, v.y - s + self.epsilon]))
 
         def value(t):
             v.s = s + t
@@ -168,20 +186,22 @@ class PlainPrimalState:
 
     def dual(self, total=None, *, of_scores=False):
         v = self.v.at
-        alpha = np.where(np.isinf(v.u) & of_scores, self._alpha(v.s, 0), v.alpha)
-        v.measured = alpha = self._balanced(alpha)
-        w = self._total(alpha)
+        beta = np.where(np.isinf(v.u) & of_scores, self._beta(v.s, 0), v.beta)
+        v.measured = beta = self._balanced(beta)
+        w = self._total(beta)
         square = w @ w if self.bias == "penalised" else w[:-1] @ w[:-1]
-        return float(alpha.sum() - 0.5 * square - 0.5 * (np.where(alpha > 0, v.D, 0) @ alpha**2))
+        gain = v.y @ beta - self.epsilon * np.abs(beta).sum()
+        return float(gain - 0.5 * square - 0.5 * (np.where(beta != 0, v.D, 0) @ beta**2))
 
-    def _balanced(self, alpha):
-        y, totals = self.v.at.y, [alpha[self.v.at.y == sign].sum() for sign in (1, -1)]
+    def _balanced(self, beta):
+        totals = [np.maximum(sign * beta, 0).sum() for sign in (1, -1)]
         if self.bias != "free":
-            return alpha
-        return alpha * np.where(y > 0, *(min(totals) / max(total, 1e-300) for total in totals))
+            return beta
+        return beta * np.where(beta > 0, *(min(totals) / max(total, 1e-300) for total in totals))
 
     def keep(self):
         self.v.at.kept = self.v.at.measured
 
     def alpha(self, *, kept=False):
-        return self.v.at.kept.copy() if kept else self._balanced(self.v.at.alpha).copy()
+        beta = self.v.at.kept.copy() if kept else self._balanced(self.v.at.beta).copy()
+        return beta if self.two_sided else np.abs(beta)

@@ -24,7 +24,7 @@ KINDS = {
     "csr": sparse.csr_matrix,
     "csr float32": lambda X: sparse.csr_matrix(X, dtype=np.float32),
 }
-LOSSES = {**losses.LOSSES, "smoothed_hinge": losses.Loss(1.0, 0.5)}
+LOSSES = {**losses.LOSSES, "smoothed_hinge": losses.Loss(1.0, 0.5), **losses.TARGET_LOSSES}
 BIASES = ["free", "penalised", "none"]
 DELTA = 0.4
 
@@ -52,34 +52,55 @@ def test_sizes(held):
 
 
 class Primal:
-    """A state at a plane and an α, and what it has by the formulas of the contract."""
+    """A state at a plane and a β, and what it has by the formulas of the contract."""
 
     def __init__(self, held, loss, bias):
         self.X, features = held
         rng = np.random.default_rng(1)
         self.A = np.column_stack([self.X, np.ones(N)])
-        self.y = np.where(self.X[:, 0] + 0.7 * rng.standard_normal(N) > 0, 1.0, -1.0)
+        self.two_sided = loss in losses.TARGET_LOSSES
+        self.epsilon = 0.3 * self.two_sided
+        self.y = self.X[:, 0] + 0.7 * rng.standard_normal(N)
+        if not self.two_sided:
+            self.y = np.where(self.y > 0, 1.0, -1.0)
         upper, ridge = LOSSES[loss].bounds(rng.uniform(0.5, 2.0, N))
-        self.problem = PrimalProblem(None, self.y, upper, ridge, bias)
+        self.problem = PrimalProblem(
+            None, self.y, upper, ridge, bias, two_sided=self.two_sided, epsilon=self.epsilon
+        )
         self.u, self.D = upper + np.zeros(N), ridge + np.zeros(N)
+        self.low = -self.u if self.two_sided else np.where(self.y > 0, 0.0, -self.u)
+        self.high = self.u if self.two_sided else np.where(self.y > 0, self.u, 0.0)
         self.a = np.append(np.linspace(-0.5, 0.5, D), 0.0 if bias == "none" else 0.2)
         self.step = np.append(rng.standard_normal(D), 0.3 * (bias != "none"))
-        self.center = np.minimum(self.u, 1.0) * rng.random(N)
+        signs = rng.choice([-1.0, 1.0], N) if self.two_sided else self.y
+        self.center = signs * np.minimum(self.u, 1.0) * rng.random(N)
         self.state = features.primal_state(self.problem)
         self.state.place(self.a[:-1], self.a[-1])
-        self.state.start(self.center)
+        self.state.start(self.center if self.two_sided else np.abs(self.center))
 
-    def alpha(self, t=0.0, delta=DELTA):
-        z = 1.0 - self.y * (self.A @ (self.a + t * self.step))
+    def r(self, t=0.0):
+        return self.y - self.A @ (self.a + t * self.step)
+
+    @property
+    def z(self):
+        return np.abs(self.r()) - self.epsilon if self.two_sided else self.y * self.r()
+
+    @property
+    def errors(self):
+        return np.count_nonzero(self.z > (0.0 if self.two_sided else 1.0))
+
+    def beta(self, t=0.0, delta=DELTA):
         prox = np.where(np.isinf(self.u), 0.0, delta / self.u)
-        return np.clip((z + prox * self.center) / (self.D + prox), 0.0, self.u)
+        pull = self.r(t) + prox * self.center
+        pull = np.sign(pull) * np.maximum(np.abs(pull) - self.epsilon, 0.0)
+        return np.clip(pull / (self.D + prox), self.low, self.high)
 
-    def value(self, alpha):
-        return alpha * (1.0 - self.y * (self.A @ self.a)) - 0.5 * self.D * alpha**2
+    def value(self, beta):
+        return beta * self.r() - self.epsilon * np.abs(beta) - 0.5 * self.D * beta**2
 
     @property
     def loss(self):
-        return float(self.value(self.alpha(delta=1e-12)).sum())
+        return float(self.value(self.beta(delta=1e-12)).sum())
 
 
 @pytest.fixture(params=[(loss, bias) for loss in LOSSES for bias in BIASES], ids="-".join)
@@ -88,22 +109,22 @@ def primal(request, held):
 
 
 def test_alpha_and_its_sums(primal):
-    near(primal.state.total(), (primal.center * primal.y) @ primal.A)
+    near(primal.state.total(), primal.center @ primal.A)
     near(primal.state.loss(), primal.loss)
-    found, alpha = primal.state.project(DELTA), primal.alpha()
+    found, beta = primal.state.project(DELTA), primal.beta()
     near(found.loss, primal.loss)
-    near(found.slack, primal.loss - primal.value(alpha).sum())
-    assert found.errors == np.count_nonzero(primal.y * (primal.A @ primal.a) < 0.0)
-    near(found.change, ((alpha - primal.center) * primal.y) @ primal.A)
-    near(primal.state.total(), (alpha * primal.y) @ primal.A)
+    near(found.slack, primal.loss - primal.value(beta).sum())
+    assert found.errors == primal.errors
+    near(found.change, (beta - primal.center) @ primal.A)
+    near(primal.state.total(), beta @ primal.A)
 
 
 def test_recentring(primal):
     primal.state.project(DELTA)
     primal.state.recentre()
-    primal.center = primal.alpha()
+    primal.center = primal.beta()
     primal.state.project(DELTA)
-    near(primal.state.total(), (primal.alpha() * primal.y) @ primal.A)
+    near(primal.state.total(), primal.beta() @ primal.A)
 
 
 def test_steps(primal):
@@ -111,20 +132,20 @@ def test_steps(primal):
     primal.state.aim(primal.step)
     along = primal.A @ primal.step
     for t in (0.0, 0.5, 2.0):
-        near(primal.state.slope(t, DELTA), (primal.alpha(t) * primal.y) @ along)
+        near(primal.state.slope(t, DELTA), primal.beta(t) @ along)
     moved, largest = primal.state.advance(0.5)
     near(
         [moved, largest],
         [np.abs(0.5 * along).max(), np.abs(primal.A @ primal.a + 0.5 * along).max()],
     )
     primal.state.project(DELTA)
-    near(primal.state.total(), (primal.alpha(0.5) * primal.y) @ primal.A)
+    near(primal.state.total(), primal.beta(0.5) @ primal.A)
 
 
 def test_the_kink(primal):
     primal.state.project(DELTA)
-    alpha, kink = primal.alpha(), primal.state.kink()
-    inside = (alpha > 0.0) & (alpha < primal.u)
+    beta, kink = primal.beta(), primal.state.kink()
+    inside = (beta != 0.0) & (np.abs(beta) < primal.u)
     assert kink.n_rows == np.count_nonzero(inside)
     prox = np.where(np.isinf(primal.u), 0.0, DELTA / primal.u)
     A, c = primal.A[inside], 1.0 / (primal.D + prox)[inside]
@@ -151,25 +172,22 @@ def test_rows_held_and_not_held_make_the_whole(primal):
     a = primal.a
     loss = held.constant - held.v @ a + (0.5 * a @ held.M @ a if held.M is not None else 0.0)
     near(part.loss + loss, primal.loss)
-    assert part.errors + held.errors == np.count_nonzero(primal.y * (primal.A @ a) < 0.0)
+    assert part.errors + held.errors == primal.errors
     state.take_back()
     if not primal.problem.curved:
-        alpha = primal.alpha()
-        z = 1.0 - primal.y * (primal.A @ a)
         width = primal.u * primal.D + DELTA
-        far = np.abs(z - 0.5 * width) - 0.5 * width > held.reach
-        near(
-            state.total(),
-            (np.where(far, np.where(z > 0, primal.u, 0.0), alpha) * primal.y) @ primal.A,
-        )
+        far = np.abs(primal.z - 0.5 * width) - 0.5 * width > held.reach
+        bound = np.where(primal.z > 0, np.sign(primal.r()) * primal.u, 0.0)
+        near(state.total(), np.where(far, bound, primal.beta()) @ primal.A)
 
 
 def test_samples(primal):
     rows = np.arange(0, N, 3)
     part = primal.state.sample(rows, 3.0)
     part.place(primal.a[:-1], primal.a[-1])
-    near(part.loss(), 3.0 * primal.value(primal.alpha(delta=1e-12))[rows].sum())
-    assert primal.state.sample(np.flatnonzero(primal.y > 0), 2.0) is None
+    near(part.loss(), 3.0 * primal.value(primal.beta(delta=1e-12))[rows].sum())
+    one_class = primal.state.sample(np.flatnonzero(primal.y > 0), 2.0)
+    assert (one_class is None) == (not primal.two_sided)
 
 
 def test_both_sides_of_the_gap(primal):
@@ -177,15 +195,17 @@ def test_both_sides_of_the_gap(primal):
     dual = state.dual()
     state.keep()
     alpha = state.alpha(kept=True)
-    assert (alpha >= 0.0).all()
-    assert (alpha <= primal.u).all()
-    w = (alpha * y) @ primal.A
+    beta = alpha if primal.two_sided else alpha * y
+    assert (beta >= primal.low).all()
+    assert (beta <= primal.high).all()
+    w = beta @ primal.A
     square = w @ w if bias == "penalised" else w[:-1] @ w[:-1]
-    near(dual, alpha.sum() - 0.5 * square - 0.5 * np.sum(primal.D * alpha**2))
+    gain = y @ beta - primal.epsilon * np.abs(beta).sum()
+    near(dual, gain - 0.5 * square - 0.5 * np.sum(primal.D * beta**2))
     if bias == "free":
         near(w[-1], 0.0)
     else:
-        near(alpha, primal.center)
+        near(beta, primal.center)
         near(state.dual(state.total()), dual)
     near(state.alpha().sum(), alpha.sum())
     if primal.problem.curved:

@@ -7,6 +7,7 @@ import pytest
 
 from maxmargin.problems import PrimalProblem
 from maxmargin.problems.best_bias import balanced, best_biases
+from maxmargin.problems.losses import TARGET_LOSSES
 from tests.helpers.primal_solvers import LOSSES, ROUNDING, WEIGHTS, loss_value, posed, weights
 
 
@@ -58,3 +59,41 @@ def test_the_best_bias_is_that_of_a_grid(loss, name, tied, seed):
         assert total(t) <= least + 1e-9 * abs(least)
     for t in (low - 1e-3, high + 1e-3):
         assert total(t) > total(low)
+
+
+@pytest.mark.parametrize("kappa", [0.0, 1.0], ids=["free", "penalised"])
+@pytest.mark.parametrize("epsilon", [0.0, 0.4])
+@pytest.mark.parametrize("name", WEIGHTS)
+@pytest.mark.parametrize("loss", TARGET_LOSSES)
+def test_the_best_bias_of_targets_is_that_of_a_grid(loss, name, epsilon, kappa):
+    rng = np.random.default_rng(3)
+    n, b = 41, 0.7
+    y, scores = 2.0 * rng.standard_normal(n), rng.standard_normal(n)
+    bias = "penalised" if kappa else "free"
+    problem = PrimalProblem.of(None, y, weights(name, n), loss, bias, epsilon=epsilon)
+    low, high = best_biases(problem, scores, b)
+    assert low <= high
+
+    def total(t):
+        z = np.abs(y - scores - t) - epsilon
+        return loss_value(problem, z) + 0.5 * kappa * (b + t) ** 2
+
+    least = min(total(t) for t in np.linspace(-9, 9, 20_001))
+    for t in (low, high, 0.5 * (low + high)):
+        assert total(t) <= least + 1e-9 * least
+    for t in (low - 1e-2, high + 1e-2):
+        assert total(t) > total(low)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_balancing_the_dual_variables_of_targets(seed):
+    rng = np.random.default_rng(seed)
+    upper = rng.uniform(0.0, 2.0, 30)
+    y = rng.standard_normal(30)
+    problem = PrimalProblem(None, y, upper, np.zeros(1), two_sided=True)
+    before = np.clip(rng.uniform(-3.0, 2.0, 30), -upper, upper)
+    after = balanced(problem, before)
+    assert abs(after.sum()) <= ROUNDING * 30
+    assert (np.abs(after) <= np.abs(before) + ROUNDING).all()
+    lighter = before * before.sum() < 0.0
+    np.testing.assert_array_equal(after[lighter], before[lighter])
