@@ -20,7 +20,7 @@ INFEASIBLE = {
     for kind in ("dense", "sparse")
 }
 
-# Of a joint machine the checks ask for more digits than the root of its tol has.
+# Of some machines the checks ask for more digits than the root of their tol has.
 ROOT_OF_TOL = {
     f"check_sample_weight_equivalence_on_{kind}_data": "planes are known to the root of tol"
     for kind in ("dense", "sparse")
@@ -74,6 +74,12 @@ OTHERS = [
     mm.NuSVR(kernel="linear", solver="active-set"),
     mm.OneClassSVM(),
     mm.OneClassSVM(kernel="linear", nu=0.1),
+    mm.LinearSVR(),
+    mm.LinearSVR(loss="squared_epsilon_insensitive"),
+    mm.LinearSVR(tol=1e-10),
+    mm.LinearSVR(tol=1e-10, solver="coordinate-descent", penalize_intercept=True),
+    mm.LinearSVR(tol=1e-10, solver="interior-point", epsilon=0.1),
+    mm.LinearSVR(tol=1e-10, warm_start=True, fit_intercept=False),
 ]
 
 # Combinations of what the estimators above are checked with one by one.
@@ -99,6 +105,8 @@ def expected_failures(estimator):
     if isinstance(estimator, mm.LinearSVC):
         joint = estimator.multi_class == "crammer_singer"
         return (ROOT_OF_TOL if joint else {}) | ({} if estimator.fit_intercept else NO_BIAS)
+    if isinstance(estimator, mm.LinearSVR):
+        return ROOT_OF_TOL if estimator.get_params() == mm.LinearSVR().get_params() else {}
     if isinstance(estimator, mm.NuSVC):
         return KEEPS_NU | INFEASIBLE if estimator.nu == 0.5 else KEEPS_NU
     is_online = any(

@@ -150,8 +150,8 @@ def check_row_blocks(
     labels: Labels = column_or_1d(y, warn=True)
     check_consistent_length(X, labels)
     if targets:
-        labels = _numbers(labels)
         assert_all_finite(labels, input_name="y")
+        labels = _numbers(labels)
     else:
         _check_labels(labels)
     estimator.n_features_in_ = X.shape[1]

@@ -124,7 +124,7 @@ def measure(
     offset = abs(b)
     for j in range(d):
         length += w[j] * w[j]
-        if centre[j] != 0.0:  # then b, or the shift, was rounded
+        if centre[j] * w[j] != 0.0:  # then b, or the shift, was rounded
             offset = abs(b) + abs(shift)
     length = np.sqrt(length) * UPWARDS
     n_chunks = (last - part * step) // CHUNK_ROWS + sums.shape[0] + 1

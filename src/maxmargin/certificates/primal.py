@@ -23,7 +23,7 @@ from .scores import UNIT
 # of X up to which there is time for it.
 COARSE_ERROR, TALL_ROWS, COMPENSATED_NUMBERS = 1e-7, 1 << 14, 1 << 20
 # What rounding leaves of P, relative to the losses of the targets themselves.
-RESOLUTION = 1e-12
+RESOLUTION = 1e-11
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ def _scores(
     """Return w·x + b of the rows of a piece, with bounds of errors, and Σ αyx with its own."""
     w, b, length = claim.w, claim.b, float(np.linalg.norm(claim.w))
     # About another origin the shift was rounded.
-    offset = claim.shift if claim.origin.centre.any() else 0.0
+    offset = claim.shift if claim.origin.centre.any() and length else 0.0
 
     def part(block: slice) -> tuple[Any, Any, Any, float]:
         everywhere = slice(start + block.start, start + block.stop)

@@ -1,4 +1,4 @@
-"""Newton's method for small dense machines of the squared hinge."""
+"""Newton's method for small dense machines of a squared loss."""
 
 import numpy as np
 import pytest
@@ -20,10 +20,14 @@ def cloud(n=80, d=3, seed=0):
 @pytest.mark.parametrize("bias", ["free", "penalised", "none"])
 @pytest.mark.parametrize("cost", [1e-3, 1.0, 1e4])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_gap_is_closed(bias, cost, weighted):
+@pytest.mark.parametrize("epsilon", [None, 0.0, 0.3], ids=["labels", "targets", "tube"])
+def test_the_gap_is_closed(bias, cost, weighted, epsilon):
     X, y = cloud()
     costs = cost * np.arange(80.0) if weighted else cost  # the first sample does not count
     problem = PrimalProblem.of(X, y, costs, "squared_hinge", bias)
+    if epsilon is not None:
+        y, loss = y + X[:, 1], "squared_epsilon_insensitive"
+        problem = PrimalProblem.of(X, y, costs, loss, bias, epsilon=epsilon)
     newton = DenseNewton(1e-8)
     assert newton.suits(problem)
     solution = newton.solve(problem, None, Progress())

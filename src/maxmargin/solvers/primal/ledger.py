@@ -15,7 +15,7 @@ from ...progress import Progress
 from ...solution import Solution, Status
 
 # What rounding leaves of a loss, relative to that of the targets themselves.
-RESOLUTION = 1e-12
+RESOLUTION = 1e-11
 # Rows from which the best bias of w = 0 is computed, about.
 LEVEL_ROWS = 10_000
 
