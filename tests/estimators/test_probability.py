@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -17,7 +18,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
+from maxmargin.estimators.claims import TimeLimit
 from maxmargin.estimators.probability import coupled, fold_numbers, platt, probabilities
+from maxmargin.progress import Limits
 
 
 @pytest.fixture(scope="module")
@@ -222,3 +225,19 @@ def test_sigmoid_of_scores_near_the_least_number_is_finite():
     scores = np.array([-2e-320, -1e-320, 1e-320, 2e-320])
     A, B = platt(scores, scores > 0.0)
     assert np.isfinite([A, B]).all()
+
+
+def test_folds_share_what_a_time_limit_leaves():
+    limit = TimeLimit(10.0, started=time.perf_counter())
+    assert limit.shortened(0.3).seconds == 3.0
+    whole, half = limit.limits(-1), limit.limits(-1, 0.5)
+    assert half.seconds == pytest.approx(0.5 * whole.seconds, rel=0.2)
+    assert TimeLimit(None).shortened(0.3).limits(7, 0.5) == Limits(7, None)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_time_limit_that_is_over_leaves_probabilities():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 5)), rng.integers(0, 2, size=3000)
+    model = mm.SVC(C=100.0, probability=True, time_limit=1e-3).fit(X, y)
+    assert_allclose(model.predict_proba(X[:5]).sum(axis=1), 1.0)

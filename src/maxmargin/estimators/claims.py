@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -156,6 +156,12 @@ class TimeLimit:
             return None
         return max(0.0, share * self.seconds - (time.perf_counter() - self.started))
 
-    def limits(self, max_iter: int) -> Limits:
-        """Return what is left to a solver; −1 iterations set no limit."""
-        return Limits(None if max_iter == -1 else max_iter, self.left(SOLVER_TIME_SHARE))
+    def shortened(self, share: float) -> TimeLimit:
+        """Return a share of the limit, from its beginning."""
+        return self if self.seconds is None else replace(self, seconds=share * self.seconds)
+
+    def limits(self, max_iter: int, share: float = 1.0) -> Limits:
+        """Return what is left to a solver, or a share of it; −1 iterations set no limit."""
+        left = self.left(SOLVER_TIME_SHARE)
+        seconds = None if left is None else share * left
+        return Limits(None if max_iter == -1 else max_iter, seconds)

@@ -45,6 +45,8 @@ class Tuning:
     # Seconds of a core per kernel value in float64, and per product in it.
     seconds_per_value: float = 5e-9
     seconds_per_product: float = 1e-10
+    # The share of a time limit for the fit itself where fits for probabilities follow.
+    share_before_folds: float = 0.3
 
 
 TUNING = Tuning()
@@ -110,7 +112,8 @@ def machine_method(
     model: KernelMachine, formulation: Formulation
 ) -> Method[DualProblem, WarmStart, MarginCertificate]:
     """Return the method of a kernel machine."""
-    time_limit = TimeLimit(model.time_limit)
+    whole = TimeLimit(model.time_limit)
+    time_limit = whole.shortened(TUNING.share_before_folds) if _wants_folds(model) else whole
     return Method(
         name=type(model).__name__,
         check=partial(_check_training, model),
@@ -125,7 +128,7 @@ def machine_method(
         arrange=_positive_first,
         remarks=formulation.remarks,
         threads=limited_threads(model.n_jobs),
-        afterwards=partial(_probabilities, model, formulation, time_limit),
+        afterwards=partial(_probabilities, model, formulation, whole),
     )
 
 
@@ -237,6 +240,11 @@ def _dual(
     )
 
 
+def _wants_folds(model: KernelMachine) -> bool:
+    """Return whether the fit is followed by those that probabilities need."""
+    return probability.asks_for_probabilities(getattr(model, "probability", False))
+
+
 def _probabilities(
     model: KernelMachine,
     formulation: Formulation,
@@ -247,7 +255,7 @@ def _probabilities(
     for name in ("probA_", "probB_"):  # of an earlier fit
         if hasattr(model, name):
             delattr(model, name)
-    if not probability.asks_for_probabilities(getattr(model, "probability", False)):
+    if not _wants_folds(model):
         return {}
     kernel = outcome.problems[0].kernel
     of_some = formulation.of_some or formulation
@@ -258,9 +266,10 @@ def _probabilities(
         if _are_small(kernel, tasks):
             solutions = _solve_all(dual, time_limit, problems, [None] * len(tasks), model.max_iter)
         else:
+            shares = 1.0 / np.arange(len(problems), 0, -1)  # of what is left
             solutions = [
-                dual.solve(problem, None, Progress(), time_limit.limits(model.max_iter))
-                for problem in problems
+                dual.solve(problem, None, Progress(), time_limit.limits(model.max_iter, share))
+                for problem, share in zip(problems, shares.tolist(), strict=True)
             ]
         return [
             of_some.expand(kernel, training, task, solution)
