@@ -63,10 +63,10 @@ class Features(Protocol):
 class Projection(NamedTuple):
     """What `PrimalState.project` found."""
 
-    slack: float  # Σ h_i(z_i) − (α_i z_i − ½D_i α_i²)
+    slack: float  # Σ h_i(z_i) − (β_i r_i − ε|β_i| − ½D_i β_i²)
     loss: float  # Σ h_i(z_i)
-    errors: int  # rows on the wrong side
-    change: Floats  # Σ (change of α_i) y_i (x_i, 1)
+    errors: int  # rows on the wrong side, or outside of the tube
+    change: Floats  # Σ (change of β_i) (x_i, 1)
 
 
 class Held(NamedTuple):
@@ -93,9 +93,10 @@ class Kink(NamedTuple):
 class PrimalState(Protocol):
     """Scores s_i = w·x_i + b, α_i, its centre α⁰_i, y_i, u_i and D_i of one linear machine.
 
-    z_i = 1 − y_i s_i is the slack of a row, h_i its loss (`problems.losses`). A row is on the kink
-    where 0 < α_i < u_i: there the loss, rounded off by the proximal term (δ/2u_i)(α − α⁰_i)², has
-    the curvature 1/(D_i + δ/u_i).
+    z_i is the slack of a row, h_i its loss (`problems.losses`): with r_i = y_i − s_i it is y_i r_i
+    of labels, |r_i| − ε of targets. β_i is y_i α_i of labels; solvers and callers see the β of
+    targets where they see the α of labels. A row is on the kink where 0 < |β_i| < u_i: there the
+    loss, rounded off by the proximal term (δ/2u_i)(β − β⁰_i)², has the curvature 1/(D_i + δ/u_i).
     """
 
     @property
@@ -114,14 +115,14 @@ class PrimalState(Protocol):
     def sample(self, rows: Integers, times: float) -> PrimalState | None:
         """Return the state of some rows, in increasing order, their costs multiplied by ``times``.
 
-        None where all of them belong to one class.
+        None where all of them are labels of one class.
         """
 
     def total(self) -> Floats:
-        """Return Σ α_i y_i (x_i, 1)."""
+        """Return Σ β_i (x_i, 1)."""
 
     def project(self, delta: float) -> Projection:
-        """Make α that of the scores: argmax αz − ½Dα² − (δ/2u)(α − α⁰)² in [0, u]."""
+        """Make β that of the scores: argmax βr − ε|β| − ½Dβ² − (δ/2u)(β − β⁰)² in its bounds."""
 
     def recentre(self) -> None:
         """Make α⁰ the α now."""
@@ -130,7 +131,7 @@ class PrimalState(Protocol):
         """Compute the scores of a step (of w, of b), for `slope` and `advance`."""
 
     def slope(self, t: float, delta: float) -> float:
-        """Return Σ α_i y_i (x_i, 1)·step, α being that of the scores after t steps."""
+        """Return Σ β_i (x_i, 1)·step, β being that of the scores after t steps."""
 
     def advance(self, t: float) -> tuple[float, float]:
         """Go t steps; return the largest change of a score and the largest score."""
@@ -160,7 +161,7 @@ class PrimalState(Protocol):
         """Return the least and the largest t for which b + t is the best bias, b that of now."""
 
     def dual(self, total: Floats | None = None, *, of_scores: bool = False) -> float:
-        """Return D(α), after yᵀα = 0 is restored where the bias is free.
+        """Return D(α), after Σβ = 0 is restored where the bias is free.
 
         ``total`` is that of α, where it is known. With ``of_scores``, α of rows with u_i = ∞ is
         that of their scores: `hold` does not keep it up to date.
@@ -170,7 +171,7 @@ class PrimalState(Protocol):
         """Remember the α that `dual` measured last."""
 
     def alpha(self, *, kept: bool = False) -> Floats:
-        """Bring α to the host: with yᵀα = 0 where the bias is free, or the one remembered."""
+        """Bring α to the host: with Σβ = 0 where the bias is free, or the one remembered."""
 
 
 class WeightedRows(Protocol):
@@ -334,6 +335,8 @@ class InteriorFeatures(Features, Protocol):
 class InteriorState(Protocol):
     """Scores, α and the slacks s and ξ of the interior point method, all but scores positive.
 
+    Targets have an α, s and ξ on either side; sums are over both.
+
     A step is computed twice from one matrix: for τ = 0, then with the products of that first step.
     """
 
@@ -383,7 +386,7 @@ class Visits(NamedTuple):
 
 
 class DescentState(Protocol):
-    """α, w = Σ α_i y_i x_i and b of coordinate descent, which move together."""
+    """β, w = Σ β_i x_i and b of coordinate descent, which move together."""
 
     w: Floats
     b: float
@@ -426,7 +429,7 @@ class DescentState(Protocol):
         """Return the mean ‖x_i‖²."""
 
     def imbalance(self) -> float:
-        """Return yᵀα."""
+        """Return Σ β."""
 
     def dual_value(self) -> float:
         """Return D(α), without the term of the multiplier of a free bias."""

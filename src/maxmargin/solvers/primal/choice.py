@@ -100,17 +100,18 @@ def suited(
 
     Coordinate descent goes over the stored numbers of X, some dozens of times on one core. Newton's
     method solves systems in the features, or in the samples on the kink if they are fewer: for the
-    hinge no more than a few times the features, for the squared hinge a good part of all, and all
-    where the loss has two sides.
+    hinge no more than a few times the features, for the squared hinge a good part of all. Squares
+    of targets bend everywhere but in the tube: systems in the samples have nearly all of them,
+    those in the features are solved fewer times.
     """
     if not (features.random_access and features.by_rows):
         return "newton"
     n, d, per_row = features.n_rows, features.n_columns, features.stored_per_row
     curved = bool(np.isinf(problem.upper).all())
-    of_parabolas = n if problem.two_sided else n / 3
-    on_kink = of_parabolas if curved else min(n, 3 * d)
+    on_kink = n / 3 if curved else min(n, 3 * d)
     in_features = on_kink * per_row**2 + d**3 / 3
-    in_samples = on_kink**2 * per_row + on_kink**3 / 3
+    solved = n if curved and problem.two_sided else on_kink
+    in_samples = solved**2 * per_row + solved**3 / 3
     seconds = tuning.curved_system_seconds if curved else tuning.kinked_system_seconds
     newton = seconds * min(in_features, in_samples)
     return "coordinate-descent" if tuning.pass_seconds * per_row * n < newton else "newton"
