@@ -97,3 +97,22 @@ def test_balancing_the_dual_variables_of_targets(seed):
     assert (np.abs(after) <= np.abs(before) + ROUNDING).all()
     lighter = before * before.sum() < 0.0
     np.testing.assert_array_equal(after[lighter], before[lighter])
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.4])
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_the_best_bias_of_many_targets_is_found_among_those_nearby(name, epsilon):
+    rng = np.random.default_rng(4)
+    n = 50_000
+    y, scores = rng.standard_normal(n), 0.1 * rng.standard_normal(n)
+    options = {"loss": "epsilon_insensitive", "epsilon": epsilon}
+    problem = PrimalProblem.of(None, y, weights(name, n), **options)
+
+    def total(t):
+        return loss_value(problem, np.abs(y - scores - t) - epsilon)
+
+    low, high = best_biases(problem, scores)
+    assert total(low) == pytest.approx(total(high), rel=1e-12)
+    assert total(low) <= min(total(low - 1e-3), total(high + 1e-3))
+    for t in (0.3, 50.0):  # far from 0, and beyond all targets: the same
+        np.testing.assert_allclose(best_biases(problem, scores - t), [low + t, high + t], rtol=1e-9)

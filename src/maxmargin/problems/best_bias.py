@@ -18,9 +18,9 @@ def best_biases(problem: PrimalProblem, scores: Floats, b: float = 0.0) -> tuple
     There the slope −Σ α_i(t) y_i [+ b + t] of the objective changes sign: at t = y_i − s_i it
     begins to change by the curvature 1/D_i of the loss, or jumps by u_i where D_i = 0.
     """
-    if problem.two_sided:
-        return best_biases(*_both_sides(problem, scores), b)
     kappa = float(problem.bias == "penalised")
+    if problem.two_sided and (kappa or problem.ridge.any()):
+        return best_biases(*_both_sides(problem, scores), b)
     if problem.ridge.any():
         return _between_parabolas(problem, problem.y - scores, kappa, b)
     positive, negative = problem.class_costs()
@@ -59,22 +59,29 @@ def _near_breaks(
 
     Of many breaks only those near 0 are returned, where the slope changes its sign between them.
     """
-    y, n = problem.y, scores.size
+    y, n, epsilon = problem.y, scores.size, problem.epsilon
     costs = np.broadcast_to(problem.upper, y.shape)
+
+    def of(rows: slice) -> tuple[Floats, Floats]:
+        t: Floats = y[rows] - scores[rows]
+        if not problem.two_sided:
+            return t, costs[rows]
+        return np.concatenate([t - epsilon, t + epsilon]), np.tile(costs[rows], 2)
+
     if n > SORTED_BREAKS:
         some = slice(None, None, n // SORTED_BREAKS)
-        reach = float(np.quantile(np.abs(y[some] - scores[some]), NEAR_SHARE))
+        reach = float(np.quantile(np.abs(of(some)[0]), NEAR_SHARE))
 
         def near(rows: slice) -> tuple[float, Floats, Floats]:
-            t = y[rows] - scores[rows]
+            t, c = of(rows)
             inside = np.abs(t) <= reach
-            return float(costs[rows] @ (t < -reach)), t[inside], costs[rows][inside]
+            return float(c @ (t < -reach)), t[inside], c[inside]
 
         left, breaks, of_breaks = zip(*in_slices(near, n), strict=True)
         first, inside = before + sum(left), np.concatenate(of_breaks)
         if first < -rounding and first + float(inside.sum()) > rounding:
             return np.concatenate(breaks), inside, first
-    return y - scores, costs, before
+    return *of(slice(None)), before
 
 
 def _flat_part(t: Floats, costs: Floats, before: float, rounding: float) -> tuple[float, float]:

@@ -103,10 +103,13 @@ class PrimalProblem:
         return self.two_sided and not self.epsilon and bool(np.isinf(self.upper).all())
 
     def class_costs(self) -> tuple[float, float]:
-        """Return Σ u, or Σ 1/D where u = ∞, of the classes +1 and −1."""
+        """Return Σ u, or Σ 1/D where u = ∞, of the classes +1 and −1; targets count in both."""
         costs = self.upper
         if self.curved:
             costs = np.where(np.isinf(costs), 1.0 / self.ridge, costs)
+        if self.two_sided:
+            total = float(np.sum(costs)) * (self.y.size if costs.size == 1 else 1)
+            return total, total
         if costs.size == 1:
             n_positive = sum(in_slices(lambda k: np.count_nonzero(self.y[k] > 0), self.y.size))
             cost = float(costs[0])
