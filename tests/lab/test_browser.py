@@ -143,6 +143,7 @@ def test_six_points_drawn_by_clicks_are_separated_and_proved(lab):
     assert f"{len(model.support_)} support vectors" in lab.proof()
 
 
+@pytest.mark.slow
 def test_the_table_shows_what_the_machine_says_and_selects_points(lab):
     lab.draw_six()
     lab.tab("points")
@@ -173,6 +174,7 @@ def test_the_table_shows_what_the_machine_says_and_selects_points(lab):
     lab.page.locator(".slick-row").nth(1).locator(".slick-cell.selected").first.wait_for()
 
 
+@pytest.mark.slow
 def test_points_are_dragged_deleted_and_taken_back(lab):
     lab.press("clear")
     lab.sample("AND")
@@ -329,6 +331,7 @@ def test_a_system_that_prefers_dark_gets_dark(browser, address):
     context.close()
 
 
+@pytest.mark.slow
 def test_many_classes_by_all_their_ways(lab):
     lab.sample("blobs")
     X, codes = lab.points()
@@ -640,6 +643,7 @@ def test_the_keyboard_reaches_every_control(lab):
 # The server ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_pages_do_not_see_each_other(opened):
     one, other = opened(), opened()
     one.sample("moons")

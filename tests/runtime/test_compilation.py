@@ -91,18 +91,20 @@ def test_rows_of_any_layout_are_of_one_type():
     assert wide.indices.dtype == np.int64
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_interruption_that_a_callback_swallows_is_raised():
+def test_an_interruption_that_a_callback_swallows_is_raised(monkeypatch):
     @ctypes.CFUNCTYPE(None)
     def called_by_c():
         signal.raise_signal(signal.SIGINT)
         for _ in range(1000):  # Python looks for signals now and then
             pass
 
+    printed: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", printed.append)
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt), compilation.interruptions_kept():
             called_by_c()
+        assert not printed
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, handler)

@@ -154,7 +154,7 @@ event.register("numba:compile", _CompilationNotice())
 def interruptions_kept() -> Iterator[None]:
     """Raise an interruption (Ctrl-C) again at the end if the block has swallowed it.
 
-    LLVM calls back into Python, and what is raised there is printed and forgotten.
+    LLVM calls back into Python; what is raised there would be printed and forgotten.
     """
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
@@ -169,10 +169,18 @@ def interruptions_kept() -> Iterator[None]:
             raised.append(interruption)
             raise
 
+    print_ignored = sys.unraisablehook
+
+    def print_others(ignored: Any) -> None:
+        if not any(ignored.exc_value is each for each in raised):
+            print_ignored(ignored)
+
     signal.signal(signal.SIGINT, remember)
+    sys.unraisablehook = print_others
     try:
         yield
     finally:
+        sys.unraisablehook = print_ignored
         signal.signal(signal.SIGINT, handler)
         if raised:
             raise raised[0]
