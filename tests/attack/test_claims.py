@@ -42,7 +42,7 @@ def test_small_fits_claim_what_exact_arithmetic_confirms(shape, estimator, seed)
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("solver", SVC_SOLVERS)
-@few
+@settings(few, max_examples=3)
 @given(seed=seeds, scale=st.sampled_from([1e-3, 1.0, 1e2, 1e4]))
 def test_every_dual_solver_is_certified_truly(solver, loss, seed, scale):
     rng = np.random.default_rng(seed)
