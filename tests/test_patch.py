@@ -141,6 +141,9 @@ def test_a_program_that_is_not_there(capsys):
     with pytest.raises(SystemExit):
         mm.patch.main(["nowhere.py"])
     assert "no file 'nowhere.py'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        mm.patch.main([])
+    assert "arguments are required: program\n" in capsys.readouterr().err
 
 
 def test_subclass_of_the_machine_put_in_place(patched):

@@ -148,7 +148,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("-m", action="store_true", help="the program is a module, as of python -m")
     parser.add_argument("program", help="a file, or with -m a module")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program is given")
+    rest = parser.add_argument("arguments", nargs=argparse.REMAINDER, help="those of the program")
+    rest.required = False  # argparse would ask for them where the program is missing
     options = parser.parse_args(arguments)
     if not options.m and not Path(options.program).is_file():
         parser.error(f"there is no file {options.program!r}")

@@ -385,9 +385,10 @@ def class_weights(
 def check_two_classes(classes: Labels) -> None:
     """Refuse a single class."""
     if len(classes) < 2:
+        label = np.asarray(classes[0]).item()
         raise OneClassError(
             "Invalid input - all samples with positive weights belong to the same class, "
-            f"{classes[0]!r}: a separating plane needs at least 2 classes, got 1 class."
+            f"{label!r}: a separating plane needs at least 2 classes, got 1 class."
         )
 
 

@@ -66,7 +66,8 @@ class SVC(KernelClassifier):
         One machine per pair of classes, one per class against the rest, or all of them found
         jointly (Crammer and Singer): min ½Σ_k‖w_k‖² + Σ C_i ξ_i subject to
         (w_y − w_k)·φ(x_i) + b_y − b_k ≥ 1 − ξ_i for every class k other than y = y_i, with the
-        hinge, a finite C and without probabilities. Two classes are one machine under every name.
+        hinge, a finite C and without probabilities; ``shrinking`` has no effect there. Two classes
+        are one machine under every name.
     {{ decision_function_shape }}
     {{ break_ties }}
     {{ shrinking }}
