@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isfinite, nan
+from threading import Event
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -175,6 +176,8 @@ class Progress:
         Which task of a many-class fit this is.
     rows, labels : ndarray, optional
         What the task is about.
+    stop : Event, optional
+        Stops the solver, as a callback does, once it is set.
 
     Attributes
     ----------
@@ -190,8 +193,9 @@ class Progress:
         task: int = 0,
         rows: Integers | None = None,
         labels: NDArray[Any] | None = None,
+        stop: Event | None = None,
     ) -> None:
-        self.callbacks = list(callbacks)
+        self.callbacks, self.stop = list(callbacks), stop
         self.watchers = [c for c in callbacks if getattr(c, "every_update", False)]
         self.task, self.rows, self.labels = task, rows, labels
         self.started = time.perf_counter()
@@ -234,7 +238,7 @@ class Progress:
         return self.record(report)
 
     def record(self, report: Report) -> bool:
-        """Record a report; return whether a callback stops the fit."""
+        """Record a report; return whether the fit is to stop."""
         number, violation = len(self.history) + 1, float(report.violation)
         record = (number, float(report.objective), int(report.errors), violation, self.seconds)
         self.history.append(record)
@@ -243,7 +247,7 @@ class Progress:
         self.bounds.append((primal, dual))
         self.exact.append(isfinite(primal) if report.exact is None else report.exact)
         if not self.callbacks:
-            return False
+            return self.stop is not None and self.stop.is_set()
         step = Step(
             *record, self.task, primal=primal, dual=dual, exact=self.exact[-1], unit=self.unit,
             rows=self.rows, labels=self.labels, snapshot=report.snapshot,

@@ -37,5 +37,5 @@ def started_threads(monkeypatch):
     monkeypatch.setattr(threads, "start_new_thread", started)
     monkeypatch.setattr(team.Team, "run", ran)
     monkeypatch.setattr(team.Team, "help", asked)
-    monkeypatch.setattr(threads, "_available", lambda: 2)
+    monkeypatch.setattr(threads, "n_cores", lambda: 2)
     return made

@@ -19,7 +19,7 @@ from tests.helpers.svc import assert_pickles_and_clones, signs
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_same_bits_on_any_number_of_cores(solver, n_classes, monkeypatch):
-    monkeypatch.setattr(threads, "_available", lambda: 2)
+    monkeypatch.setattr(threads, "n_cores", lambda: 2)
     monkeypatch.setattr(vectors, "TUNING", vectors.Tuning(part_numbers=1 << 9))
     X, y = cloud(800, 6, n_classes)
     models = [

@@ -7,7 +7,9 @@ import pytest
 from scipy import sparse
 
 import maxmargin as mm
-from maxmargin.solvers.dual import decomposition
+from maxmargin.estimators import formulation
+from maxmargin.runtime import threads
+from maxmargin.solvers.dual import choice, decomposition
 from tests.helpers.storage import DATA, thin
 from tests.helpers.svc import LOSSES, assert_certified, cloud, distance_bound
 
@@ -79,3 +81,19 @@ def test_twenty_thousand_rows(C):
     X, y = thin(20_000, 50)
     model = mm.SVC(C=C).fit(sparse.csr_matrix(X), y)
     assert_certified(model, sparse.csr_matrix(X), y)
+
+
+@pytest.mark.parametrize("kind", ["float32", "csr"])
+def test_large_tasks_side_by_side_are_solved_as_one_by_one(monkeypatch, kind):
+    X = np.random.default_rng(5).normal(size=(900, 4))
+    y = np.digitize(X[:, 0] * X[:, 1] + 0.3 * X[:, 2], [-0.6, 0.0, 0.6])
+    for module in (formulation, choice):
+        monkeypatch.setattr(module, "SMALL_SAMPLES", 100)
+    monkeypatch.setattr(threads, "n_cores", lambda: 4)
+    given = DATA[kind](X)
+    together = mm.SVC(C=5.0).fit(given, y)
+    monkeypatch.setattr(formulation, "bytes_to_keep", lambda: 0.0)  # no room for copies
+    alone = mm.SVC(C=5.0).fit(given, y)
+    assert_certified(together, X, y)
+    np.testing.assert_array_equal(together.support_, alone.support_)
+    np.testing.assert_array_equal(together.decision_function(given), alone.decision_function(given))

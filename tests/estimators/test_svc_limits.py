@@ -208,6 +208,7 @@ def test_slices_of_work_are_short(n, solver, monkeypatch):
 LONG_FITS = {
     "decomposition": "mm.SVC(C=1e6, gamma=1.0, tol=1e-9).fit(*many(20_000, 5))",
     "many classes": "mm.SVC(C=1e6, gamma=1.0, tol=1e-9).fit(*many(9_000, 5, 6))",
+    "large classes": "mm.SVC(C=1e6, gamma=1.0, tol=1e-9).fit(*many(20_000, 5, 4))",
 }
 
 

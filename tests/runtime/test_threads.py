@@ -89,3 +89,11 @@ def test_the_last_user_restores_the_limits_of_blas():
             pass
         assert set(blas_limits()) == {1}
     assert blas_limits() == before
+
+
+@pytest.mark.parametrize(("limit", "share"), [(8, 4), (5, 2), (2, 1)])
+def test_cores_are_shared_among_parts(limit, share):
+    with threads.at_most(limit):
+        inside = threads.in_parallel(lambda part, stop: threads.n_threads(), range(2))
+        assert inside == [share, share]
+        assert threads.n_threads() == limit

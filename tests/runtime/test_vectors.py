@@ -13,7 +13,7 @@ from maxmargin.runtime.threads import at_most
 @pytest.fixture(params=[1, 2], ids=["one core", "two cores"])
 def in_parts(request, monkeypatch):
     """Parts so small that there are many of them."""
-    monkeypatch.setattr(threads, "_available", lambda: 2)
+    monkeypatch.setattr(threads, "n_cores", lambda: 2)
     monkeypatch.setattr(vectors, "TUNING", vectors.Tuning(part_numbers=64, most_parts=8))
     with at_most(request.param):
         yield

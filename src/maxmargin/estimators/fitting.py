@@ -70,7 +70,7 @@ class Work(Generic[Problem, Start, Proof]):
     certify : callable, default=one_by_one
         (problems, solutions) ↦ certificates.
     side_by_side : bool, default=False
-        Whether tasks are small enough to be solved one on each core.
+        Whether tasks are solved at the same time, each in a thread of its own.
     solve_all : callable, optional
         (problems, starts, max_iter) ↦ solutions of all tasks, where no callback follows them; it
         may leave some to ``solve``.
@@ -310,7 +310,7 @@ def _solve(
     starts: Sequence[Start | None],
     max_iter: int,
 ) -> tuple[list[Problem], list[Solution]]:
-    """Pose and solve every task; those that no callback follows side by side if they are small."""
+    """Pose and solve every task; those that no callback follows side by side, where they may."""
     watched = method.callback or method.verbose or getattr(model, "_skl_callbacks", None)
     problems: list[Problem] = []
     solutions: list[Solution] = []
@@ -321,7 +321,7 @@ def _solve(
 
         def one(k: int, stop: Event) -> tuple[Problem, Solution]:
             problem = work.pose(tasks[k])
-            return problem, work.solve(problem, starts[k], Progress(), max_iter)
+            return problem, work.solve(problem, starts[k], Progress(stop=stop), max_iter)
 
         done = in_parallel(one, range(len(tasks)))
         return [problem for problem, _ in done], [solution for _, solution in done]

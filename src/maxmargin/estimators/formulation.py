@@ -15,13 +15,14 @@ from scipy import sparse
 from sklearn.utils import get_tags
 
 from .. import certificates, validation
-from ..arrays import Floats, Matrix, MatrixLike
+from ..arrays import Floats, Matrix, MatrixLike, container
 from ..certificates import MarginCertificate, certify, certify_tasks
 from ..kernels import Kernel, Precomputed, resolve
 from ..multiclass import OneVsOne, Task, reduction_for
 from ..problems import DualProblem
 from ..progress import Progress
 from ..runtime.loading import load
+from ..runtime.memory import bytes_to_keep
 from ..runtime.threads import in_parallel, n_threads
 from ..solution import Solution, Status
 from ..solvers.dual.choice import Dual, WarmStart
@@ -177,26 +178,41 @@ def _begin(
 ) -> Work[DualProblem, WarmStart, MarginCertificate]:
     load("gaussian_scores", package=certificates.__name__)
     kernel = checked_kernel(model, training)
-    dual = _dual(model, formulation, kernel, training, len(tasks))
+    small = _are_small(kernel, tasks)
+    at_once = 1 if small else _at_once(kernel, training, tasks)
+    dual = _dual(model, formulation, kernel, training, len(tasks), at_once)
+    if at_once > 1:
+        dual.load_solvers()
 
     def solve(
         problem: DualProblem, start: WarmStart | None, progress: Progress, max_iter: int
     ) -> Solution:
         return dual.solve(problem, start, progress, time_limit.limits(max_iter))
 
-    side_by_side = _are_small(kernel, tasks)
     return Work(
         partial(formulation.pose, kernel, training),
         solve,
         partial(_attributes, model, formulation, kernel, training),
         certify=partial(_certify, model.tol, time_limit),
-        solve_all=partial(_solve_all, dual, time_limit) if side_by_side else None,
+        side_by_side=at_once > 1,
+        solve_all=partial(_solve_all, dual, time_limit) if small else None,
     )
 
 
 def _are_small(kernel: Kernel, tasks: Sequence[Task]) -> bool:
-    """Return whether tasks are solved side by side, each in one thread."""
+    """Return whether each of the tasks may have its whole Gram matrix."""
     return kernel.elementwise and max(task.rows.size for task in tasks) <= SMALL_SAMPLES
+
+
+def _at_once(kernel: Kernel, training: Training, tasks: Sequence[Task]) -> int:
+    """Return how many large tasks are solved at the same time: one per core, if memory allows.
+
+    Steps of SMO keep one core busy each; in what else a task does those help that have none.
+    """
+    count = min(n_threads(), len(tasks))
+    row_length = container(training.X).stored() / training.X.shape[0]
+    copies = 8 * count * row_length * max(task.rows.size for task in tasks)
+    return count if kernel.elementwise and copies <= bytes_to_keep() else 1
 
 
 def _solve_all(
@@ -217,15 +233,23 @@ def _solve_all(
         if quick and quick[k].status is Status.CONVERGED:
             return quick[k]
         start = _beginning(quick[k]) if quick else starts[k]
-        return dual.solve(problems[k], start, Progress(), time_limit.limits(max_iter))
+        return dual.solve(problems[k], start, Progress(stop=stop), time_limit.limits(max_iter))
 
     return in_parallel(one, range(len(problems)))
 
 
 def _dual(
-    model: KernelMachine, formulation: Formulation, kernel: Kernel, training: Training, n_tasks: int
+    model: KernelMachine,
+    formulation: Formulation,
+    kernel: Kernel,
+    training: Training,
+    n_tasks: int,
+    at_once: int = 1,
 ) -> Dual:
-    """Return how the duals of tasks on these samples are solved."""
+    """Return how the duals of tasks on these samples are solved, some of them at once."""
+    budget = None if model.cache_size == "auto" else float(model.cache_size) * 2**20
+    if at_once > 1:
+        budget = (bytes_to_keep() if budget is None else budget) / at_once
     return Dual.of(
         kernel,
         training.X,
@@ -235,7 +259,7 @@ def _dual(
         shrinking=model.shrinking,
         may_centre=formulation.may_centre,
         n_tasks=n_tasks,
-        budget=None if model.cache_size == "auto" else float(model.cache_size) * 2**20,
+        budget=budget,
         largest=formulation.largest_cost(training),
     )
 

@@ -11,3 +11,12 @@ def free_memory() -> int:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return 4 << 30
+
+
+# The share of the free memory that numbers kept for speed alone may take.
+KEPT_SHARE = 0.25
+
+
+def bytes_to_keep() -> float:
+    """Return how many bytes may be taken by what could as well be computed again."""
+    return KEPT_SHARE * free_memory()

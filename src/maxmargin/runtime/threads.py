@@ -52,7 +52,7 @@ def single_threaded_blas() -> Iterator[None]:
     Ctrl-C may come at any moment of this, too: the old limits are known until they are restored.
     """
     global _old_limits
-    if _available() == 1:  # so has BLAS, and the search for its libraries takes longer than a fit
+    if n_cores() == 1:  # so has BLAS, and the search for its libraries takes longer than a fit
         yield
         return
     user = _User()
@@ -98,7 +98,7 @@ def at_most(n_jobs: int | None) -> Iterator[None]:
         raise ValueError("n_jobs must be a non-zero integer or None, got 0: −1 means all cores.")
     try:
         if n_jobs is not None:
-            _here.limit = n_jobs if n_jobs > 0 else max(1, _available() + 1 + n_jobs)
+            _here.limit = n_jobs if n_jobs > 0 else max(1, n_cores() + 1 + n_jobs)
         yield
     finally:
         _here.limit = before
@@ -115,7 +115,7 @@ def in_parallel(
         (part, stop) ↦ result. It should release the GIL, and return early once ``stop`` is set,
         which is how Ctrl-C in the main thread ends the other threads. In parallel work that it
         starts itself those threads help that have nothing else to do; with a limit on the number
-        of cores, none.
+        of cores, each has its share of them.
     parts : sequence
     alone : bool, default=False
         Compute everything in this thread, for work that calls functions of the caller.
@@ -133,7 +133,8 @@ def in_parallel(
     failures: list[BaseException] = []
     turn = itertools.count()  # its next() is atomic
     by_others = threading.Semaphore(0)
-    inner = None if getattr(_here, "limit", None) is None else 1
+    limit = getattr(_here, "limit", None)
+    inner = None if limit is None else max(1, limit // (helpers + 1))
 
     def take_turns(finished: Callable[[], None]) -> int:
         taken = 0
@@ -212,10 +213,10 @@ def interruptible(work: Callable[[], Result]) -> Result:
 
 def n_threads() -> int:
     """Return the number of cores that this thread may use."""
-    return getattr(_here, "limit", None) or _available()
+    return getattr(_here, "limit", None) or n_cores()
 
 
-def _available() -> int:
+def n_cores() -> int:
     """Return the cores of this process; joblib and Dask limit workers by OMP_NUM_THREADS."""
     share = os.environ.get("OMP_NUM_THREADS", "")
     return min(_cores(), int(share)) if share.isdigit() and int(share) > 0 else _cores()

@@ -29,6 +29,7 @@ class BestSeen(Progress):
         self, progress: Progress, shift: Callable[[Solution], Solution] | None = None
     ) -> None:
         self.callbacks, self.watchers = progress.callbacks, progress.watchers
+        self.stop = progress.stop
         self.task, self.rows, self.labels = progress.task, progress.rows, progress.labels
         self.started, self.history = progress.started, progress.history
         self.bounds, self.exact = progress.bounds, progress.exact

@@ -267,7 +267,7 @@ def test_input_is_not_changed(method, loss, kind):
 @pytest.fixture
 def two_cores(monkeypatch):
     """Two cores and parts so small that there are many of them."""
-    monkeypatch.setattr(threads, "_available", lambda: 2)
+    monkeypatch.setattr(threads, "n_cores", lambda: 2)
     small = features_module.Tuning(moments_multiplications=1e3)
     monkeypatch.setattr(features_module, "TUNING", small)
     monkeypatch.setattr(vectors, "TUNING", vectors.Tuning(part_numbers=1 << 9))

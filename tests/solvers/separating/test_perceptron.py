@@ -75,7 +75,7 @@ def test_dual_perceptron_over_many_blocks(monkeypatch):
     X, y = cloud(100, 4, seed=14)
     whole = mm.KernelPerceptron(max_iter=5).fit(X, y)
     monkeypatch.setattr(kernel_perceptron, "TUNING", kernel_perceptron.Tuning(block_samples=7))
-    monkeypatch.setattr(cpu, "TUNING", cpu.Tuning(memory_share=0.0))  # the Gram matrix is not kept
+    monkeypatch.setattr(cpu, "bytes_to_keep", lambda: 0.0)  # the Gram matrix is not kept
     parts = mm.KernelPerceptron(max_iter=5).fit(X, y)
     np.testing.assert_allclose(parts.dual_coef_, whole.dual_coef_)
     np.testing.assert_array_equal(parts.support_, whole.support_)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import Event
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 from ...arrays import Floats, Integers
 from ...kernels import Kernel, Precomputed
-from ...runtime.memory import free_memory
+from ...runtime.memory import bytes_to_keep
 from ...runtime.simd import square
 from ...runtime.threads import in_parallel
 from .dual_state import CpuDualState
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 class Tuning:
     """What is kept of K, and what is computed anew."""
 
-    # The share of the free memory that kept values may take.
-    memory_share: float = 0.25
     # Values computed at a time: 16 MiB in float32.
     values_per_step: int = 1 << 22
     # Values of so few multiplications are computed again as fast as the system allocates memory to
@@ -99,9 +97,10 @@ class Gram:
         self.X = X
         self.index = np.arange(X.shape[0]) if index is None else index
         self.dtype = np.dtype(X.dtype if dtype is None else dtype)
-        self.budget = free_memory() * TUNING.memory_share if budget is None else budget
+        self.budget = bytes_to_keep() if budget is None else budget
         self._subset, self._store = index, store
         self._values: Values | None = None
+        self._making = Lock()  # tasks that are solved at the same time share one source
         self._kept: RowCache | None = None
         self._diagonal: Floats | None = None
         self._spare: list[Floats] = []
@@ -121,10 +120,12 @@ class Gram:
     @property
     def values(self) -> Values:
         """Where values come from."""
-        if self._values is None and self._store is not None:
-            self._values = self._store.view(self.index)
-        elif self._values is None:
-            self._values = values_of(self.kernel, self.X, self._subset, self.dtype, self.budget / 4)
+        with self._making:
+            if self._values is None and self._store is not None:
+                self._values = self._store.view(self.index)
+            elif self._values is None:
+                share = self.budget / 4
+                self._values = values_of(self.kernel, self.X, self._subset, self.dtype, share)
         return self._values
 
     @property

@@ -17,7 +17,7 @@ from ...kernels import RBF, Kernel, Linear
 from ...runtime.atomics import add
 from ...runtime.row_access import PART, compiled_part
 from ...runtime.team import parallel
-from ...runtime.threads import n_threads
+from ...runtime.threads import n_cores, n_threads
 from .dense_panels import dense_products
 from .gaussian import gaussian
 from .row_cache import STRIP_COLUMNS, keep_rows, strip_of
@@ -49,7 +49,8 @@ class Scratch:
     def tiles(self) -> tuple[Floats, Integers]:
         """Return the tiles, and which of them are taken."""
         # A worker that leaves a region late may hold one a little longer than its caller knows.
-        count = n_threads() + 1
+        # Others may ask who are limited to fewer cores than they share.
+        count = max(n_threads(), n_cores()) + 1
         tiles = self._tiles
         if tiles is None or len(tiles[0]) < count:
             memory = np.empty((count, TILE_ROWS * TILE_COLUMNS), dtype=self.dtype)
