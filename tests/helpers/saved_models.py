@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from sklearn.base import is_classifier, is_regressor
 
 import maxmargin as mm
 
@@ -22,8 +23,16 @@ ESTIMATORS: dict[str, Any] = {
     "kernel perceptron, linear": mm.KernelPerceptron(kernel="linear", max_iter=20),
     "SVC": mm.SVC(),
     "SVC, linear": mm.SVC(kernel="linear", C=10.0),
+    "SVC, probability": mm.SVC(probability=True, random_state=0),
+    "SVC, joint": mm.SVC(multi_class="crammer_singer"),
     "NuSVC": mm.NuSVC(nu=0.2),
     "LinearSVC": mm.LinearSVC(),
+    "LinearSVC, l1": mm.LinearSVC(penalty="l1"),
+    "SVR": mm.SVR(),
+    "SVR, linear": mm.SVR(kernel="linear", loss="squared_epsilon_insensitive"),
+    "NuSVR": mm.NuSVR(nu=0.3),
+    "LinearSVR": mm.LinearSVR(epsilon=0.1),
+    "one-class": mm.OneClassSVM(nu=0.3),
 }
 
 
@@ -32,6 +41,24 @@ def samples(n_classes: int = 3, n: int = 12, d: int = 3) -> tuple[Any, Any]:
     centres = 3.0 * rng.normal(size=(n_classes, d))
     X = np.vstack([centre + rng.normal(size=(n, d)) for centre in centres])
     return X, np.repeat(np.arange(n_classes), n)
+
+
+# What every fitted model that has these methods answers.
+PLAIN = ("predict", "decision_function", "score_samples")
+
+
+def answers(
+    model: Any, X: Any, methods: tuple[str, ...] = (*PLAIN, "predict_proba")
+) -> dict[str, Any]:
+    """Return all that a model says about rows."""
+    return {name: getattr(model, name)(X) for name in methods if hasattr(model, name)}
+
+
+def targets(model: Any, codes: Any, labels: Any = None) -> Any:
+    """Return what a model is fitted to: labels of classes, or numbers."""
+    if is_classifier(model) and labels is not None:
+        return labels[codes]
+    return codes + 0.25 * np.cos(np.arange(len(codes))) if is_regressor(model) else codes
 
 
 def assert_same(value: Any, other: Any) -> None:

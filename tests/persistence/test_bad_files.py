@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 import maxmargin as mm
 from maxmargin.estimators.column_encoder import ColumnEncoder
 from maxmargin.persistence import ModelFileError, about, files, load, save
-from tests.helpers.saved_models import ESTIMATORS, assert_same, frame_of_words, samples
+from tests.helpers.saved_models import ESTIMATORS, assert_same, frame_of_words, samples, targets
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -91,8 +91,9 @@ def rewrite(path: Path, change: Any) -> None:
 
 @cache
 def fitted(name: str = "SVC", storage: Any = np.asarray) -> Any:
-    X, y = samples()
-    return clone(ESTIMATORS[name]).fit(storage(X), y)
+    X, codes = samples()
+    model = clone(ESTIMATORS[name])
+    return model.fit(storage(X), targets(model, codes))
 
 
 def test_a_newer_format_is_named(tmp_path: Path) -> None:
@@ -292,6 +293,24 @@ WRONG: dict[str, tuple[str, Any, str]] = {
     "planes": (
         "kernel perceptron, linear", put("fitted", "_linear_coef")(None), "need a linear kernel",
     ),
+    "half a sigmoid": ("SVC, probability", drop("fitted", "probA_"), "half of the sigmoids"),
+    "few sigmoids": ("SVC, probability", attribute("probB_")(lambda a: a[:1]), "probB_ must have"),
+    "NaN sigmoid": ("SVC, probability", attribute("probA_")(ones(np.nan)), "not finite"),
+    "two biases": ("SVR", attribute("intercept_")(lambda a: np.r_[a, a]), "intercept_ must have"),
+    "classes of targets": ("SVR", put("fitted", "classes_")([0, 1]), "unknown attributes"),
+    "C of a tube": ("SVR", put("fitted", "_fitted_with")(0.0), "fitted with C=0.0"),
+    "no tube": ("NuSVR", drop("fitted", "epsilon_"), "epsilon_"),
+    "negative tube": ("NuSVR", put("fitted", "epsilon_")(-0.5), "epsilon_ is -0.5"),
+    "counts of a region": ("one-class", attribute("n_support_")(ones(1)), "must sum to"),
+    "two planes": ("LinearSVR", attribute("coef_")(lambda a: a[[0, 1]]), "coef_ must have"),
+    "row of a target": ("LinearSVR", attribute("support_")(ones(36)), "names row 36 of 36"),
+    "two certificates": (
+        "one-class",
+        lambda metadata, model, tensors: model["fitted"].update(
+            certificates_=2 * model["fitted"]["certificates_"]
+        ),
+        "2 certificates for 1 tasks",
+    ),
 }  # fmt: skip
 
 
@@ -363,6 +382,16 @@ def test_traces_of_files_before_say_less(tmp_path: Path) -> None:
     trace = load(path).trace_
     assert not trace.exact.any()
     assert trace.unit == "step"
+
+
+@pytest.mark.parametrize(
+    ("name", "added"), [("SVC", "probability"), ("NuSVC", "probability"), ("LinearSVC", "dual")]
+)
+def test_files_before_a_parameter_have_its_default(name: str, added: str, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    save(fitted(name), path)
+    rewrite(path, drop("parameters", added))
+    assert load(path).get_params() == fitted(name).get_params()
 
 
 def with_words() -> Any:

@@ -18,6 +18,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 from scipy import sparse
+from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
@@ -28,9 +29,12 @@ from sklearn.preprocessing import (
 )
 
 import maxmargin as mm
+from maxmargin.estimators.base import CertifiedEstimator
 from maxmargin.estimators.column_encoder import ColumnEncoder
 from maxmargin.kernels import RBF, Linear, Polynomial
 from maxmargin.persistence import ModelFileError, files, load, save
+from maxmargin.persistence.models import is_fitted
+from tests.helpers.saved_models import PLAIN, answers
 
 D = 3
 MIXED = 0.5 * RBF(0.3) + Polynomial(2, 0.1, 1.0) * Linear()
@@ -54,6 +58,11 @@ def gram(X: Any) -> Any:
     return X @ X.T
 
 
+def labels_of(model: Any, y: Any) -> Any:
+    """Return numbers for a regressor, words for others."""
+    return y + 0.5 if is_regressor(model) else np.array(["fig", "pear", "plum"])[y]
+
+
 MODELS: dict[str, tuple[Any, Any]] = {
     "perceptron": (mm.Perceptron(max_iter=5, multi_class="kesler"), np.asarray),
     "pocket": (mm.Pocket(max_iter=5, multi_class="ovo"), np.asarray),
@@ -71,6 +80,15 @@ MODELS: dict[str, tuple[Any, Any]] = {
     "NuSVC": (mm.NuSVC(nu=0.2, kernel="sigmoid", break_ties=True), np.asarray),
     "LinearSVC": (mm.LinearSVC(), np.asarray),
     "LinearSVC, joint": (mm.LinearSVC(multi_class="crammer_singer"), sparse.csr_matrix),
+    "LinearSVC, l1": (mm.LinearSVC(penalty="l1"), np.asarray),
+    "SVC, probability": (mm.SVC(probability=True), np.asarray),
+    "SVC, joint": (mm.SVC(multi_class="crammer_singer"), np.asarray),
+    "SVR": (mm.SVR(), sparse.csr_matrix),
+    "SVR, scaled": (make_pipeline(StandardScaler(), mm.SVR(kernel="linear")), np.asarray),
+    "NuSVR": (mm.NuSVR(kernel="poly"), np.asarray),
+    "LinearSVR": (mm.LinearSVR(epsilon=0.1), np.asarray),
+    "one-class": (mm.OneClassSVM(nu=0.3), np.asarray),
+    "one-class, given": (mm.OneClassSVM(kernel="precomputed"), gram),
     "words": (make_pipeline(ColumnEncoder(impute=True), mm.SVC()), words),
     "standard": (make_pipeline(StandardScaler(), mm.SVC(kernel="linear")), np.asarray),
     "scalers": (
@@ -100,7 +118,7 @@ def original(name: str, n_classes: int, folder: Path) -> tuple[Any, Any, Any, An
     rows, path = storage(X), folder / "good"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        save(model.fit(rows, np.array(["fig", "pear", "plum"])[y]), path)
+        save(model.fit(rows, labels_of(model, y)), path)
     with safe_open(path, framework="np") as file:
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         metadata = file.metadata()
@@ -174,18 +192,18 @@ def change_tensor(tensors: dict[str, Any], rng: np.random.Generator) -> None:
 def predicts(model: Any, rows: Any) -> None:
     """Check that a model that was loaded predicts, if it is fitted."""
     last = model[-1] if hasattr(model, "steps") else model
-    if not hasattr(last, "classes_"):
+    if not isinstance(last, CertifiedEstimator) or not is_fitted(last):
         return
     width = model.n_features_in_
     if rows.shape[1] != width:  # another model than before, and as good
         rows = np.zeros((4, width))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        labels = model.predict(rows)
-        scores = model.decision_function(rows)
-    assert labels.shape == (rows.shape[0],)
-    assert set(labels.tolist()) <= set(last.classes_.tolist())
-    assert np.isfinite(scores).all()
+        said = answers(model, rows) if hasattr(last, "probA_") else answers(model, rows, PLAIN)
+    assert said["predict"].shape == (rows.shape[0],)
+    if is_classifier(last):
+        assert set(said.pop("predict").tolist()) <= set(last.classes_.tolist())
+    assert all(np.isfinite(each).all() for each in said.values())
 
 
 def attack(name: str, n_classes: int, rounds: int, seed: int, folder: Path) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -34,7 +34,15 @@ from maxmargin.kernels import RBF, Custom, Linear, Polynomial, Precomputed, Sigm
 from maxmargin.persistence import ModelFileError, about, load, models, save, writing
 from maxmargin.persistence.values import Decoder, Encoder
 from maxmargin.schedules import Constant, Harmonic
-from tests.helpers.saved_models import ESTIMATORS, assert_same, dot, frame_of_words, samples
+from tests.helpers.saved_models import (
+    ESTIMATORS,
+    answers,
+    assert_same,
+    dot,
+    frame_of_words,
+    samples,
+    targets,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 LABELS: dict[str, Any] = {
@@ -59,7 +67,7 @@ def through_file(model: Any, folder: Path) -> Any:
 def test_a_model_comes_back(name: str, n_classes: int, storage: str, tmp_path: Path) -> None:
     X, codes = samples(n_classes)
     X = {"dense": X, "CSR": sparse.csr_matrix(X), "float32": X.astype(np.float32)}[storage]
-    y = LABELS["str"][codes]
+    y = targets(ESTIMATORS[name], codes, LABELS["str"])
     model = clone(ESTIMATORS[name]).fit(X, y)
     back = through_file(model, tmp_path)
     assert type(back) is type(model)
@@ -67,17 +75,16 @@ def test_a_model_comes_back(name: str, n_classes: int, storage: str, tmp_path: P
     assert set(vars(back)) - forgotten == set(vars(model)) - forgotten
     for attribute in set(vars(model)) - forgotten:
         assert_same(getattr(model, attribute), getattr(back, attribute))
-    assert_same(model.predict(X), back.predict(X))
-    assert_same(model.decision_function(X), back.decision_function(X))
-    assert back.score(X, y) == model.score(X, y)
+    assert_same(answers(model, X), answers(back, X))
+    if hasattr(model, "score"):
+        assert back.score(X, y) == model.score(X, y)
     assert back.certificate_ == model.certificate_
     assert back.status_ is model.status_
     assert_same(model.trace_, back.trace_)
     assert str(back.certificate_) == str(model.certificate_)
-    if hasattr(model, "coef_"):
-        assert_same(model.coef_, back.coef_)
-    if hasattr(model, "hyperplane_"):
-        assert back.hyperplane_ == model.hyperplane_
+    for attribute in ("coef_", "hyperplane_", "offset_"):
+        if hasattr(model, attribute):
+            assert_same(getattr(model, attribute), getattr(back, attribute))
     assert back.get_params() == model.get_params()
 
 
@@ -106,7 +113,8 @@ def test_labels_may_be_truth_values(tmp_path: Path) -> None:
 def test_a_model_may_be_unfitted(name: str, tmp_path: Path) -> None:
     back = through_file(ESTIMATORS[name], tmp_path)
     assert back.get_params() == ESTIMATORS[name].get_params()
-    X, y = samples()
+    X, codes = samples()
+    y = targets(back, codes)
     with pytest.raises(NotFittedError):
         back.predict(X)
     assert_same(clone(ESTIMATORS[name]).fit(X, y).predict(X), back.fit(X, y).predict(X))
@@ -126,6 +134,8 @@ def test_parameters_survive_a_file(tmp_path: Path) -> None:
         (mm.LMS(learning_rate=Constant(0.01), random_state=7), "learning_rate"),
         (mm.Pseudoinverse(margins=margins), "margins"),
         (mm.LinearSVC(time_limit=1e-3, n_jobs=2), "time_limit"),
+        (mm.SVR(C=float("inf"), kernel=RBF(0.5) + Linear()), "kernel"),
+        (mm.OneClassSVM(nu=0.1), "nu"),
     ]
     for model, name in cases:
         back = through_file(model, tmp_path)
@@ -163,14 +173,19 @@ def test_a_batch_without_some_classes_can_be_saved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["SVC", "NuSVC", "LinearSVC", "Ho-Kashyap", "kernel perceptron", "perceptron"]
-)
+    "name",
+    [
+        "SVC", "SVC, joint", "NuSVC", "LinearSVC", "LinearSVC, l1", "Ho-Kashyap",
+        "kernel perceptron", "perceptron", "SVR", "NuSVR", "LinearSVR", "one-class",
+    ],
+)  # fmt: skip
 def test_a_warm_start_continues(name: str, tmp_path: Path) -> None:
-    X, y = samples()
+    X, codes = samples()
+    y = targets(ESTIMATORS[name], codes)
     model = clone(ESTIMATORS[name]).set_params(warm_start=True).fit(X, y)
     back = through_file(model, tmp_path).fit(X, y)
     assert back.certificate_.holds(1e-3) or not model.certificate_.holds(1e-3)
-    assert_array_equal(back.predict(X), model.fit(X, y).predict(X))
+    assert_allclose(back.predict(X), model.fit(X, y).predict(X), atol=1e-2)
 
 
 def test_tables_are_those_of_the_model(tmp_path: Path) -> None:
@@ -183,9 +198,14 @@ def test_tables_are_those_of_the_model(tmp_path: Path) -> None:
 def test_precomputed_kernels_survive_a_file(tmp_path: Path) -> None:
     X, y = samples()
     K = X @ X.T
-    for model in (mm.SVC(kernel="precomputed"), mm.KernelPerceptron(kernel=Precomputed())):
+    for model in (
+        mm.SVC(kernel="precomputed"),
+        mm.KernelPerceptron(kernel=Precomputed()),
+        mm.SVR(kernel="precomputed"),
+        mm.OneClassSVM(kernel="precomputed"),
+    ):
         back = through_file(model.fit(K, y), tmp_path)
-        assert_same(model.decision_function(K), back.decision_function(K))
+        assert_same(answers(model, K), answers(back, K))
 
 
 def test_sparse_planes_survive_a_file(tmp_path: Path) -> None:

@@ -344,7 +344,7 @@ class NuSVR(KernelRegressor):
 
     epsilon_: float
 
-    _saved: ClassVar[Saved] = MACHINE._replace(always=(*MACHINE.always, "epsilon_"))
+    _saved: ClassVar[Saved] = MACHINE._replace(sometimes=(*MACHINE.sometimes, "epsilon_"))
     _parameter_constraints: ClassVar[Constraints] = {
         **KernelRegressor._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,16 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from ..diagnostics.fitted_model import ModelLike
 from ..diagnostics.scaling import Scaling, scaling_of
-from ..estimators.base import CertifiedClassifier
+from ..estimators.base import CertifiedClassifier, CertifiedEstimator
 from ..estimators.column_encoder import ColumnEncoder
 from ..estimators.kernel_machine import KernelMachine
 from ..estimators.kernel_perceptron import KernelPerceptron
 from ..estimators.least_squares import HoKashyap
 from ..estimators.linear import LinearClassifier
 from ..estimators.linear_svc import LinearSVC
+from ..estimators.linear_svr import LinearSVR
 from ..estimators.svc import SVC
+from ..estimators.svr import NuSVR
 from ..kernels import Kernel, Linear, Precomputed
 from ..multiclass import REDUCTIONS, Binary, Kesler, OneVsOne
 from ..solution import Status, Trace
@@ -72,7 +74,7 @@ def check_model(model: ModelLike, widest: int = LIMITS.most_sparse_columns) -> N
     """
     _check_parts(model)
     last = _last(model)
-    if not isinstance(last, CertifiedClassifier) or not is_fitted(last):
+    if not isinstance(last, CertifiedEstimator) or not is_fitted(last):
         return
     for name in ("coef_", "support_vectors_"):
         matrix: Any = vars(last).get(name)
@@ -86,8 +88,8 @@ def _check_parts(model: ModelLike) -> None:
         _check_pipeline(model)
     elif is_fitted(model):
         _check_features(model)
-        if isinstance(model, CertifiedClassifier):
-            _check_classifier(model)
+        if isinstance(model, CertifiedEstimator):
+            _check_estimator(model)
         elif isinstance(model, ColumnEncoder):
             _check_encoder(model)
         else:
@@ -134,16 +136,17 @@ def _try(model: ModelLike, example: Callable[[Any], Any]) -> None:
             return
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            labels, scores = model.predict(rows), model.decision_function(rows)
+            predicted = model.predict(rows)
+            has_scores = hasattr(model, "decision_function")
+            scores = model.decision_function(rows) if has_scores else predicted
     except Exception as error:
         raise InconsistentModelError(f"it cannot predict: {error}") from error
     good = np.isfinite(scores).all() and np.abs(scores).max() <= LIMITS.largest_weight
     _require(good, "it predicts scores that overflow")
-    known = set(_last(model).classes_.tolist())
-    _require(
-        labels.shape == (rows.shape[0],) and set(labels.tolist()) <= known,
-        f"it predicts {labels!r:.50}",
-    )
+    good = predicted.shape == (rows.shape[0],)
+    if isinstance(_last(model), CertifiedClassifier):
+        good = good and set(predicted.tolist()) <= set(_last(model).classes_.tolist())
+    _require(good, f"it predicts {predicted!r:.50}")
 
 
 def _vectors(model: ModelLike) -> Any:
@@ -195,25 +198,42 @@ def _check_features(model: ModelLike) -> None:
         _require(all(isinstance(name, str) for name in names), "the name of a feature must be text")
 
 
-# Classifiers -----------------------------------------------------------------------------------
+# Estimators ------------------------------------------------------------------------------------
 
 
-def _check_classifier(model: ModelLike) -> None:
-    n_classes = _check_classes(model)
-    reduction = model._reduction()
-    n_tasks = {Binary: 1, Kesler: 1, OneVsOne: n_classes * (n_classes - 1) // 2}.get(
-        type(reduction), n_classes
-    )
-    n_planes = n_classes if isinstance(reduction, Kesler) else n_tasks
-    _check_numbers("intercept_", model.intercept_, (n_planes,), largest=LIMITS.largest_weight)
-    _check_proofs(model, n_tasks)
+class _Sizes(NamedTuple):
+    """What shapes of attributes follow from; without classes there is one of each."""
+
+    classes: int = 1
+    tasks: int = 1
+    planes: int = 1
+    # of dual_coef_ of a kernel machine
+    rows: int = 1
+
+
+def _check_estimator(model: ModelLike) -> None:
+    sizes = _sizes_of_classes(model) if isinstance(model, CertifiedClassifier) else _Sizes()
+    _check_numbers("intercept_", model.intercept_, (sizes.planes,), largest=LIMITS.largest_weight)
+    _check_proofs(model, sizes.tasks)
     _check_counts(model)
     if isinstance(model, LinearClassifier):
-        _check_linear(model, n_planes, n_tasks)
+        _check_planes(model, sizes)
+    elif isinstance(model, LinearSVR):
+        _check_linear_machine(model, (model.n_features_in_,), 1)
     elif isinstance(model, KernelMachine):
-        _check_machine(model, n_planes, n_classes)
+        _check_machine(model, sizes)
     elif isinstance(model, KernelPerceptron):
-        _check_kernel_perceptron(model, n_planes)
+        _check_kernel_perceptron(model, sizes.planes)
+
+
+def _sizes_of_classes(model: ModelLike) -> _Sizes:
+    n = _check_classes(model)
+    reduction, n_pairs = model._reduction(), n * (n - 1) // 2
+    if isinstance(reduction, OneVsOne):
+        return _Sizes(n, n_pairs, n_pairs, n - 1)
+    n_tasks = {Binary: 1, Kesler: 1}.get(type(reduction), n)
+    n_planes = n if isinstance(reduction, Kesler) else n_tasks
+    return _Sizes(n, n_tasks, n_planes, n_planes)
 
 
 def _check_classes(model: ModelLike) -> int:
@@ -270,18 +290,15 @@ def _check_counts(model: ModelLike) -> None:
         _require(isinstance(value, bool | np.bool_), f"{name} is {value!r:.50}")
 
 
-def _check_linear(model: ModelLike, n_planes: int, n_tasks: int) -> None:
-    _check_numbers(
-        "coef_", model.coef_, (n_planes, model.n_features_in_), largest=LIMITS.largest_weight
-    )
+def _check_planes(model: ModelLike, sizes: _Sizes) -> None:
+    shape, n_tasks = (sizes.planes, model.n_features_in_), sizes.tasks
     updates = model._updates_of_tasks
     good = isinstance(updates, list) and all(_is_count(u) for u in updates)
     _require(good and len(updates) == n_tasks, f"updates of {n_tasks} tasks are {updates!r:.50}")
     if isinstance(model, LinearSVC):
-        _check_shape_fit(model)
-        _check_support(model.support_, model.shape_fit_[0])
-        _check_numbers("dual_coef_", model.dual_coef_, (n_planes, model.support_.size))
-        _check_fitted_with(model)
+        _check_linear_machine(model, shape, sizes.planes)
+    else:
+        _check_numbers("coef_", model.coef_, shape, largest=LIMITS.largest_weight)
     if isinstance(model, HoKashyap):
         for name in ("multipliers_", "margins_"):
             arrays = getattr(model, name)
@@ -292,19 +309,34 @@ def _check_linear(model: ModelLike, n_planes: int, n_tasks: int) -> None:
                     _check_numbers(name, array, (np.size(array),))
 
 
-def _check_machine(model: ModelLike, n_planes: int, n_classes: int) -> None:
+def _check_linear_machine(model: ModelLike, shape: tuple[int, ...], n_planes: int) -> None:
+    _check_numbers("coef_", model.coef_, shape, largest=LIMITS.largest_weight)
     _check_shape_fit(model)
-    rows = n_classes - 1 if isinstance(model._reduction(), OneVsOne) else n_planes
-    _check_expansion(model, rows, model.shape_fit_[0])
+    _check_support(model.support_, model.shape_fit_[0])
+    _check_numbers("dual_coef_", model.dual_coef_, (n_planes, model.support_.size))
+    _check_fitted_with(model)
+
+
+def _check_machine(model: ModelLike, sizes: _Sizes) -> None:
+    _check_shape_fit(model)
+    _check_expansion(model, sizes.rows, model.shape_fit_[0])
     counts = model.n_support_
     _check_indices("n_support_", counts)
-    _require(counts.shape == (n_classes,), f"n_support_ has shape {counts.shape}")
+    _require(counts.shape == (sizes.classes,), f"n_support_ has shape {counts.shape}")
     total, n_support = int(counts.sum()), model.support_.size
     _require(total == n_support, f"n_support_ must sum to {n_support}, got {total}")
     if "class_weight_" in vars(model):
-        _check_numbers("class_weight_", model.class_weight_, (n_classes,))
-    if isinstance(model, SVC) and not isinstance(model.certificates_, Unproved):
+        _check_numbers("class_weight_", model.class_weight_, (sizes.classes,))
+    sigmoids = [name for name in ("probA_", "probB_") if name in vars(model)]
+    _require(len(sigmoids) != 1, "half of the sigmoids are missing")
+    for name in sigmoids:
+        _check_numbers(name, getattr(model, name), (sizes.tasks,))
+    if isinstance(model.certificates_, Unproved):
+        return
+    if hasattr(model, "C"):
         _check_fitted_with(model)
+    if isinstance(model, NuSVR):
+        _require(_is_width(model.epsilon_), f"epsilon_ is {model.epsilon_!r:.50}")
 
 
 def _check_kernel_perceptron(model: ModelLike, n_planes: int) -> None:
@@ -426,6 +458,10 @@ def _check_scaling(scaling: Scaling) -> None:
 def _is_count(value: Any, least: int = 0) -> bool:
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     return whole and bool(value >= least)
+
+
+def _is_width(value: Any) -> bool:
+    return isinstance(value, float) and 0.0 <= value < np.inf
 
 
 def _check_indices(name: str, value: Any) -> None:

@@ -47,13 +47,14 @@ def save(model: ModelLike, path: PathLike, *, about: Mapping[str, Any] | None = 
 
     The write is atomic: after an error or a crash the old file is unchanged.
 
-    The file of a kernel model (SVC, NuSVC, KernelPerceptron) contains rows of its training data,
-    which can be read from it. That of a linear model holds w, b and numbers about the fit.
+    The file of a model with a kernel (SVC, SVR, OneClassSVM, KernelPerceptron, …) contains rows of
+    its training data, which can be read from it. That of a linear model holds w, b and numbers
+    about the fit.
 
     Parameters
     ----------
     model : estimator
-        Any classifier of maxmargin, `ColumnEncoder`, scikit-learn's StandardScaler, MinMaxScaler,
+        Any estimator of maxmargin, `ColumnEncoder`, scikit-learn's StandardScaler, MinMaxScaler,
         MaxAbsScaler, RobustScaler or Normalizer, or a Pipeline of them; fitted or not. Not saved
         are ``callback``, the state of a random number generator, ``memory`` of a pipeline and the
         dual variables for ``warm_start``. Kernels and learning rates that are functions of the

@@ -29,7 +29,7 @@ __all__ = ["ESTIMATORS", "decode_model", "encode_model", "is_fitted"]
 SCALER = Saved(("n_features_in_",), ("feature_names_in_", "scale_", "n_samples_seen_"))
 
 ESTIMATORS: dict[type, Saved] = {
-    **{estimator: estimator._saved for estimator in registry.classifiers()},
+    **{estimator: estimator._saved for estimator in registry.estimators()},
     ColumnEncoder: Saved(
         ("n_features_in_", "categories_", "fill_", "mean_", "scale_", "n_features_out_"),
         ("feature_names_in_",),
