@@ -330,7 +330,7 @@ def test_what_has_no_formula_is_refused() -> None:
         (mm.SVC(kernel=lambda A, B: A @ B.T).fit(X, y), "is not a formula of x and z"),
         (make_pipeline(MaxAbsScaler(clip=True), mm.SVC()).fit(X, y), "clip=False")
         if "clip" in MaxAbsScaler().get_params()
-        else (LogisticRegression().fit(X, y), "a classifier of maxmargin"),
+        else (LogisticRegression().fit(X, y), "an estimator of maxmargin"),
         (LogisticRegression().fit(X, y), "got LogisticRegression"),
     ]
     for model, says in cases:

@@ -469,7 +469,7 @@ def test_wrong_options_are_refused(pair, change, message):
 
 def test_wrong_models_and_labels_are_refused(six, hard):
     X, y = six
-    with pytest.raises(TypeError, match="classifier of maxmargin"):
+    with pytest.raises(TypeError, match="estimator of maxmargin"):
         plots.boundary(StandardScaler().fit(X), X, y)
     with pytest.raises(ValueError, match="must hold classes of the model"):
         plots.boundary(hard, X, ["a"] * 6)

@@ -1,8 +1,9 @@
-"""The adapter of a fitted classifier: what figures, reports, exports and checks read of it.
+"""The adapter of a fitted estimator: what figures, reports, exports and checks read of it.
 
-A model is a classifier of maxmargin, a pipeline that ends in one, or a search whose best
+A model is an estimator of maxmargin, a pipeline that ends in one, or a search whose best
 estimator is one of these. x ↦ steps of the pipeline ↦ g_k(x) = w_k·x + b_k, or
-Σ_i c_ki K(x, x_i) + b_k ↦ a label, by the sign, the largest score or votes.
+Σ_i c_ki K(x, x_i) + b_k ↦ a label, by the sign, the largest score or votes. Of a regression g is
+the prediction; a machine of one class predicts +1 where g ≥ 0, and −1 elsewhere.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats, Integers, Labels, Matrix, MatrixLike, dense
-from ..estimators.base import CertifiedClassifier
+from ..estimators.base import CertifiedClassifier, CertifiedEstimator
 from ..estimators.kernel_machine import KernelMachine
 from ..estimators.linear import LinearClassifier
 from ..estimators.linear_svc import LinearSVC
+from ..estimators.linear_svr import LinearSVR
+from ..estimators.one_class import OneClassSVM
 from ..estimators.svc import SVC, NuSVC
 from ..kernels import Kernel, Linear, Precomputed
 from ..multiclass import Binary, Kesler, OneVsOne, Reduction
 from .scaling import Scaling
 
-# A classifier, a Pipeline or a search: scikit-learn has no types.
+# An estimator, a Pipeline or a search: scikit-learn has no types.
 ModelLike: TypeAlias = Any
-Scheme = Literal["binary", "ovr", "ovo", "joint"]
+Scheme = Literal["binary", "ovr", "ovo", "joint", "one-class", "targets"]
 SupportVectorMachine: TypeAlias = SVC | NuSVC | LinearSVC
 
 SCHEMES: dict[type[Reduction], Scheme] = {Binary: "binary", OneVsOne: "ovo", Kesler: "joint"}
@@ -61,24 +64,25 @@ class KernelExpansion:
 
 
 class FittedModel:
-    """A fitted classifier of maxmargin, in a pipeline or a search or by itself.
+    """A fitted estimator of maxmargin, in a pipeline or a search or by itself.
 
     Parameters
     ----------
-    model : classifier, Pipeline or search
+    model : estimator, Pipeline or search
 
     Attributes
     ----------
-    model : classifier or Pipeline
+    model : estimator or Pipeline
         What predicts: the best estimator of a search.
     steps : list of transformers
-        The steps before the classifier, nested pipelines flattened.
-    classifier : CertifiedClassifier
+        The steps before the estimator, nested pipelines flattened.
+    classifier : CertifiedEstimator
+        Also a regression, or a machine of one class.
 
     Raises
     ------
     TypeError
-        Where there is no classifier of maxmargin at the end.
+        Where there is no estimator of maxmargin at the end.
     sklearn.exceptions.NotFittedError
         Where it is not fitted.
     """
@@ -86,9 +90,9 @@ class FittedModel:
     def __init__(self, model: ModelLike) -> None:
         self.model: ModelLike = getattr(model, "best_estimator_", model)
         self.steps, last = _unwrapped(self.model)
-        if not isinstance(last, CertifiedClassifier):
+        if not isinstance(last, CertifiedEstimator):
             raise TypeError(
-                f"the model must be a classifier of maxmargin, or a Pipeline or search that ends "
+                f"the model must be an estimator of maxmargin, or a Pipeline or search that ends "
                 f"in one; got {type(last).__name__}."
             )
         check_is_fitted(last)
@@ -102,18 +106,39 @@ class FittedModel:
         return type(self.classifier).__name__
 
     @property
+    def has_classes(self) -> bool:
+        """Whether this is a classifier."""
+        return isinstance(self.classifier, CertifiedClassifier)
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether this is a regression."""
+        return self.scheme == "targets"
+
+    def require_classes(self, instead: str = "") -> None:
+        """Raise TypeError where the model is not a classifier; ``instead`` is the remedy."""
+        if not self.has_classes:
+            remedy = f": {instead}" if instead else ""
+            raise TypeError(f"the model must be a classifier, got {self.name}{remedy}.")
+
+    @property
     def classes(self) -> Labels:
-        """The labels, in the order of their codes."""
-        return np.asarray(self.classifier.classes_)
+        """The labels, in the order of their codes; none of a regression."""
+        if self.has_targets:
+            return np.empty(0)
+        labels = (-1, 1) if self.scheme == "one-class" else self.classifier.classes_
+        return np.asarray(labels)
 
     @property
     def class_names(self) -> list[str]:
         """The labels as text."""
+        if self.scheme == "one-class":
+            return ["outlier", "inside"]
         return [str(label) for label in self.classes]
 
     @property
     def is_binary(self) -> bool:
-        """Whether there are two classes."""
+        """Whether there are two classes; those of one-class machines are outliers and others."""
         return len(self.classes) == 2
 
     @property
@@ -124,11 +149,14 @@ class FittedModel:
 
     @property
     def scheme(self) -> Scheme:
-        """From scores to labels.
+        """From scores to predictions.
 
         "binary": g ≥ 0 is the second class; "ovr" and "joint": the largest of one g per class;
-        "ovo": one g per pair of classes (0, 1), (0, 2), …, positive for the first of them.
+        "ovo": one g per pair of classes (0, 1), (0, 2), …, positive for the first of them;
+        "one-class": g ≥ 0 is inside, +1, not an outlier, −1; "targets": g is the prediction.
         """
+        if not self.has_classes:
+            return "one-class" if isinstance(self.classifier, OneClassSVM) else "targets"
         return SCHEMES.get(type(self.reduction), "ovr")
 
     @property
@@ -150,6 +178,8 @@ class FittedModel:
     @property
     def task_names(self) -> list[str]:
         """What each task of the fit separates, the class of y = +1 first."""
+        if not self.has_classes:
+            return [{"one-class": "the region", "targets": "the targets"}[self.scheme]]
         codes = np.arange(len(self.classes))
         return [task.name for task in self.reduction.tasks(codes, codes, self.class_names)]
 
@@ -210,6 +240,14 @@ class FittedModel:
         scores: Floats = self.classifier._scores(self.transform(X))
         return scores
 
+    @property
+    def epsilon(self) -> float | None:
+        """Half the width of the tube of a regression, None of other models."""
+        if not self.has_targets:
+            return None
+        clf = self.classifier
+        return float(clf.epsilon_ if hasattr(clf, "epsilon_") else clf.epsilon)
+
     def predict(self, X: MatrixLike) -> Integers:
         """Return the class number that the model gives to each row."""
         return self.codes(self.model.predict(X))
@@ -249,7 +287,13 @@ class FittedModel:
     @property
     def is_linear(self) -> bool:
         """Whether the classifier has planes in the space of its features."""
-        return isinstance(self.classifier, LinearClassifier) or isinstance(self.kernel, Linear)
+        linear = isinstance(self.classifier, (LinearClassifier, LinearSVR))
+        return linear or isinstance(self.kernel, Linear)
+
+    @property
+    def W(self) -> Floats:
+        """The weights of a linear model, (n_planes, n_features)."""
+        return np.atleast_2d(dense(self.classifier.coef_))
 
     @cached_property
     def decision(self) -> Planes | KernelExpansion:
@@ -257,7 +301,7 @@ class FittedModel:
         clf = self.classifier
         b = np.asarray(clf.intercept_, dtype=np.float64)
         if self.is_linear:
-            return Planes(dense(clf.coef_), b)
+            return Planes(self.W, b)
         coefficients = self.coefficients
         if not coefficients.shape[1]:  # a kernel perceptron without a mistake
             return Planes(np.zeros((b.size, clf.n_features_in_)), b)

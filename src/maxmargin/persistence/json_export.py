@@ -80,6 +80,7 @@ def to_json(model: ModelLike) -> dict[str, Any]:
     from .. import __version__
 
     fitted = FittedModel(model)
+    fitted.require_classes()
     fitted.require_fitted_steps()
     steps, classifier = fitted.steps, fitted.classifier
     names = getattr(steps[0] if steps else classifier, "feature_names_in_", None)

@@ -85,6 +85,7 @@ def save_libsvm(model: ModelLike, path: PathLike) -> None:
     svm_type c_svc
     """
     fitted = FittedModel(model)
+    fitted.require_classes()
     fitted.require_fitted_steps()
     scaling = _scaling(fitted.steps)
     folded = None if scaling is None else _folded(scaling, fitted)

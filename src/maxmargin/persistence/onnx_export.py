@@ -80,6 +80,7 @@ def to_onnx(
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
     fitted = FittedModel(model)
+    fitted.require_classes()
     fitted.require_fitted_steps()
     steps, classifier = fitted.steps, fitted.classifier
     for step in steps:
