@@ -280,6 +280,11 @@ class FittedModel:
         return isinstance(self.classifier, SupportVectorMachine)
 
     @property
+    def is_any_machine(self) -> bool:
+        """Whether this is a support vector machine for classes, targets or one class."""
+        return self.is_support_vector_machine or not self.has_classes
+
+    @property
     def kernel(self) -> Kernel | None:
         """The kernel, None of a model without one."""
         return getattr(self.classifier, "kernel_", None)

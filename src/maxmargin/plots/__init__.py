@@ -1,4 +1,4 @@
-"""Figures of fitted classifiers, drawn with matplotlib.
+"""Figures of fitted models, drawn with matplotlib.
 
 Every function draws on the given axes, or on a new figure, and returns a display: the numbers
 drawn, and the artists in attributes that end in an underscore. No global state is changed, and no
@@ -12,6 +12,7 @@ from .convergence import ConvergenceDisplay, convergence
 from .gram import GramDisplay, gram
 from .margins import MarginsDisplay, margins
 from .path import PathDisplay, path
+from .regression import RegressionDisplay, regression
 from .separability import SeparabilityDisplay, separability
 from .support import SupportDisplay, support
 
@@ -23,6 +24,7 @@ __all__ = [
     "GramDisplay",
     "MarginsDisplay",
     "PathDisplay",
+    "RegressionDisplay",
     "SeparabilityDisplay",
     "SupportDisplay",
     "animate",
@@ -32,6 +34,7 @@ __all__ = [
     "gram",
     "margins",
     "path",
+    "regression",
     "separability",
     "support",
 ]

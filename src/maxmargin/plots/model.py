@@ -67,7 +67,7 @@ class FigureModel(FittedModel):
         """
         is_support = np.zeros(n, dtype=bool)
         rows = self.support
-        if not self.is_support_vector_machine or rows is None:
+        if not self.is_any_machine or rows is None:
             return is_support
         n_fit = getattr(self.classifier, "shape_fit_", (n,))[0]
         if n_fit != n or (rows.size and rows.max() >= n):
@@ -75,7 +75,7 @@ class FigureModel(FittedModel):
         if take is not None and rows.size and not self._holds(take(rows)):
             return is_support
         rows = rows[self.is_active]
-        if self.is_binary and margins is not None and (margins[rows] > 1.1).any():
+        if margins is not None and self.is_binary and (margins[rows] > 1.1).any():
             return is_support  # other rows of the same number
         is_support[rows] = True
         return is_support
@@ -92,7 +92,7 @@ class FigureModel(FittedModel):
         kept = getattr(clf, "support_vectors_", None)
         if kept is not None:
             return bool(np.allclose(dense(given), dense(kept), rtol=1e-6, atol=1e-12))
-        W = dense(clf.coef_)
+        W = self.W
         rest = W - clf.dual_coef_ @ (given if sparse.issparse(given) else dense(given))
         gap = sum(certificate.gap for certificate in clf.certificates_)
         return bool(0.5 * np.sum(rest**2) <= gap + 1e-9 * np.sum(W**2))
@@ -108,7 +108,7 @@ class FigureModel(FittedModel):
         if not self.is_linear:
             return None
         if not self.steps:
-            return dense(self.classifier.coef_), dense(self.classifier.intercept_)
+            return self.W, dense(self.classifier.intercept_)
         d = origin.size
         if d > MOST_FEATURES:
             return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..certificates import SeparationCertificate
-from ..estimators.svc import NuSVC
 from ..kernels import RBF, Custom, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from .canvas import number
 from .model import FigureModel
@@ -29,24 +28,29 @@ def kernel_in_words(kernel: Kernel | None) -> str:
 
 
 def cost_in_words(model: FigureModel) -> str:
-    """Return ν or C of a support vector machine, an empty text for other models."""
+    """Return C, ν and ε of a support vector machine, an empty text for other models."""
     machine = model.classifier
-    if isinstance(machine, NuSVC):
-        return f"ν = {machine.nu:g}"
-    if not model.is_support_vector_machine:
+    if not model.is_any_machine:
         return ""
-    return "C = ∞" if np.isinf(machine.C) else f"C = {machine.C:g}"
+    words = []
+    if hasattr(machine, "C"):
+        words.append("C = ∞" if np.isinf(machine.C) else f"C = {machine.C:g}")
+    if hasattr(machine, "nu"):
+        words.append(f"ν = {machine.nu:g}")
+    elif model.has_targets:
+        words.append(f"ε = {machine.epsilon:g}")
+    return ", ".join(words)
 
 
 def described(model: FigureModel, width: float | None = None) -> str:
     """Return the model and the state of its certificate in a few words."""
     machine, name = model.classifier, model.name
-    if not model.is_binary:
+    if model.has_classes and not model.is_binary:
         return f"{name}{_options(model)}, {_reduced(model)}{_unfinished(model)}"
-    if not model.is_support_vector_machine:
+    if not model.is_any_machine:
         return f"{name}: {_separation(machine.certificate_)}"
     parts = []
-    if np.isinf(getattr(machine, "C", 0.0)):
+    if model.is_support_vector_machine and np.isinf(getattr(machine, "C", 0.0)):
         parts.append(
             "hard margin" + ("" if model.is_linear else f" ({kernel_in_words(model.kernel)})")
         )
@@ -54,6 +58,8 @@ def described(model: FigureModel, width: float | None = None) -> str:
         parts.append(f"{name}{_options(model)}")
     if width is not None and np.isfinite(width):
         parts.append(f"width {width:.4g}")
+    if hasattr(machine, "epsilon_"):
+        parts.append(f"ε = {machine.epsilon_:.4g}")
     parts.append(number(int(model.is_active.sum()), "support vector"))
     proof = getattr(machine, "certificate_", None)  # None for models of other programs
     if proof is not None and not proof.holds(machine.tol):
@@ -65,7 +71,7 @@ def _options(model: FigureModel) -> str:
     words = []
     if model.kernel is not None:
         words.append(kernel_in_words(model.kernel))
-    if model.is_support_vector_machine:
+    if model.is_any_machine:
         words.append(cost_in_words(model))
     return f" ({', '.join(words)})" if words else ""
 
