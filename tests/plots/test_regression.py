@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import maxmargin as mm
 from maxmargin import plots
 from maxmargin.kernels import RBF
-from tests.helpers.figures import one, texts
+from tests.helpers.figures import one, texts, two
 
 REGRESSIONS = [
     mm.SVR(C=2.0, epsilon=0.15),
@@ -188,3 +188,27 @@ def test_bad_input_is_named(wave, six, hard):
         plots.regression(model, X, y, resolution=1)
     with pytest.raises(TypeError, match=r"SVR, NuSVR or LinearSVR, got SVC: plots\.boundary"):
         plots.regression(hard, *six)
+
+
+def test_convergence_has_no_errors(friedman):
+    X, y = friedman
+    display = plots.convergence(mm.SVR().fit(X, y), mm.LinearSVR().fit(X, y))
+    assert [ax.get_ylabel() for ax in display.axes_] == ["objective", "relative gap"]
+    assert display.errors_ == []
+    beside = plots.convergence(mm.LinearSVR().fit(X, y), mm.SVC().fit(X, y > y.mean()))
+    assert [ax.get_ylabel() for ax in beside.axes_] == ["objective", "relative gap", "errors"]
+
+
+def test_gram_is_ordered_by_targets(friedman):
+    X, y = friedman
+    display = plots.gram(mm.SVR().fit(X, y), X, y, axes=two())
+    assert (np.diff(y[display.rows]) >= 0).all()
+    assert display.blocks == []
+    assert display.note == "ordered by their targets"
+
+
+@pytest.mark.parametrize("draw", [plots.boundary, plots.margins, plots.animate, plots.path])
+def test_figures_of_classes_name_what_can_be_drawn(draw, wave):
+    X, y = wave
+    with pytest.raises(TypeError, match=r"SVR.*plots\.regression"):
+        draw(mm.SVR().fit(X, y), X, y)

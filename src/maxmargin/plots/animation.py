@@ -40,7 +40,7 @@ from .canvas import (
 )
 from .grid import Lattice
 from .model import FigureModel
-from .steps import Moment, fitted, run_of
+from .steps import Moment, fitted_classifier, run_of
 from .view import FeatureLike, FigureData, Projection, View, view_of
 
 FPS = 4.0
@@ -332,7 +332,7 @@ def animate(
         )
     if path is not None and Path(path).suffix.lower() not in (".gif", ".html"):
         raise ValueError(f"path must end in .gif or .html, got {str(path)!r}.")
-    model = FigureModel(fitted(clf, X, y))
+    model = fitted_classifier(clf, X, y)
     data = FigureData(X, feature_names, model.model)
     view = view_of(model, data, features, projection)
     display = _compute(model, data, view, X, y, fps, max_frames, resolution)

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
 from matplotlib.colors import ListedColormap
+from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
@@ -45,10 +46,11 @@ from .canvas import (
 from .grid import Grid
 from .model import FigureModel
 from .slack import slack_lines
-from .titles import described
+from .titles import described, outliers_in_words
 from .view import FeatureLike, FigureData, Projection, View, grid_of, view_of
 
 MOST_RINGS = 300  # support vectors that are drawn where samples are left out
+LEVELS = 5  # of g on either side of the border of a region
 MOST_LINES = 15  # lines of pairs; more would hide everything else
 
 
@@ -88,13 +90,15 @@ class BoundaryDisplay:
         Whether one feature is drawn, with one strip per class.
     is_flat : bool
         Whether w = 0, so that there is no plane.
+    is_region : bool
+        Whether the model is a machine of one class, of which levels of g are drawn.
 
     Attributes
     ----------
     ax_, figure_ : Axes, Figure
         Where it was drawn.
-    regions_ : QuadMesh
-        The regions of the classes.
+    regions_ : QuadMesh or ContourSet
+        The regions of the classes, or the levels of g of a machine of one class.
     boundary_ : list of LineCollection
         One per plane.
     band_, slack_ : LineCollection or None
@@ -134,9 +138,10 @@ class BoundaryDisplay:
     pairs: list[tuple[int, int]] = field(default_factory=list)
     is_strip: bool = False
     is_flat: bool = False
+    is_region: bool = False
     ax_: Axes = field(init=False)
     figure_: Figure = field(init=False)
-    regions_: QuadMesh = field(init=False)
+    regions_: QuadMesh | QuadContourSet = field(init=False)
     boundary_: list[LineCollection] = field(init=False)
     band_: LineCollection | None = field(init=False, default=None)
     slack_: LineCollection | None = field(init=False, default=None)
@@ -150,7 +155,7 @@ class BoundaryDisplay:
         cls,
         clf: ModelLike,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         *,
         ax: Axes | None = None,
         features: FeatureLike = None,
@@ -167,14 +172,17 @@ class BoundaryDisplay:
         classes: the plane of every pair ("ovo", in the colours of both), of every class ("ovr", in
         its colour), or the lines of equal scores (joint). × marks misclassified samples.
 
+        Of a `OneClassSVM`: the levels of g(x) = w·φ(x) − ρ, the border g(x) = 0 of its region, the
+        outliers beyond it, and the support vectors, which are outliers or on the border.
+
         Parameters
         ----------
-        clf : fitted classifier, or a Pipeline or search that ends in one
+        clf : fitted classifier or OneClassSVM, or a Pipeline or search that ends in one
             The model; a pipeline is drawn in the space of X.
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             Samples. Columns of a frame that are not numeric are held at their most frequent value.
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels; of a `OneClassSVM` +1 and −1, or None, and then the predicted ones.
         ax : matplotlib Axes, optional
             Where to draw; by default the axes of a new figure.
         features : one or two features, by number or name, optional
@@ -213,9 +221,10 @@ class BoundaryDisplay:
         if resolution < 2:
             raise ValueError(f"resolution must be at least 2, got {resolution}.")
         model = FigureModel(clf)
+        model.refuse_targets()
         _require_features(model)
         data = FigureData(X, feature_names, model.model)
-        codes = model.codes(y, data.n_samples)
+        codes = model.labelled(X, y, data.n_samples)
         view = view_of(model, data, features, projection)
         return _compute(cls, model, data, view, codes, resolution, max_points).plot(
             ax, legend=legend
@@ -239,14 +248,8 @@ class BoundaryDisplay:
         ax = one_axes(ax)
         self.ax_, self.figure_ = ax, figure_of(ax)
         n = len(self.names)
-        codes = self.grid.codes
-        if self.is_flat and np.ptp(codes) > 0:  # signs of rounding errors
-            codes = np.ma.array(codes, mask=True)
-        self.regions_ = ax.pcolormesh(
-            self.grid.x, self.grid.y, codes, shading="nearest", rasterized=True,
-            cmap=ListedColormap([pale(code) for code in range(n)]), vmin=-0.5, vmax=n - 0.5,
-            zorder=0,
-        )  # fmt: skip
+        levels = self.is_region and not self.is_flat
+        self.regions_ = self._draw_levels(ax) if levels else self._draw_regions(ax)
         self._draw_planes(ax)
         if len(self.slacks):
             self.slack_ = lines(ax, list(self.slacks), INK, "-", 0.8, alpha=0.55, zorder=2)
@@ -256,6 +259,32 @@ class BoundaryDisplay:
         if legend:
             self.legend_ = set_legend(ax, self._handles())
         return self
+
+    def _draw_regions(self, ax: Axes) -> QuadMesh:
+        n, codes = len(self.names), self.grid.codes
+        if self.is_flat and np.ptp(codes) > 0:  # signs of rounding errors
+            codes = np.ma.array(codes, mask=True)
+        return ax.pcolormesh(
+            self.grid.x, self.grid.y, codes, shading="nearest", rasterized=True,
+            cmap=ListedColormap([pale(code) for code in range(n)]), vmin=-0.5, vmax=n - 0.5,
+            zorder=0,
+        )  # fmt: skip
+
+    def _draw_levels(self, ax: Axes) -> QuadContourSet:
+        """Fill between levels of g, in the colours of both sides of g = 0, darker far from it."""
+        g = self.grid.scores[0]
+        strengths = np.linspace(0.12, 0.45, LEVELS)
+        below = np.linspace(min(float(g.min()), 0.0), 0.0, LEVELS + 1)
+        above = np.linspace(0.0, max(float(g.max()), 0.0), LEVELS + 1)
+        sides = [
+            (levels, [pale(code, strength) for strength in shades])
+            for code, levels, shades in ((0, below, strengths[::-1]), (1, above, strengths))
+            if np.ptp(levels) > 0.0
+        ]
+        return ax.contourf(
+            self.grid.x, self.grid.y, g, np.unique([levels for levels, _ in sides]),
+            colors=[shade for _, shades in sides for shade in shades], zorder=0,
+        )  # fmt: skip
 
     def _draw_planes(self, ax: Axes) -> None:
         self.boundary_ = []
@@ -348,13 +377,12 @@ def _compute(
     scores, predicted = model.scores(whole), model.predict(whole)
     margins = model.margins(scores, codes[rows])
     is_flat = model.has_no_plane(whole, scores)
+    counted = ""
     if everything:
         is_support &= model.support_rows(n, margins)
-        wrong = int((predicted != codes).sum())
+        counted = "" if is_flat else _counted(model, predicted, codes)
         chosen = some_rows(n, max_points, np.flatnonzero(is_support), MOST_RINGS)
         rows, predicted, margins = chosen, predicted[chosen], margins[chosen]
-    else:
-        wrong = -1
     is_support = is_support[rows]
     points = view.flatten(data.numbers[rows])
     shown = codes[rows]
@@ -377,9 +405,9 @@ def _compute(
     return cls(
         grid=grid, boundaries=boundaries, band=band, points=points, rows=rows, codes=shown,
         is_support=is_support, is_wrong=predicted != shown, slacks=slacks, names=model.class_names,
-        labels=view.labels, title=_title(model, data, wrong, is_flat), pairs=pairs,
+        labels=view.labels, title=_title(model, data, is_flat) + counted, pairs=pairs,
         note=_note(view, len(rows), n), has_band=has_band, is_strip=view.is_strip,
-        is_flat=is_flat,
+        is_flat=is_flat, is_region=not model.has_classes,
     )  # fmt: skip
 
 
@@ -423,7 +451,7 @@ def _parts(line: Floats, grid: Grid, inside: Bools) -> list[Floats]:
     return [piece for piece, keep in pieces if keep.any() and len(piece) > 1]
 
 
-def _title(model: FigureModel, data: FigureData, wrong: int, is_flat: bool) -> str:
+def _title(model: FigureModel, data: FigureData, is_flat: bool) -> str:
     width = None
     if is_flat:
         return f"{described(model)}, w = 0: no plane"
@@ -433,9 +461,15 @@ def _title(model: FigureModel, data: FigureData, wrong: int, is_flat: bool) -> s
         # A ν-machine without a margin has w = 0 to rounding.
         far = 1e9 * max(1.0, float(abs(data.numbers).max()))
         width = 2.0 / norm if norm * far > 2.0 else None
-    text = described(model, width)
-    counts_itself = model.is_binary and not model.is_support_vector_machine
-    return f"{text}, {number(wrong, 'error')}" if wrong > 0 and not counts_itself else text
+    return described(model, width)
+
+
+def _counted(model: FigureModel, predicted: Integers, codes: Integers) -> str:
+    """Return outliers and errors in words; the certificate of a separating rule counts them."""
+    text = "" if model.has_classes else f", {outliers_in_words(predicted == 0)}"
+    wrong = int((predicted != codes).sum())
+    counts_itself = model.is_binary and not model.is_any_machine
+    return f"{text}, {number(wrong, 'error')}" if wrong and not counts_itself else text
 
 
 def _note(view: View, shown: int, n: int) -> str:

@@ -20,7 +20,6 @@ from ..diagnostics.fitted_model import ModelLike
 from ..progress import counted
 from ..solution import Trace
 from .canvas import (
-    INK,
     AxesLike,
     Bools,
     colour,
@@ -59,6 +58,8 @@ class Course:
         How many samples the fitted plane of a separating rule has on the wrong side, in words.
     certified : float
         The relative gap of the certificate, NaN without one.
+    counted : {"error", "outlier", ""}
+        What ``errors`` are; nothing of a regression.
     """
 
     name: str
@@ -73,11 +74,17 @@ class Course:
     steps: int
     final: str = ""
     certified: float = np.nan
+    counted: str = "error"
 
     @property
     def knows_errors(self) -> bool:
         """Whether errors of a plane were counted, not only mistakes met."""
-        return bool(self.exact.any())
+        return bool(self.counted and self.exact.any())
+
+    @property
+    def knows_mistakes(self) -> bool:
+        """Whether mistakes met were counted, but no errors."""
+        return bool(self.counted and not self.exact.any())
 
     @property
     def length(self) -> str:
@@ -121,7 +128,7 @@ class ConvergenceDisplay:
     Attributes
     ----------
     axes_ : list of Axes
-        Objective, gap (where a model has one), errors.
+        Objective, gap (where a model has one), errors or outliers (where one counts them).
     ax_, figure_ : Axes, Figure
         The first of them, and their figure.
     mistakes_ax_ : Axes or None
@@ -173,7 +180,8 @@ class ConvergenceDisplay:
         P(w, b) ≥ D(α) for every plane and every feasible α, so that the optimum lies between them.
         Drawn are the least P and the largest D so far. For algorithms without a dual (the
         perceptron and its variants) the criterion that they minimise is drawn instead; next to
-        models with a gap only the last panel shows them.
+        models with a gap only the last panel shows them. It shows the outliers of a `OneClassSVM`;
+        regressions have no errors to count.
 
         The last panel shows errors: the samples that the plane of an iteration misclassifies. Rules
         that move the plane while they visit the samples do not know that number. For these the
@@ -183,9 +191,9 @@ class ConvergenceDisplay:
 
         Parameters
         ----------
-        clf : fitted classifier, Pipeline or search; or a list of them; or a dict name → classifier
+        clf : fitted model, Pipeline or search; or a list of them; or a dict name → model
             The model or models.
-        *others : fitted classifiers, Pipelines or searches
+        *others : fitted models, Pipelines or searches
             More models.
         labels : sequence of str, optional
             Names of the models.
@@ -196,7 +204,8 @@ class ConvergenceDisplay:
             The horizontal axis. Iterations are passes over the samples, steps, or rounds of many
             steps, as the axis and the title say.
         axes : sequence of matplotlib Axes, optional
-            Where to draw: three where a model has a gap, else two; by default a new figure.
+            Where to draw: three where a model has a gap, else two, and one less for regressions
+            alone; by default a new figure.
         legend : bool, default=True
             Whether to draw a legend.
 
@@ -230,13 +239,18 @@ class ConvergenceDisplay:
         """Whether some model has primal and dual values."""
         return any(course.knows_gap for course in self.courses)
 
+    @property
+    def counted(self) -> list[str]:
+        """What models count: errors, outliers or both; nothing if all are regressions."""
+        return sorted({f"{course.counted}s" for course in self.courses if course.counted})
+
     def plot(self, axes: AxesLike = None, *, legend: bool = True) -> ConvergenceDisplay:
         """Draw on several axes, or on a new figure.
 
         Parameters
         ----------
         axes : sequence of matplotlib Axes, optional
-            Where to draw: three with a gap, two without; by default those of a new figure.
+            Where to draw, as many as `convergence` takes; by default those of a new figure.
         legend : bool, default=True
             Whether to draw a legend.
 
@@ -245,7 +259,7 @@ class ConvergenceDisplay:
         ConvergenceDisplay
             The display itself, with its artists.
         """
-        panels = 3 if self.knows_gap else 2
+        panels = 1 + self.knows_gap + bool(self.counted)
         self.axes_ = several_axes(axes, panels, (7.5, 2.1 * panels + 0.6), rows=True)
         self.ax_, self.figure_ = self.axes_[0], figure_of(self.axes_[0])
         self.mistakes_ax_ = self._mistakes_axis()
@@ -258,7 +272,7 @@ class ConvergenceDisplay:
 
     def _mistakes_axis(self) -> Axes | None:
         """Return the axes of mistakes met, which do not share an axis with errors."""
-        if all(course.knows_errors for course in self.courses):
+        if not any(course.knows_mistakes for course in self.courses):
             return None
         bottom = self.axes_[-1]
         return bottom.twinx() if any(c.knows_errors for c in self.courses) else bottom
@@ -284,7 +298,7 @@ class ConvergenceDisplay:
         if course.knows_errors:
             some = course.exact
             self.errors_ += errors.plot(at[some], course.errors[some], STYLES[k % 3], **style)
-        else:
+        elif course.knows_mistakes:
             assert self.mistakes_ax_ is not None
             self.errors_ += self.mistakes_ax_.plot(at, course.errors, ":", **style)
 
@@ -300,7 +314,8 @@ class ConvergenceDisplay:
             middle.set_ylabel("relative gap")
             middle.grid(axis="y", color="#E5E5E5")
         set_title(top, self._words(), self._final())
-        self._frame_errors(bottom)
+        if self.counted:
+            self._frame_errors(bottom)
         units = {course.unit for course in self.courses}
         unit = units.pop() if len(units) == 1 else "iteration"
         bottom.set_xlabel(unit if self.against == "iteration" else "seconds")
@@ -313,7 +328,7 @@ class ConvergenceDisplay:
 
     def _frame_errors(self, bottom: Axes) -> None:
         """Label what is counted; the axes begin at 0."""
-        bottom.set_ylabel("errors")
+        bottom.set_ylabel(" or ".join(self.counted))
         if self.mistakes_ax_ is not None:
             self.mistakes_ax_.set_ylabel("mistakes met")
         for ax in {bottom, self.mistakes_ax_ or bottom}:
@@ -338,9 +353,9 @@ class ConvergenceDisplay:
 
     def _words(self) -> str:
         if len(self.courses) > 1:
-            counts = "errors" if self.mistakes_ax_ is None else "errors or mistakes met"
+            met = [] if self.mistakes_ax_ is None else ["mistakes met"]
             top = "least primal and largest dual so far" if self.knows_gap else "criterion"
-            return f"{top}; {counts}"
+            return "; ".join([top, " or ".join([*self.counted, *met])] if self.counted else [top])
         (course,) = self.courses
         if course.knows_gap:
             last, proved = f"{course.gap[-1]:.1e}", f"{course.certified:.1e}"
@@ -362,13 +377,12 @@ class ConvergenceDisplay:
         handles = [
             Line2D(
                 [], [], color=colour(k), marker=marker(k), markersize=5, label=course.name,
-                linestyle="" if self.knows_gap or not course.knows_errors else STYLES[k % 3],
+                linestyle="" if self.knows_gap or course.knows_mistakes else STYLES[k % 3],
             )
             for k, course in enumerate(self.courses)
         ]  # fmt: skip
         if self.knows_gap:
-            handles.append(Line2D([], [], color=INK, linestyle="-", label="primal"))
-            handles.append(Line2D([], [], color=INK, linestyle="--", label="dual"))
+            handles += [line_handle("primal"), line_handle("dual", "--")]
         if self.mistakes_ax_ is not None:
             handles.append(line_handle("mistakes met", ":"))
         return handles
@@ -429,10 +443,9 @@ def _course(model: FigureModel, name: str, task: object) -> Course:
     if trace is None or not len(trace):
         raise ValueError(f"{name} recorded no iterations: fit it again, without warm_start.")
     n_iter = np.ravel(machine.n_iter_)
+    of = "" if len(traces) == 1 else f", {model.task_names[k]} (1 of {len(traces)} tasks)"
     return Course(
-        name=name
-        if len(traces) == 1
-        else f"{name}, {model.task_names[k]} (1 of {len(traces)} tasks)",
+        name=f"{name}{of}",
         iteration=trace.iteration,
         seconds=trace.seconds,
         objective=trace.objective,
@@ -444,6 +457,7 @@ def _course(model: FigureModel, name: str, task: object) -> Course:
         steps=int(n_iter[k] if n_iter.size == len(traces) else n_iter.max()),
         final=_final_errors(machine.certificates_[k]),
         certified=max(float(getattr(machine.certificates_[k], "relative_gap", np.nan)), 0.0),
+        counted={"targets": "", "one-class": "outlier"}.get(model.scheme, "error"),
     )
 
 

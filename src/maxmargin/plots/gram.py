@@ -120,7 +120,7 @@ class GramDisplay:
         X : array-like or CSR matrix of shape (n_samples, n_features), or kernel values
             Samples.
         y : array-like of shape (n_samples,), optional
-            Classes, which order the rows.
+            Classes, which order the rows; or targets, numbers that are not whole.
         axes : two matplotlib Axes, optional
             Where to draw; by default the axes of a new figure.
         max_rows : int, default=500
@@ -149,7 +149,7 @@ class GramDisplay:
             raise ValueError(f"max_rows must be at least 1, got {max_rows}.")
         formula, rows = _resolved(kernel, X)
         n = rows.shape[0]
-        codes, names = _classes(y, n)
+        codes, names = _order(y, n)
         chosen = some_rows(n, max_rows)
         chosen = chosen[np.argsort(codes[chosen], kind="stable")]
         some = rows[chosen]
@@ -165,7 +165,7 @@ class GramDisplay:
             verdict=mercer(Precomputed(), K),
             blocks=blocks,
             name=kernel_in_words(formula),
-            note=f"{chosen.size:,} of {n:,} rows" if chosen.size < n else "",
+            note=_note(chosen.size, n, by_target=y is not None and not names),
         ).plot(axes)
 
     @property
@@ -291,13 +291,21 @@ def _resolved(kernel: KernelLike, X: MatrixLike) -> tuple[Kernel, Matrix]:
     return resolve(kernel, X=rows), rows
 
 
-def _classes(y: ArrayLike | None, n: int) -> tuple[Integers, list[str]]:
+def _order(y: ArrayLike | None, n: int) -> tuple[Integers, list[str]]:
+    """Return by what rows are ordered, and the names of the classes; targets have none."""
     if y is None:
         return np.zeros(n, dtype=np.int64), []
-    names, codes = np.unique(np.asarray(y).ravel(), return_inverse=True)
+    values = np.asarray(y).ravel()
+    names, codes = np.unique(values, return_inverse=True)
     if codes.size != n:
         raise ValueError(f"y has {codes.size} labels, X {n} rows: pass one label per row.")
-    return codes, [str(name) for name in names]
+    are_targets = values.dtype.kind == "f" and bool((values != np.floor(values)).any())
+    return codes, [] if are_targets else [str(name) for name in names]
+
+
+def _note(shown: int, n: int, by_target: bool) -> str:
+    parts = [f"{shown:,} of {n:,} rows"] if shown < n else []
+    return ", ".join([*parts, "ordered by their targets"] if by_target else parts)
 
 
 def _short(name: str) -> str:

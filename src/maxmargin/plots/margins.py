@@ -29,7 +29,7 @@ from .canvas import (
     span,
 )
 from .model import FigureModel
-from .titles import described
+from .titles import described, outliers_in_words
 
 TAIL_PERCENT = 0.5  # samples at either end that may lie outside the bins
 
@@ -56,6 +56,8 @@ class MarginsDisplay:
         Whether margins are y·g of two classes, so that |g| ≤ 1 is a band.
     edges : ndarray of shape (n_bins + 1,)
         Edges of the bins; values beyond are in the first or the last one.
+    is_region : bool, default=False
+        Whether the model is a machine of one class: margins are g(x), and errors are outliers.
 
     Attributes
     ----------
@@ -89,6 +91,7 @@ class MarginsDisplay:
     has_band: bool
     is_two_sided: bool
     edges: Floats
+    is_region: bool = False
     ax_: Axes = field(init=False)
     figure_: Figure = field(init=False)
     histograms_: list[StepPatch] = field(init=False)
@@ -101,7 +104,7 @@ class MarginsDisplay:
         cls,
         clf: ModelLike,
         X: MatrixLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         *,
         ax: Axes | None = None,
         bins: int = 40,
@@ -112,16 +115,16 @@ class MarginsDisplay:
         The margin is y·g(x): below 0 is an error, below 1 has slack ξ = 1 − y·g(x). For many
         classes it is the score of the own class less that of its best rival. Where a margin of 1
         has no meaning (a perceptron), it is the signed distance y·g(x)/‖w‖ for linear models, else
-        y·g(x).
+        y·g(x). Of a `OneClassSVM` it is g(x) = w·φ(x) − ρ whatever y is: outliers are below 0.
 
         Parameters
         ----------
-        clf : fitted classifier, or a Pipeline or search that ends in one
+        clf : fitted classifier or OneClassSVM, or a Pipeline or search that ends in one
             The model.
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             Samples.
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels; of a `OneClassSVM` +1 and −1, or None for one histogram.
         ax : matplotlib Axes, optional
             Where to draw; by default the axes of a new figure.
         bins : int, default=40
@@ -151,22 +154,28 @@ class MarginsDisplay:
         if bins < 1:
             raise ValueError(f"bins must be at least 1, got {bins}.")
         model = FigureModel(clf)
+        model.refuse_targets()
         scores = model.scores(X)
-        codes = model.codes(y, len(scores))
-        errors = model.predict(X) != codes
-        label, scale = _unit(model)
-        found = model.margins(scores, codes) / scale
         joint = model.scheme == "joint"
         has_band = model.is_support_vector_machine and (model.is_binary or joint)
         title = described(model)
         if model.has_no_plane(X, scores):
             title += ", w = 0: no plane"
-        if model.is_support_vector_machine or not model.is_binary:
-            title = f"{title}, {number(int(errors.sum()), 'error')}"
+        label, scale = _unit(model)
+        if model.has_classes:
+            codes, names = model.labelled(X, y, len(scores)), model.class_names
+            errors = model.predict(X) != codes
+            found = model.margins(scores, codes) / scale
+            if model.is_support_vector_machine or not model.is_binary:
+                title = f"{title}, {number(int(errors.sum()), 'error')}"
+        else:
+            codes, names = _given(model, y, len(scores))
+            errors, found = model.predict(X) == 0, scores[:, 0]
+            title = f"{title}, {outliers_in_words(errors)}"
         return cls(
-            margins=found, codes=codes, errors=errors, names=model.class_names, label=label,
+            margins=found, codes=codes, errors=errors, names=names, label=label,
             title=title, has_band=has_band, is_two_sided=has_band and model.is_binary,
-            edges=_edges(found, bins, has_band),
+            edges=_edges(found, bins, has_band), is_region=not model.has_classes,
         ).plot(ax, legend=legend)  # fmt: skip
 
     @property
@@ -237,7 +246,8 @@ class MarginsDisplay:
         parts = [number(int(mine.sum()), "sample")]
         if self.has_band:
             parts.append(f"{int((self.slacks & mine).sum()):,} with slack")
-        parts.append(number(int((self.errors & mine).sum()), "error"))
+        what = "outlier" if self.is_region else "error"
+        parts.append(number(int((self.errors & mine).sum()), what))
         text = ", ".join(parts) + " "
         self.counts_.append(
             ax.text(
@@ -247,22 +257,32 @@ class MarginsDisplay:
         )  # fmt: skip
 
     def _handles(self) -> list[Artist]:
-        handles: list[Artist] = [
-            line_handle("the plane" if len(self.names) == 2 else "a rival as strong", width=1.4)
-        ]
+        zero = "the plane" if len(self.names) == 2 else "a rival as strong"
+        zero = "the border, g(x) = 0" if self.is_region else zero
+        handles: list[Artist] = [line_handle(zero, width=1.4)]
         if self.has_band:
             handles.append(line_handle("the margin, 1", "--", width=1.1))
             text = "band |g| ≤ 1" if self.is_two_sided else "right, but with slack"
             handles.append(Patch(facecolor="white", edgecolor="#BBBBBB", hatch="///", label=text))
-        handles.append(Patch(facecolor="#F2D9CC", label="wrong side"))
+        side = "outliers" if self.is_region else "wrong side"
+        handles.append(Patch(facecolor="#F2D9CC", label=side))
         return handles
 
 
 margins = MarginsDisplay.from_estimator
 
 
+def _given(model: FigureModel, y: ArrayLike | None, n: int) -> tuple[Integers, list[str]]:
+    """Return the rows of histograms of a machine of one class: one, or one per label."""
+    if y is None:
+        return np.zeros(n, dtype=np.intp), ["samples"]
+    return model.codes(y, n), [f"y = {label}" for label in model.classes]
+
+
 def _unit(model: FigureModel) -> tuple[str, float]:
     """Return the label of the margins, and their divisor."""
+    if not model.has_classes:
+        return "g(x) = w·φ(x) − ρ", 1.0
     if not model.is_binary:
         votes = "votes for" if model.scheme == "ovo" else "score of"
         return f"{votes} the own class less those of its best rival", 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ..arrays import Floats, Integers, MatrixLike, dense
@@ -21,6 +22,22 @@ ZERO_ALPHA = 1e-6
 
 class FigureModel(FittedModel):
     """A fitted model with what the figures compute from it."""
+
+    def refuse_targets(self) -> None:
+        """Raise TypeError for a regression, whose scores separate nothing."""
+        if self.has_targets:
+            raise TypeError(
+                f"{self.name} predicts targets, not classes: plots.regression draws it, and "
+                "plots.support, plots.convergence and plots.gram do."
+            )
+
+    def labelled(self, X: MatrixLike, y: ArrayLike | None, n: int) -> Integers:
+        """Return the class number of each of n rows; the predicted one of a region without y."""
+        if y is not None:
+            return self.codes(y, n)
+        if self.has_classes:
+            raise ValueError("y must hold the labels of the rows, got None.")
+        return self.predict(X)
 
     def margins(self, scores: Floats, codes: Integers) -> Floats:
         """Return y·g of two classes, else the score of the own class less its best rival's."""
@@ -75,7 +92,8 @@ class FigureModel(FittedModel):
         if take is not None and rows.size and not self._holds(take(rows)):
             return is_support
         rows = rows[self.is_active]
-        if margins is not None and self.is_binary and (margins[rows] > 1.1).any():
+        has_margin = self.is_support_vector_machine and self.is_binary
+        if has_margin and margins is not None and (margins[rows] > 1.1).any():
             return is_support  # other rows of the same number
         is_support[rows] = True
         return is_support

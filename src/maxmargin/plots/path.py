@@ -38,7 +38,7 @@ from .canvas import (
 )
 from .grid import Lattice, nearest_on
 from .model import FigureModel
-from .steps import Evaluate, Moment, Run, fitted, run_of, thinned
+from .steps import Evaluate, Moment, Run, fitted_classifier, run_of, thinned
 from .view import FigureData
 
 SOLUTIONS = PALETTE[2]
@@ -208,7 +208,7 @@ class PathDisplay:
          [ 1. 6.]
          [-4. 4.]]
         """
-        model = FigureModel(fitted(clf, X, y))
+        model = fitted_classifier(clf, X, y)
         data = FigureData(X, feature_names, model.model)
         seen = model.classifier.n_features_in_
         if data.n_features != 2 or not model.is_linear or seen != 2:

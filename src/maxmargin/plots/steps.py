@@ -104,7 +104,7 @@ class Run:
         return evaluate
 
 
-def fitted(clf: ModelLike, X: MatrixLike, y: ArrayLike) -> ModelLike:
+def fitted_classifier(clf: ModelLike, X: MatrixLike, y: ArrayLike) -> FigureModel:
     """Return a fitted classifier as it is, another one fitted to X and y with a recorder."""
     try:
         check_is_fitted(clf)
@@ -112,8 +112,11 @@ def fitted(clf: ModelLike, X: MatrixLike, y: ArrayLike) -> ModelLike:
         last = f"{clf.steps[-1][0]}__callback" if isinstance(clf, Pipeline) else "callback"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return clone(clf).set_params(**{last: Recorder(every_update=True)}).fit(X, y)
-    return clf
+            clf = clone(clf).set_params(**{last: Recorder(every_update=True)}).fit(X, y)
+    model = FigureModel(clf)
+    answer = "plots.regression" if model.has_targets else "plots.boundary"
+    model.require_classes(f"plots.convergence draws how its fit went, {answer} where it ended")
+    return model
 
 
 def run_of(model: FigureModel, X: MatrixLike, y: ArrayLike, limit: int) -> Run:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..certificates import SeparationCertificate
 from ..kernels import RBF, Custom, Kernel, Linear, Polynomial, Precomputed, Sigmoid
-from .canvas import number
+from .canvas import Bools, number
 from .model import FigureModel
 
 
@@ -65,6 +65,17 @@ def described(model: FigureModel, width: float | None = None) -> str:
     if proof is not None and not proof.holds(machine.tol):
         parts.append(f"not optimal: gap {proof.relative_gap:.1e}")
     return ", ".join(parts)
+
+
+def outliers_in_words(is_outlier: Bools) -> str:
+    """Return how many samples are outliers.
+
+    >>> outliers_in_words(np.array([True, False, False, False]))
+    '1 of 4 samples is an outlier'
+    """
+    n = int(np.count_nonzero(is_outlier))
+    are = "is an outlier" if n == 1 else "are outliers"
+    return f"{n:,} of {number(is_outlier.size, 'sample')} {are}"
 
 
 def _options(model: FigureModel) -> str:
