@@ -11,7 +11,9 @@ from maxmargin.lab.algorithms import ALGORITHMS, Choice
 from maxmargin.lab.fitting import Request, answered, recorded
 from maxmargin.lab.points import checked
 
-KEYS = list(ALGORITHMS)
+# Classifiers, and all.
+KEYS = [key for key, algorithm in ALGORITHMS.items() if algorithm.has_classes]
+ALL_KEYS = list(ALGORITHMS)
 
 
 def never(step=None):

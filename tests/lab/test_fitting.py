@@ -12,9 +12,10 @@ from maxmargin.lab.algorithms import ALGORITHMS
 from maxmargin.lab.drawing import picture_of
 from maxmargin.lab.fitting import Request, Worker, answered, evaluated, state
 from maxmargin.lab.points import SAMPLES, checked
-from tests.helpers.lab import KEYS, extremes, fitted, never, points_of
+from tests.helpers.lab import ALL_KEYS, KEYS, extremes, fitted, never, points_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+WITHOUT_CLASSES = [key for key in ALL_KEYS if key not in KEYS]
 FOREIGN = [None, [], {}, True, "x", 1e99, float("nan"), -1e99, "__class__"]
 
 
@@ -23,7 +24,7 @@ FOREIGN = [None, [], {}, True, "x", 1e99, float("nan"), -1e99, "__class__"]
 
 @pytest.mark.parametrize(
     ("key", "name", "value"),
-    [(key, c.name, v) for key in KEYS for c in ALGORITHMS[key].controls for v in extremes(c)],
+    [(key, c.name, v) for key in ALL_KEYS for c in ALGORITHMS[key].controls for v in extremes(c)],
 )
 def test_every_end_of_a_control_makes_an_estimator_that_answers(key, name, value):
     algorithm = ALGORITHMS[key]
@@ -47,7 +48,7 @@ def test_every_end_of_a_control_makes_an_estimator_that_answers(key, name, value
 def test_every_estimator_of_the_library_is_there():
     assert {algorithm.estimator for algorithm in ALGORITHMS.values()} == {
         "Perceptron", "Pocket", "KernelPerceptron", "Relaxation", "LMS", "Pseudoinverse",
-        "HoKashyap", "SVC", "NuSVC", "LinearSVC",
+        "HoKashyap", "SVC", "NuSVC", "LinearSVC", "SVR", "NuSVR", "LinearSVR", "OneClassSVM",
     }  # fmt: skip
     for key, algorithm in ALGORITHMS.items():
         assert key == algorithm.key
@@ -55,7 +56,7 @@ def test_every_estimator_of_the_library_is_there():
         assert algorithm.equation
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", ALL_KEYS)
 @pytest.mark.parametrize("foreign", FOREIGN)
 def test_foreign_values_are_replaced(key, foreign):
     algorithm = ALGORITHMS[key]
@@ -130,6 +131,29 @@ def test_what_cannot_be_is_said(key):
         outcome = answered(Request(points, key, values), never)
         assert outcome.model is None
         assert "two classes" in outcome.failure
+
+
+@pytest.mark.parametrize("key", WITHOUT_CLASSES)
+def test_one_point_is_enough_without_classes(key):
+    values = ALGORITHMS[key].defaults()
+    none = answered(Request(checked(np.empty((0, 2)), []), key, values), never)
+    assert "Draw a point" in none.failure
+    outcome = fitted(key, checked([[2.0, 3.0]], [0]))
+    assert outcome.model.certificate_.holds(1e-3)
+    assert picture_of(outcome).planes or key == "one-class"
+
+
+@pytest.mark.parametrize("key", WITHOUT_CLASSES)
+def test_the_last_step_of_a_machine_without_classes_is_the_model(key):
+    """α of a step, b of targets about their centre, w of a linear machine."""
+    points = checked(SAMPLES["noisy sine"]().X + np.array([0.0, 50.0]), np.zeros(100))
+    outcome = fitted(key, points)
+    assert outcome.complete
+    end, step = picture_of(outcome), picture_of(outcome, len(outcome.frames) - 1)
+    name = "margins" if key == "one-class" else "predicted"
+    found, expected = getattr(step, name), getattr(end, name)
+    np.testing.assert_allclose(found, expected, atol=0.02 * np.ptp(expected))
+    np.testing.assert_allclose(step.alpha, end.alpha, atol=0.1 * end.alpha.max())
 
 
 def test_no_plane_is_a_text_and_a_verdict():

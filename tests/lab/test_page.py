@@ -14,7 +14,7 @@ pytest.importorskip("bokeh", reason="bokeh is not installed")
 from bokeh.events import RangesUpdate
 
 from maxmargin.lab.algorithms import ALGORITHMS
-from maxmargin.lab.fitting import Outcome, weights
+from maxmargin.lab.fitting import Outcome, answered, weights
 from maxmargin.lab.page import Lab
 from maxmargin.lab.panel import proof_of
 from maxmargin.lab.points import MOST_POINTS, SAMPLES, checked, chosen_columns, read_upload
@@ -201,6 +201,90 @@ def test_no_region_is_painted_where_w_is_zero(lab, key):
         if not weights(frame, points.X).any():
             assert panel.picture.regions is None
             assert panel.picture.planes == []
+
+
+@pytest.mark.parametrize("key", ["svr", "nu-svr", "linear-svr", "one-class"])
+def test_what_has_no_meaning_is_hidden(lab, key):
+    """Classes, errors and the space of weights are those of classifiers."""
+    lab._load(SAMPLES["sinc"](), remember=False)
+    assert "two classes" in fit_error(lab)
+    lab.tabs.active = 2
+    lab.panels[0].select.value = key
+    assert not lab.pen.visible
+    assert not lab.beside.errors.visible
+    assert [tab.title for tab in lab.tabs.tabs] == ["convergence", "points", "download"]
+    assert lab.tabs.active == 1  # still the points
+    scene = lab.panels[0].scene
+    assert (
+        len(set(scene.colours.transform.palette)) == len(set(scene.markers.transform.markers)) == 1
+    )
+    outcome = arrived(lab, key, SAMPLES["sinc"]())
+    assert "class='good'" in lab.panels[0].proof.text
+    picture = lab.panels[0].picture
+    assert picture.hulls == []
+    fields = [column.field for column in lab.table.grid.columns]
+    assert "class" not in fields
+    shown = {name: lab.table.rows.data[name] for name in fields}
+    assert all(len(values) == 80 for values in shown.values())
+    assert sum(value > 0 for value in shown["alpha"]) == len(outcome.model.support_)
+    lab._go(0)
+    assert lab.panels[0].proof.text.startswith("<p class='step'>shown: step 1 of")
+
+    lab.panels[0].select.value = "svc"
+    assert lab.pen.visible
+    assert lab.beside.errors.visible
+    assert lab.tabs.tabs[1].title == "weight space"
+    assert lab.tabs.active == 2
+    assert len(set(scene.colours.transform.palette)) == 4
+    arrived(lab, "svc", SAMPLES["six points"]())
+    assert [column.field for column in lab.table.grid.columns][1] == "class"
+
+
+def fit_error(lab):
+    """Return why panel A has no answer."""
+    found = answered(lab.panels[0].request, lambda step=None: False)
+    return proof_of(found)
+
+
+def test_a_regression_beside_a_classifier_keeps_its_classes(lab):
+    lab.panels[1].select.value = "svr"
+    lab.compare.active = True
+    assert lab.pen.visible
+    assert len(lab.tabs.tabs) == 4
+    for panel in lab.panels:
+        panel._arrive(replace(fitted(panel.select.value, lab.points), request=panel.request))
+    lab.subject.active = 1
+    assert len(lab.tabs.tabs) == 3
+    assert lab.pen.visible
+    lab.panels[0].select.value = "one-class"
+    assert not lab.pen.visible
+
+
+def test_files_without_classes_are_points_of_a_regression(lab):
+    lab.panels[0].select.value = "svr"
+    content = b"a,b\n0,0\n1,2\n3,3\n"
+    lab._on_upload("value", "", base64.b64encode(content).decode())
+    assert lab.points.axes == ("a", "b")
+    assert [select.visible for select in lab.columns] == [True, True, False]
+    lab.downloads.send_csv()
+    name, _, sent = lab.downloads.parcel.value.split("|")
+    assert name == "points.csv"
+    assert base64.b64decode(sent).decode().splitlines() == ["a,b", "0.0,0.0", "1.0,2.0", "3.0,3.0"]
+
+    content = b"a,b,kind\n0,0,u\n1,2,u\n3,3,v\n"
+    lab._on_upload("value", "", base64.b64encode(content).decode())
+    assert lab.points.n_classes == 1
+    lab.panels[0].select.value = "svc"  # now the classes of the file count
+    assert lab.columns[2].visible
+    assert lab.points.labels.tolist() == ["u", "u", "v"]
+
+
+def test_a_file_without_classes_does_not_make_a_classifier(lab):
+    lab.panels[0].select.value = "svr"
+    lab._on_upload("value", "", base64.b64encode(b"a,b\n0,0\n1,2\n3,3\n").decode())
+    lab.panels[0].select.value = "svc"
+    assert "three different columns" in lab.note.text
+    assert "two classes" in fit_error(lab)
 
 
 def test_a_step_is_said_to_be_one(lab):

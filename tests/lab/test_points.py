@@ -10,6 +10,9 @@ pytest.importorskip("bokeh", reason="bokeh is not installed")
 from maxmargin.lab.points import (
     MOST_BYTES,
     MOST_POINTS,
+    OF_A_LINE,
+    OF_CLASSES,
+    OF_ONE_CLASS,
     SAMPLES,
     checked,
     chosen_columns,
@@ -19,7 +22,7 @@ from maxmargin.lab.points import (
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.mark.parametrize("name", list(SAMPLES))
+@pytest.mark.parametrize("name", list(OF_CLASSES))
 def test_samples_load_and_travel_as_csv(name):
     points = SAMPLES[name]()
     assert 2 <= points.n_classes <= 4
@@ -30,6 +33,29 @@ def test_samples_load_and_travel_as_csv(name):
     np.testing.assert_array_equal(back.X, points.X)
     assert back.labels.tolist() == points.labels.tolist()
     assert back.axes == points.axes
+
+
+@pytest.mark.parametrize("name", [*OF_A_LINE, *OF_ONE_CLASS])
+def test_samples_without_classes_travel_as_two_columns(name):
+    points = SAMPLES[name]()
+    assert points.n_classes == 1
+    assert 30 <= len(points.X) <= MOST_POINTS
+    content = points.to_csv(classes=False).encode()
+    table = read_upload(content, classes=False)
+    assert table[0] == list(points.axes)
+    np.testing.assert_array_equal(chosen_columns(table, *table[0]).X, points.X)
+    with pytest.raises(ValueError, match="3 columns or more"):
+        read_upload(content)
+
+
+def test_the_coordinates_are_what_a_family_learns_from():
+    points = SAMPLES["six points"]()
+    X, y = points.training("regression")
+    np.testing.assert_array_equal(np.column_stack([X, y]), points.X)
+    X, y = points.training("one-class")
+    assert X is points.X
+    assert y is None
+    assert points.training("machine")[1].tolist() == points.labels.tolist()
 
 
 def test_plus_one_is_the_positive_class():
@@ -85,6 +111,11 @@ def test_bad_uploads_are_refused(content, words):
         read_upload(content)
 
 
+def test_one_column_is_too_few():
+    with pytest.raises(ValueError, match=r"2 columns or more \(x and y\), got 1"):
+        read_upload(b"x\n1\n2\n", classes=False)
+
+
 def test_a_field_without_end_is_refused():
     with pytest.raises(ValueError, match="field"):
         read_upload(b'x,y,c\n1,2,"' + b"a\n" * 100_000)
@@ -110,6 +141,8 @@ def test_uploads_are_separated_by_what_they_use(separator):
         (("x", "t", "c"), "Line 3: 'two' in column 't' is not a number"),
         (("x", "y", "one"), "2 to 4 classes, got 1"),
         (("x", "y", "many"), "2 to 4 classes, got 5"),
+        (("x", "x"), "two different"),
+        (("x", "t"), "Line 3: 'two'"),
     ],
 )
 def test_bad_columns_are_refused(chosen, words):

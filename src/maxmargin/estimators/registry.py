@@ -159,18 +159,52 @@ VARIANTS = (
             "m ← m + 2β max(Za − m, 0),   a ← Z⁺ m",
         ),
     ),
-    Variant("regression", "svr", "SVR"),
-    Variant("regression", "svr", "NuSVR"),
-    Variant("regression", "linear_svr", "LinearSVR"),
-    Variant("one-class", "one_class", "OneClassSVM"),
+    Variant(
+        "regression", "svr", "SVR", "", "svr", {},
+        Lesson(
+            "Support vector regression",
+            "A curve within ε of most targets y; C is the cost of a target outside of the tube.",
+            "min ½‖w‖² + C Σ ξ  (or ξ²),   |y − g(x)| ≤ ε + ξ",
+        ),
+    ),
+    Variant(
+        "regression", "svr", "NuSVR", "", "nu-svr", {},
+        Lesson(
+            "ν-regression",
+            "The same with ν in place of ε, which is found: ν bounds the targets outside of the "
+            "tube from above, and the support vectors from below.",
+            "min ½‖w‖² + C (νnε + Σ ξ),   |y − g(x)| ≤ ε + ξ",
+        ),
+    ),
+    Variant(
+        "regression", "linear_svr", "LinearSVR", "", "linear-svr", {},
+        Lesson(
+            "Linear regression at scale",
+            "A line within ε of most targets y, with solvers for millions of rows.",
+            "min ½‖w‖² + C Σ ξ  (or ξ²),   |y − w·x − b| ≤ ε + ξ",
+        ),
+    ),
+    Variant(
+        "one-class", "one_class", "OneClassSVM", "", "one-class", {},
+        Lesson(
+            "One-class machine",
+            "A region that holds most samples: ν bounds the outliers from above, and the support "
+            "vectors from below.",
+            "min ½‖w‖² − ρ + (1/νn) Σ ξ,   w·φ(x) ≥ ρ − ξ",
+        ),
+    ),
 )  # fmt: skip
 
 
 # Planes first, machines last.
 _BY_FAMILY = sorted(VARIANTS, key=lambda variant: get_args(Family).index(variant.family))
 
-# By the name on the command line.
-MODELS = {variant.command: variant for variant in VARIANTS if variant.command}
+# By the name on the command line, which offers classifiers only.
+MODELS = {
+    variant.command: variant
+    for variant in VARIANTS
+    if variant.command and variant.family not in ("regression", "one-class")
+}
 # What comparisons show, by the name for people.
 SEPARATING = {v.title: v for v in _BY_FAMILY if v.title and v.family != "machine"}
 MACHINES = {v.title: v for v in _BY_FAMILY if v.title and v.family == "machine"}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import maxmargin as mm
 
-from ..estimators.registry import LESSONS
+from ..estimators.registry import LESSONS, Family
 
 Value = float | int | str
 
@@ -43,13 +44,16 @@ class Choice(Control):
 
 @dataclass(frozen=True)
 class Slide(Control):
-    """A number in a range; with ``log`` the slider is logarithmic, with ``top`` it ends at ∞."""
+    """A number in a range; with ``log`` the slider is logarithmic.
+
+    With ``top`` it ends at ∞, which ``top`` explains.
+    """
 
     low: float = 0.0
     high: float = 1.0
     step: float = 0.01
     log: bool = False
-    top: bool = False
+    top: str = ""
     when: tuple[str, tuple[str, ...]] | None = None
 
     def accepts(self, value: Any) -> bool:
@@ -63,6 +67,11 @@ class Slide(Control):
         # Steps of the slider are summed with rounding errors: 0.9400000000000001.
         return float(f"{10.0**value:.3g}") if self.log else round(value, 10)
 
+    def title_at(self, value: float) -> str:
+        """Return the title of the slider at a position."""
+        number = self.number(value)
+        return f"{self.title} = " + (f"∞ ({self.top})" if math.isinf(number) else f"{number:g}")
+
 
 @dataclass(frozen=True)
 class Algorithm:
@@ -70,10 +79,16 @@ class Algorithm:
 
     key: str
     title: str
+    family: Family
     estimator: str
     sentence: str
     equation: str
     controls: tuple[Choice | Slide, ...]
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether it tells classes apart: not a regression, nor a machine of one class."""
+        return self.family not in WITHOUT_CLASSES
 
     def defaults(self) -> dict[str, Value]:
         """Return the initial values of the controls."""
@@ -108,7 +123,7 @@ class Algorithm:
             found["learning_rate"] = mm.Harmonic(rate) if schedule == "harmonic" else rate
         if found.get("margins") == "1":
             del found["margins"]
-        if self.estimator in ("SVC", "NuSVC", "LinearSVC", "Pocket", "Perceptron", "LMS"):
+        if self.estimator in SEEDED:
             found["random_state"] = 0
         if self.estimator in IN_ORDER:
             found["shuffle"] = False
@@ -119,6 +134,8 @@ class Algorithm:
         return getattr(mm, self.estimator)(**self.parameters(values), **more)
 
 
+WITHOUT_CLASSES: tuple[Family, ...] = ("regression", "one-class")
+SEEDED = ("SVC", "NuSVC", "LinearSVC", "Pocket", "Perceptron", "LMS", "LinearSVR")
 # Rules that visit the samples in the order of the table, as in textbooks.
 IN_ORDER = ("Perceptron", "Pocket", "Relaxation", "LMS", "KernelPerceptron")
 RATE = Slide("learning_rate", "learning rate ρ", 0.0, low=-3, high=1, step=0.05, log=True)
@@ -126,8 +143,12 @@ SCHEDULE = Choice("schedule", "schedule", "constant", options=("constant", "harm
 UPDATE = Choice("update", "update", "single", options=("single", "batch"))
 MULTI_CLASS = Choice("multi_class", "many classes", "ovr", options=("ovr", "ovo", "kesler"))
 PASSES = Slide("max_iter", "passes at most", 200, low=1, high=1000, step=1)
-C = Slide("C", "C", 0.0, low=-3, high=5, step=0.05, log=True, top=True)
+C = Slide("C", "C", 0.0, low=-3, high=5, step=0.05, log=True, top="hard margin")
+FINITE_C = replace(C, top="")
+EPSILON = Slide("epsilon", "ε", 0.1, low=0, high=2, step=0.02)
+NU = Slide("nu", "ν", 0.3, low=0.02, high=1.0, step=0.02)
 KERNEL = Choice("kernel", "kernel", "linear", options=("linear", "poly", "rbf", "sigmoid"))
+CURVED_KERNEL = replace(KERNEL, default="rbf")
 CURVED = ("poly", "rbf", "sigmoid")
 KERNEL_PARAMETERS = (
     Slide("gamma", "γ", 0.0, low=-3, high=2, step=0.05, log=True, when=("kernel", CURVED)),
@@ -138,6 +159,13 @@ BY_PAIRS = Choice("multi_class", "many classes", "ovo", options=("ovo", "ovr"))
 KERNEL_SOLVER = Choice(
     "solver", "solver", "auto", options=("auto", "decomposition", "smo", "active-set")
 )
+LINEAR_SOLVER = Choice(
+    "solver", "solver", "auto", options=("auto", "newton", "interior-point", "coordinate-descent")
+)
+TUBE_LOSS = Choice(
+    "loss", "loss", "epsilon_insensitive",
+    options=("epsilon_insensitive", "squared_epsilon_insensitive"),
+)  # fmt: skip
 
 CONTROLS: dict[str, tuple[Choice | Slide, ...]] = {
     "perceptron": (
@@ -188,7 +216,7 @@ CONTROLS: dict[str, tuple[Choice | Slide, ...]] = {
         BY_PAIRS,
     ),
     "nusvc": (
-        Slide("nu", "ν", 0.3, low=0.02, high=1.0, step=0.02),
+        NU,
         KERNEL,
         *KERNEL_PARAMETERS,
         KERNEL_SOLVER,
@@ -197,13 +225,25 @@ CONTROLS: dict[str, tuple[Choice | Slide, ...]] = {
     "linear-svc": (
         C,
         Choice("loss", "loss", "squared_hinge", options=("squared_hinge", "hinge")),
-        Choice(
-            "solver",
-            "solver",
-            "auto",
-            options=("auto", "newton", "interior-point", "coordinate-descent"),
-        ),
+        LINEAR_SOLVER,
         Choice("multi_class", "many classes", "ovr", options=("ovr", "ovo", "crammer_singer")),
+    ),
+    "svr": (
+        replace(C, top="hard tube"),
+        EPSILON,
+        TUBE_LOSS,
+        CURVED_KERNEL,
+        *KERNEL_PARAMETERS,
+        KERNEL_SOLVER,
+    ),
+    "nu-svr": (FINITE_C, NU, CURVED_KERNEL, *KERNEL_PARAMETERS, KERNEL_SOLVER),
+    "linear-svr": (FINITE_C, EPSILON, TUBE_LOSS, LINEAR_SOLVER),
+    "one-class": (
+        replace(NU, default=0.1),
+        CURVED_KERNEL,
+        replace(KERNEL_PARAMETERS[0], default=-1.0),
+        *KERNEL_PARAMETERS[1:],
+        KERNEL_SOLVER,
     ),
 }
 
@@ -211,6 +251,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     key: Algorithm(
         key,
         variant.lesson.heading,
+        variant.family,
         variant.estimator,
         variant.lesson.sentence,
         variant.lesson.equation,

@@ -30,8 +30,9 @@ class Downloads:
         # A hidden text field transfers files to the page: name, type and content.
         self.parcel = TextInput(value="", visible=False, name="parcel")
         self.parcel.js_on_change("value", CustomJS(args={"parcel": self.parcel}, code=DOWNLOAD))
+        self.model = button("model ↓", self.send_model, 90)
         buttons = row(
-            button("model ↓", self.send_model, 90),
+            self.model,
             button("code ↓", self.send_code, 80),
             button("link", self.make_link, 60, "make-link"),
         )
@@ -44,8 +45,9 @@ class Downloads:
         self.code.text = code_of(self.lab.points, *self.lab.looked_at().chosen)
 
     def send_csv(self) -> None:
-        """Send the points as CSV."""
-        self._send("points.csv", "text/csv", self.lab.points.to_csv().encode("utf-8"))
+        """Send the points as CSV, with their classes where these are shown."""
+        text = self.lab.points.to_csv(classes=self.lab.has_classes)
+        self._send("points.csv", "text/csv", text.encode("utf-8"))
 
     def send_code(self) -> None:
         """Send the program."""

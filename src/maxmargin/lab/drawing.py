@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -12,74 +11,36 @@ import maxmargin as mm
 
 from ..arrays import Floats
 from ..diagnostics.fitted_model import SCORE_ROUNDING, FittedModel, ModelLike, SupportVectorMachine
-from ..plots.canvas import PALETTE
-from ..plots.grid import Lattice
 from ..plots.path import solutions
 from ..plots.separability import hull
+from . import one_class, regression
 from .fitting import Frame, Outcome, evaluated, state, weights
+from .picture import (
+    COLOURS,
+    Picture,
+    Window,
+    contours,
+    joined,
+    lattice,
+    sizes_of,
+    to_line,
+    window_of,
+)
 from .points import Points
-
-# Points of the lattice along each axis.
-RESOLUTION = 90
-COLOURS = PALETTE[:4]
-# Left, right, bottom, top.
-Window: TypeAlias = tuple[float, float, float, float]
-
-
-@dataclass
-class Picture:
-    """The contents of a figure, as lists.
-
-    ``regions`` are class numbers on a lattice, −1 where unknown; lines are arrays of coordinates.
-    ``flat`` says that w = 0, so that there is no plane.
-    """
-
-    window: Window
-    regions: Any = None
-    planes: list[Floats] = field(default_factory=list)
-    colours: list[str] = field(default_factory=list)
-    band: list[Floats] = field(default_factory=list)
-    slack: list[Floats] = field(default_factory=list)
-    hulls: list[Floats] = field(default_factory=list)
-    common_point: Floats | None = None
-    support: Any = None
-    sizes: Any = None
-    wrong: Any = None
-    corrected: int | None = None
-    margins: Any = None
-    alpha: Any = None
-    flat: bool = False
-
-
-def window_of(points: Points) -> Window:
-    """Return the part of the plane that is shown: left, right, bottom, top."""
-    if not len(points.X):
-        return (-5.0, 5.0, -5.0, 5.0)
-    low, high = points.X.min(axis=0), points.X.max(axis=0)
-    room = np.maximum(0.15 * (high - low), 0.05 * np.abs(high) + 0.5)
-    left, right, bottom, top = np.ravel([low - room, high + room], order="F").tolist()
-    return left, right, bottom, top
-
-
-def joined(one: Window | None, other: Window) -> Window:
-    """Return the smallest window that holds two."""
-    if one is None:
-        return other
-    low, high = np.minimum(one, other), np.maximum(one, other)
-    return float(low[0]), float(high[1]), float(low[2]), float(high[3])
-
-
-def lattice(window: Window, n: int = RESOLUTION) -> tuple[Floats, Floats, Floats]:
-    """Return the coordinates along the axes, and all points as rows."""
-    xs, ys = np.linspace(*window[:2], n), np.linspace(*window[2:], n)
-    return xs, ys, np.column_stack([part.ravel() for part in np.meshgrid(xs, ys)])
 
 
 def picture_of(outcome: Outcome, k: int | None = None, window: Window | None = None) -> Picture:
     """Return the picture of the fitted model, or of step k, in a window that holds all points."""
     points, model = outcome.request.points, outcome.model
     picture = Picture(joined(window, window_of(points)))
-    if model is None:
+    draw = {"regression": regression.draw, "one-class": one_class.draw}.get(
+        outcome.request.recipe.family
+    )
+    if draw is not None:
+        if model is not None:
+            frames = outcome.frames
+            draw(picture, outcome, None if k is None or k >= len(frames) else frames[k])
+    elif model is None:
         _draw_verdict(picture, outcome)
     elif k is None or k >= len(outcome.frames):
         _draw_answer(picture, points, model)
@@ -135,7 +96,7 @@ def _draw_support(picture: Picture, points: Points, model: ModelLike) -> None:
         picture.support = np.zeros(len(points.X), dtype=bool)
         picture.support[fitted.support] = True
         picture.alpha = fitted.alpha(len(points.X))
-        picture.sizes = _sizes(picture.alpha)
+        picture.sizes = sizes_of(picture.alpha)
 
 
 def _draw_step(picture: Picture, outcome: Outcome, k: int) -> None:
@@ -150,23 +111,27 @@ def _draw_step(picture: Picture, outcome: Outcome, k: int) -> None:
         picture.alpha = np.zeros(len(points.X))
         picture.alpha[frame.rows] = frame.alpha
         picture.support = picture.alpha > 0
-        picture.sizes = _sizes(picture.alpha)
+        picture.sizes = sizes_of(picture.alpha)
     if picture.flat:
         return
     if g.shape[1] > 1:
         codes = {label: c for c, label in enumerate(points.names)}
         known = np.array([codes[label] for label in model.classes_.tolist()])
         picture.regions = known[g.argmax(axis=1)].reshape(len(ys), len(xs))
-        picture.wrong = known[at.argmax(axis=1)] != points.codes
+        _mark_wrong(picture, known[at.argmax(axis=1)] != points.codes)
         return
     second = points.labels == model.classes_[1]
     codes_of = [points.names.index(label) for label in model.classes_.tolist()]
     picture.regions = np.where(g[:, 0] >= 0, codes_of[1], codes_of[0]).reshape(len(ys), len(xs))
-    picture.wrong = (at[:, 0] >= 0) != second
+    _mark_wrong(picture, (at[:, 0] >= 0) != second)
     # α of a step of the ν-machine is not divided by ρ yet: there is no band of ±1.
     banded = isinstance(model, (mm.SVC, mm.LinearSVC))
     signs = np.where(second, 1.0, -1.0)
     _draw_levels(picture, points, xs, ys, g[:, 0], at[:, 0], signs, banded)
+
+
+def _mark_wrong(picture: Picture, wrong: Any) -> None:
+    picture.wrong, picture.remark = wrong, f"{int(wrong.sum())} points misclassified"
 
 
 def _draw_pairs(picture: Picture, outcome: Outcome, k: int) -> None:
@@ -178,7 +143,7 @@ def _draw_pairs(picture: Picture, outcome: Outcome, k: int) -> None:
             continue
         g = evaluated(frame, model, points.X, rows)[:, 0]
         positive = points.codes[frame.rows[np.asarray(frame.labels) > 0]]
-        lines = _contours(xs, ys, g, 0.0)
+        lines = contours(xs, ys, g, 0.0)
         picture.planes += lines
         picture.colours += [COLOURS[int(positive[0])] if positive.size else "#222222"] * len(lines)
 
@@ -204,7 +169,7 @@ def _draw_many(picture: Picture, outcome: Outcome) -> None:
         codes = np.unique(picture.regions).tolist()
         drawn = [(code, np.where(picture.regions == code, 1.0, -1.0).ravel()) for code in codes]
     for code, g in drawn:
-        lines = _contours(xs, ys, g, 0.0)
+        lines = contours(xs, ys, g, 0.0)
         picture.planes += lines
         picture.colours += [COLOURS[code]] * len(lines)
 
@@ -214,36 +179,18 @@ def _draw_levels(
     banded: bool,
 ) -> None:  # fmt: skip
     """Draw g = 0, the band g = ±1, and the slack of the samples inside of it."""
-    picture.planes = _contours(xs, ys, g, 0.0)
+    picture.planes = contours(xs, ys, g, 0.0)
     picture.colours = [""] * len(picture.planes)
     picture.margins = signs * at
     if not banded:
         return
-    edges = {sign: _contours(xs, ys, g, sign) for sign in (1.0, -1.0)}
+    edges = {sign: contours(xs, ys, g, sign) for sign in (1.0, -1.0)}
     picture.band = [*edges[1.0], *edges[-1.0]]
     slack = 1.0 - picture.margins
     for k in np.flatnonzero(slack > 1e-3)[:300]:
         if edges[signs[k]]:
             line = np.vstack(edges[signs[k]])
-            picture.slack.append(_to_line(points.X[k], line))
-
-
-def _to_line(point: Floats, line: Floats) -> Floats:
-    """Return the segment from a point to the nearest corner of a line."""
-    nearest = line[np.argmin(((line - point) ** 2).sum(axis=1))]
-    return np.vstack([point, nearest])
-
-
-def _contours(xs: Floats, ys: Floats, g: Floats, level: float) -> list[Floats]:
-    z = g.reshape(len(ys), len(xs))
-    if not np.isfinite(z).all() or z.min() == z.max():
-        return []
-    return Lattice(xs, ys).contour(z, level)
-
-
-def _sizes(alpha: Floats) -> Floats:
-    largest = alpha.max(initial=0.0)
-    return 9.0 + 8.0 * np.sqrt(alpha / largest) if largest > 0 else np.full(alpha.size, 9.0)
+            picture.slack.append(to_line(points.X[k], line))
 
 
 def _draw_verdict(picture: Picture, outcome: Outcome) -> None:

@@ -23,14 +23,20 @@ from bokeh.transform import factor_cmap, factor_mark
 
 from ..arrays import MatrixLike
 from ..diagnostics.fitted_model import FittedModel
-from .drawing import COLOURS, Picture, weight_space, window_of
+from .algorithms import Algorithm
+from .drawing import weight_space
 from .fitting import Frame, Outcome
+from .picture import COLOURS, Picture, window_of
 from .points import MOST_POINTS, Points
 
 FACTORS = ["0", "1", "2", "3"]
 MARKERS = ["circle", "square", "triangle", "diamond"]
+# Points without classes.
+ALIKE = "#7a8794"
 # Points of a curve of convergence.
 MOST_CURVE_POINTS = 400
+# Pixels.
+CURVE_HEIGHT = 230
 
 
 @dataclass
@@ -91,14 +97,14 @@ class SceneFigure:
         self.slack = _lines(plot, "multi_line", line_alpha=0.6, line_width=1)
         self.band = _lines(plot, "multi_line", line_dash="dashed", line_width=1.5)
         self.planes = _lines(plot, "multi_line", line_width=3)
-        self.halos = ColumnDataSource({"x": [], "y": [], "size": []})
-        self.rings = plot.scatter(
-            "x", "y", size="size", source=self.halos, fill_alpha=0.0, line_width=2
-        )
+        self.halos = ColumnDataSource({"x": [], "y": [], "size": [], "colour": []})
+        plot.scatter("x", "y", size="size", source=self.halos, fill_alpha=0.0, line_width=2,
+                     line_color="colour")  # fmt: skip
+        self.colours = factor_cmap("label", COLOURS, FACTORS)
+        self.markers = factor_mark("label", MARKERS, FACTORS)
         dots = plot.scatter(
             "x", "y", source=points, size=9, line_color="white", line_width=0.6,
-            fill_color=factor_cmap("label", COLOURS, FACTORS),
-            marker=factor_mark("label", MARKERS, FACTORS),
+            fill_color=self.colours, marker=self.markers,
             nonselection_fill_alpha=0.75, selection_line_color="#000000", selection_line_width=2.5,
         )  # fmt: skip
         self.crosses = ColumnDataSource({"x": [], "y": []})
@@ -126,7 +132,12 @@ class SceneFigure:
     def dress(self) -> None:
         """Apply the colours of the look."""
         self.look.dress(self.figure)
-        self.rings.glyph.line_color = self.wrong.glyph.line_color = self.look.ink
+        self.wrong.glyph.line_color = self.look.ink
+
+    def show_classes(self, shown: bool) -> None:
+        """Draw the points of each class in a colour of its own, or all of them alike."""
+        self.colours.transform.palette = list(COLOURS) if shown else [ALIKE] * len(COLOURS)
+        self.markers.transform.markers = MARKERS if shown else MARKERS[:1] * len(MARKERS)
 
     def frame(self, points: Points) -> None:
         """Show the part of the plane that holds the points."""
@@ -149,7 +160,7 @@ class SceneFigure:
         _fill(self.slack, picture.slack, [self.look.ink] * len(picture.slack))
         present = np.unique(points.codes).tolist()
         _fill(self.hulls, picture.hulls, [COLOURS[c] for c in present][: len(picture.hulls)])
-        self.halos.data = _halos(points, picture)
+        self.halos.data = _halos(points, picture, self.look.ink)
         wrong = points.X[picture.wrong] if picture.wrong is not None else points.X[:0]
         self.crosses.data = _dots(wrong)
         sample = picture.corrected
@@ -163,6 +174,7 @@ class SceneFigure:
         strength = 0.35 if self.look.dark else 0.22
         ground = _rgb(self.look.ground)
         palette = [(1 - strength) * ground + strength * _rgb(colour) for colour in COLOURS]
+        palette.append(ground)  # of −1
         pixels = np.empty((*regions.shape, 4), dtype=np.uint8)
         pixels[..., :3] = np.array(palette).round().astype(np.uint8)[regions]
         pixels[..., 3] = 255
@@ -174,7 +186,7 @@ class BesideFigures:
 
     def __init__(self, look: Look) -> None:
         self.look = look
-        size = {"height": 230, "sizing_mode": "stretch_width", "toolbar_location": None}
+        size = {"height": CURVE_HEIGHT, "sizing_mode": "stretch_width", "toolbar_location": None}
         self.objective = figure(title="primal and dual", x_axis_label="step", **size)
         self.curves = {}
         for name, dash, colour in (
@@ -218,9 +230,16 @@ class BesideFigures:
         for plot in (self.objective, self.errors, self.weights):
             self.look.dress(plot)
 
+    def show(self, algorithm: Algorithm) -> None:
+        """Show the figures that an algorithm has: errors are those of classes."""
+        self.errors.visible = algorithm.has_classes
+        self.objective.height = CURVE_HEIGHT * (1 if algorithm.has_classes else 2)
+
     def draw(self, outcome: Outcome, k: int) -> None:
         """Draw the curves of a fit, and the current step."""
         self._draw_curves(outcome, k)
+        if not outcome.request.recipe.has_classes:
+            return
         found = weight_space(outcome, k) if outcome.frames else None
         way, region = found if found is not None else (np.empty((0, 2)), np.empty((0, 2)))
         self.region.data, self.way.data = _dots(region), _dots(way)
@@ -290,12 +309,13 @@ def _dots(X: MatrixLike) -> dict[str, list[float]]:
     return {"x": X[:, 0].tolist(), "y": X[:, 1].tolist()}
 
 
-def _halos(points: Points, picture: Picture) -> dict[str, list[float]]:
+def _halos(points: Points, picture: Picture, ink: str) -> dict[str, list[Any]]:
     """Return rings around support vectors, sized by α."""
     if picture.support is None:
-        return {"x": [], "y": [], "size": []}
+        return {"x": [], "y": [], "size": [], "colour": []}
     chosen = picture.support
-    return _dots(points.X[chosen]) | {"size": (picture.sizes[chosen] + 4.0).tolist()}
+    sizes = (picture.sizes[chosen] + 4.0).tolist()
+    return _dots(points.X[chosen]) | {"size": sizes, "colour": picture.rings or [ink] * len(sizes)}
 
 
 def _rgb(colour: str) -> Any:
@@ -307,19 +327,17 @@ def _title(outcome: Outcome, k: int, picture: Picture) -> str:
     if outcome.model is None:
         return "no answer"
     n, kept = len(outcome.frames), "" if outcome.complete else "the first "
-    flat = " (w = 0: no plane)" if picture.flat else ""
+    one_class = outcome.request.recipe.family == "one-class"
+    flat = f" (w = 0: no {'region' if one_class else 'plane'})" if picture.flat else ""
     if k >= n:
         if not outcome.recorded:
             return f"the answer{flat} (steps are being recorded)"
         return f"the answer{flat}" + (f" (its first {n} steps were kept)" if kept and n else "")
     frame = outcome.frames[k]
-    names = FittedModel(outcome.model).task_names if len(outcome.model.classes_) > 2 else []
+    many = len(getattr(outcome.model, "classes_", ())) > 2
+    names = FittedModel(outcome.model).task_names if many else []
     task = f"{names[frame.task]}, " if outcome.frames[-1].task and frame.task < len(names) else ""
     begin = f"step {k + 1} of {kept}{n}{flat}: {task}{frame.unit} {frame.iteration}"
     if frame.sample is not None:
         return f"{begin}, for point {frame.sample + 1}"
-    return (
-        begin
-        if picture.wrong is None
-        else f"{begin}, {int(picture.wrong.sum())} points misclassified"
-    )
+    return f"{begin}, {picture.remark}" if picture.remark else begin

@@ -17,7 +17,7 @@ import maxmargin as mm
 
 from ..arrays import Floats, Integers
 from ..diagnostics.fitted_model import ModelLike
-from .algorithms import ALGORITHMS
+from .algorithms import ALGORITHMS, Algorithm
 from .points import Points
 
 
@@ -70,6 +70,15 @@ class Frame:
             step.rows, step.labels, step.exact, step.unit,
         )  # fmt: skip
 
+    @property
+    def coefficients(self) -> Floats:
+        """What every row adds to w: α y of a class, α − α* of a target."""
+        assert self.alpha is not None
+        if self.alpha.size == 2 * self.rows.size:
+            alpha, starred = np.split(self.alpha, 2)
+            return alpha - starred
+        return self.alpha * self.labels
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -78,6 +87,16 @@ class Request:
     points: Points
     algorithm: str
     values: Mapping[str, Any]
+
+    @property
+    def recipe(self) -> Algorithm:
+        """The algorithm with its controls."""
+        return ALGORITHMS[self.algorithm]
+
+    @property
+    def training(self) -> tuple[Floats, Any]:
+        """X and y of the fit."""
+        return self.points.training(self.recipe.family)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +162,8 @@ class Worker:
         def is_over(step: Any = None) -> bool:
             return number != self.wanted or time.perf_counter() > end
 
-        outcome = answered(request, is_over, self._verdict(request.points))
+        verdict = self._verdict(request.points) if request.recipe.has_classes else None
+        outcome = answered(request, is_over, verdict)
         outcome = replace(outcome, overdue=time.perf_counter() > end)
         if number == self.wanted:
             self.tell(outcome)
@@ -159,22 +179,32 @@ def answered(
     request: Request, is_over: Callable[[Any], bool], verdict: mm.Separability | None = None
 ) -> Outcome:
     """Fit; return errors as a failure."""
-    X, y = request.points.X, request.points.labels
-    if np.unique(y).size < 2:
-        return Outcome(request, failure="Draw points of two classes at least.")
-    model = ALGORITHMS[request.algorithm].build(request.values, callback=is_over)
+    missing = _missing(request)
+    if missing:
+        return Outcome(request, failure=missing)
+    model = request.recipe.build(request.values, callback=is_over)
     started = time.perf_counter()
     with heard() as said:
         try:
-            model.fit(X, y)
+            model.fit(*request.training)
         except mm.NotSeparableError as error:
             what = "No plane separates" if _is_linear(model) else "The kernel does not separate"
-            return Outcome(request, failure=f"{what}: {error}", verdict=verdict)
+            failure = f"{what}: {error}" if request.recipe.has_classes else str(error)
+            return Outcome(request, failure=failure, verdict=verdict)
         except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
             return Outcome(request, failure=str(error), verdict=verdict)
     seconds = time.perf_counter() - started
     model.set_params(callback=None)
     return Outcome(request, model, None, seconds, verdict, warnings=tuple(dict.fromkeys(said)))
+
+
+def _missing(request: Request) -> str:
+    """Return which points have to be drawn before a fit."""
+    if not request.recipe.has_classes:
+        return "" if len(request.points.X) else "Draw a point at least."
+    if request.points.n_classes >= 2:
+        return ""
+    return "Draw points of two classes at least, or choose a regression or the one-class machine."
 
 
 def _is_linear(model: ModelLike) -> bool:
@@ -221,13 +251,14 @@ def recorded(request: Request, is_over: Callable[[Any], bool]) -> tuple[list[Fra
 
     Return the steps, and whether they reach the end of every task.
     """
-    n_tasks = 1 if request.points.n_classes == 2 else 6
-    # Each step holds one number per point.
-    most = min(LIMITS.most_steps // n_tasks, max(50, LIMITS.most_numbers // len(request.points.X)))
+    one_task = request.points.n_classes == 2 or not request.recipe.has_classes
+    # Each step holds one number per point, two of a regression.
+    numbers = len(request.points.X) * (2 if request.recipe.family == "regression" else 1)
+    most = min(LIMITS.most_steps // (1 if one_task else 6), max(50, LIMITS.most_numbers // numbers))
     watcher = _Watcher(most, is_over)
-    model = ALGORITHMS[request.algorithm].build(request.values, callback=watcher)
+    model = request.recipe.build(request.values, callback=watcher)
     with heard():  # the first fit has warned already
-        model.fit(request.points.X, request.points.labels)
+        model.fit(*request.training)
     return watcher.frames, bool(watcher.frames) and not watcher.cut
 
 
@@ -257,7 +288,7 @@ def weights(frame: Frame, X: Floats) -> Floats:
     """Return w (n_vectors, 2) of a frame, from α of a linear kernel."""
     if len(frame.w):
         return frame.w
-    return np.atleast_2d((frame.alpha * frame.labels) @ X[frame.rows])
+    return np.atleast_2d(frame.coefficients @ X[frame.rows])
 
 
 def state(frames: list[Frame], k: int) -> dict[int, Frame]:
@@ -269,6 +300,5 @@ def evaluated(frame: Frame, model: ModelLike, X: Floats, rows: Floats) -> Floats
     """Return g of rows by the planes or the α of a frame: (n, n_vectors)."""
     if len(frame.w):
         return rows @ frame.w.T + frame.b
-    assert frame.alpha is not None
     K = model.kernel_(rows, X[frame.rows])
-    return np.asarray((K @ (frame.alpha * frame.labels) + frame.b[0])[:, np.newaxis])
+    return np.asarray((K @ frame.coefficients + frame.b[0])[:, np.newaxis])

@@ -23,13 +23,21 @@ from bokeh.models import (
     Toggle,
 )  # fmt: skip
 
-from .algorithms import ALGORITHMS
 from .downloads import Downloads
-from .drawing import joined, window_of
 from .editing import PointEditor
 from .figures import BesideFigures, Look
 from .panel import Panel
-from .points import SAMPLES, Points, checked, chosen_columns, read_upload
+from .picture import joined, window_of
+from .points import (
+    OF_A_LINE,
+    OF_CLASSES,
+    OF_ONE_CLASS,
+    SAMPLES,
+    Points,
+    checked,
+    chosen_columns,
+    read_upload,
+)
 from .sharing import restored
 from .style import button, dress
 from .table import PointTable
@@ -80,8 +88,12 @@ class Lab:
     # Widgets -------------------------------------------------------------------------------
 
     def _make_data_widgets(self) -> None:
+        options = {
+            "": [CHOOSE], "classes": list(OF_CLASSES), "regression on a line": list(OF_A_LINE),
+            "one class": list(OF_ONE_CLASS),
+        }  # fmt: skip
         self.sample = Select(
-            title="data set (six points)", value=CHOOSE, options=[CHOOSE, *SAMPLES], width=250
+            title="data set (six points)", value=CHOOSE, options=options, width=250
         )
         self.sample.on_change("value", lambda attr, old, new: self._load_sample(new))
         self.pen = RadioButtonGroup(labels=["A", "B", "C", "D"], active=0, width=250, name="pen")
@@ -124,12 +136,13 @@ class Lab:
         self.subject = RadioButtonGroup(labels=["A", "B"], active=0, visible=False, name="subject")
         self.subject.on_change("active", lambda attr, old, new: self._draw())
         self.downloads = Downloads(self)
+        self.weight_space = TabPanel(title="weight space", child=column(
+            self.beside.note, self.beside.weights, sizing_mode="stretch_width"))  # fmt: skip
         self.tabs = Tabs(
             tabs=[
                 TabPanel(title="convergence", child=column(
                     self.beside.objective, self.beside.errors, sizing_mode="stretch_width")),
-                TabPanel(title="weight space", child=column(
-                    self.beside.note, self.beside.weights, sizing_mode="stretch_width")),
+                self.weight_space,
                 TabPanel(title="points", child=column(
                     self.table.task, self.table.grid, self.editor.widgets,
                     sizing_mode="stretch_width")),
@@ -153,7 +166,8 @@ class Lab:
         first, second = self.panels
         controls = column(first.widgets, self.compare, second.widgets, name="controls", width=260)
         playback = column(
-            row(self.back, self.before, self.play, self.next, self.last, self.speed),
+            row(self.back, self.before, self.play, self.next, self.last, self.speed,
+                styles={"flex-wrap": "wrap"}),
             self.scrubber, name="playback", sizing_mode="stretch_width",
         )  # fmt: skip
         scenes = row(
@@ -183,6 +197,7 @@ class Lab:
                     panel.choose(key, values)
                 if len(chosen) > 1:
                     self.compare.active = True
+                self._show_what_has_meaning()
         document.js_on_event(DocumentReady, CustomJS(args={"dark": self.dark}, code=PREFERS))
         self._load(self.points, remember=False)
         self.say(refused, bad=True)
@@ -278,7 +293,7 @@ class Lab:
             return
         self.upload.clear()  # so that the same file can be uploaded again
         try:
-            table = read_upload(base64.b64decode(new))
+            table = read_upload(base64.b64decode(new), classes=self.has_classes)
         except ValueError as error:  # the previous file is kept
             self.say(str(error), bad=True)
             return
@@ -287,13 +302,15 @@ class Lab:
         for select, value in zip(self.columns, (header[0], header[1], header[-1]), strict=True):
             select.options, select.value, select.visible = list(header), value, True
         self.quiet = False
+        self._show_what_has_meaning()
         self._choose_columns()
 
     def _choose_columns(self) -> None:
         if self.quiet or self.uploaded is None:
             return
         try:
-            points = chosen_columns(self.uploaded, *(select.value for select in self.columns))
+            chosen = [select.value for select in self.columns if select.visible]
+            points = chosen_columns(self.uploaded, *chosen)
         except ValueError as error:
             self.say(str(error), bad=True)
             return
@@ -303,7 +320,30 @@ class Lab:
 
     def changed(self) -> None:
         """Fit again after a control was changed."""
+        self._show_what_has_meaning()
+        # Points of a file that was read without classes.
+        if self.has_classes and self.uploaded is not None and self.points.n_classes < 2:
+            self._choose_columns()
         self._ask()
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether one of the algorithms tells classes apart."""
+        return any(panel.algorithm.has_classes for panel in self.shown())
+
+    def _show_what_has_meaning(self) -> None:
+        """Hide classes from algorithms that have none, and the space of their weights."""
+        self.pen.visible = self.has_classes
+        self.columns[2].visible = self.has_classes and self.uploaded is not None
+        algorithm = self.looked_at().algorithm
+        self.beside.show(algorithm)
+        self.downloads.model.visible = algorithm.has_classes
+        now = self.tabs.tabs[self.tabs.active]
+        tabs = [tab for tab in self.tabs.tabs if tab is not self.weight_space]
+        if algorithm.has_classes:
+            tabs.insert(1, self.weight_space)
+        if len(tabs) != len(self.tabs.tabs):
+            self.tabs.tabs, self.tabs.active = tabs, tabs.index(now) if now in tabs else 0
 
     def _ask(self) -> None:
         self._stop()
@@ -339,7 +379,8 @@ class Lab:
         k = int(self.scrubber.value)
         for panel in self.shown():
             panel.draw(k)
-        self.subject.labels = [ALGORITHMS[panel.chosen[0]].title for panel in self.panels]
+        self.subject.labels = [panel.algorithm.title for panel in self.panels]
+        self._show_what_has_meaning()
         outcome, picture = self.looked_at().outcome, self.looked_at().picture
         if outcome is not None and picture is not None:
             self.beside.draw(outcome, k)
@@ -382,6 +423,7 @@ class Lab:
     def _on_compare(self, attr: str, old: Any, new: bool) -> None:
         self.panels[1].show(new)
         self.subject.visible = new
+        self._show_what_has_meaning()
         self._ask()
 
     def _on_dark(self, attr: str, old: Any, new: bool) -> None:

@@ -14,12 +14,14 @@ from bokeh.models import Div, Select, Slider
 import maxmargin as mm
 
 from ..diagnostics.fitted_model import SupportVectorMachine
-from ..diagnostics.summary import Summary, linear_verdict, summarize
+from ..diagnostics.summary import Summary, ending, linear_verdict, summarize
 from ..kernels import Linear
-from .algorithms import ALGORITHMS, Choice, Slide
-from .drawing import Picture, is_constant, picture_of
+from . import one_class, regression
+from .algorithms import ALGORITHMS, Algorithm, Choice, Slide
+from .drawing import is_constant, picture_of
 from .figures import SceneFigure
 from .fitting import LIMITS, Frame, Outcome, Request, Worker
+from .picture import Picture
 from .points import Points
 from .style import dress
 
@@ -39,9 +41,8 @@ class Panel:
         self.proved = ""
         self.quiet = False
         self.values = ALGORITHMS[key].defaults()
-        options = [(k, algorithm.title) for k, algorithm in ALGORITHMS.items()]
         self.select = Select(
-            title="algorithm", value=key, options=options, width=250, name=f"algorithm-{name}"
+            title="algorithm", value=key, options=_by_family(), width=250, name=f"algorithm-{name}"
         )
         self.select.on_change("value", lambda attr, old, new: self._on_algorithm(new))
         self.words = Div(width=250, name=f"words-{name}")
@@ -58,6 +59,11 @@ class Panel:
     def chosen(self) -> tuple[str, dict[str, Any]]:
         """The algorithm and its settings."""
         return self.select.value, dict(self.values)
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """The algorithm."""
+        return ALGORITHMS[self.select.value]
 
     def choose(self, key: str, values: dict[str, Any]) -> None:
         """Set an algorithm and its settings from a link."""
@@ -129,7 +135,8 @@ class Panel:
         self.lab.changed()
 
     def _show_controls(self) -> None:
-        algorithm = ALGORITHMS[self.select.value]
+        algorithm = self.algorithm
+        self.scene.show_classes(algorithm.has_classes)
         sentence, equation = map(html.escape, (algorithm.sentence, algorithm.equation))
         self.words.text = f"<p>{sentence}</p><code>{equation}</code>"
         self.by_name = {control.name: self._widget(control) for control in algorithm.controls}
@@ -138,9 +145,8 @@ class Panel:
         self._show_those_that_matter()
 
     def _show_those_that_matter(self) -> None:
-        algorithm = ALGORITHMS[self.select.value]
-        for control in algorithm.controls:
-            self.by_name[control.name].visible = algorithm.matters(control, self.values)
+        for control in self.algorithm.controls:
+            self.by_name[control.name].visible = self.algorithm.matters(control, self.values)
 
     def _widget(self, control: Choice | Slide) -> Any:
         value: Any = self.values[control.name]
@@ -150,20 +156,20 @@ class Panel:
                 title=control.title,
                 value=value,
                 options=list(control.options),
-                width=120,
+                width=120 if max(map(len, control.options)) < 16 else 240,
                 name=name,
             )
             select.on_change("value", lambda attr, old, new: self._set(control, new))
             return select
         slider = Slider(
-            title=_title(control, value), start=control.low, end=control.high, step=control.step,
+            title=control.title_at(value), start=control.low, end=control.high, step=control.step,
             value=value, show_value=False, width=240, name=name,
         )  # fmt: skip
         slider.on_change("value", lambda attr, old, new: self._slide(control, slider, new))
         return slider
 
     def _slide(self, control: Slide, slider: Slider, value: float) -> None:
-        slider.title = _title(control, value)
+        slider.title = control.title_at(value)
         self._set(control, int(value) if control.step == 1 else value)
 
     def _set(self, control: Choice | Slide, value: Any) -> None:
@@ -173,10 +179,14 @@ class Panel:
             self.lab.changed()
 
 
-def _title(control: Slide, value: float) -> str:
-    number = control.number(value)
-    text = "∞ (hard margin)" if number == float("inf") else f"{number:g}"
-    return f"{control.title} = {text}"
+def _by_family() -> dict[str, list[tuple[str, str]]]:
+    """Return the algorithms under the headings of the choice."""
+    headings = {"regression": "regression on a line", "one-class": "one class"}
+    found: dict[str, list[tuple[str, str]]] = {}
+    for key, algorithm in ALGORITHMS.items():
+        heading = headings.get(algorithm.family, "classes")
+        found.setdefault(heading, []).append((key, algorithm.title))
+    return found
 
 
 def step_of(outcome: Outcome, k: int, title: str) -> str:
@@ -196,6 +206,8 @@ def proof_of(outcome: Outcome) -> str:
     if outcome.failure is not None:
         return _line("bad", outcome.failure)
     lines = [_line("bad", f"warning: {text}") for text in outcome.warnings]
+    if not outcome.request.recipe.has_classes:
+        return "".join([*lines, *_without_classes(outcome)])
     found = summarize(outcome.model)
     flat = is_constant(outcome.model, outcome.request.points)
     lines.append(_line("good" if found.is_proved and not flat else "open", str(found.certificate)))
@@ -205,6 +217,22 @@ def proof_of(outcome: Outcome) -> str:
     if outcome.verdict is not None:
         lines.append(_line("facts", _about_verdict(outcome, flat)))
     return "".join(lines)
+
+
+def _without_classes(outcome: Outcome) -> list[str]:
+    """Return the certificate and the facts of a regression, or of a machine of one class."""
+    model, of_targets = outcome.model, outcome.request.recipe.family == "regression"
+    flat = not of_targets and one_class.is_flat(outcome)
+    proved = model.certificate_.holds(model.tol) and not flat
+    facts = [
+        *_ended(outcome, ending(model)),
+        _supported(len(model.support_)),
+        *(regression.facts(outcome) if of_targets else one_class.facts(outcome)),
+    ]
+    return [
+        _line("good" if proved else "open", str(model.certificate_)),
+        _line("facts", " · ".join(facts)),
+    ]
 
 
 def _line(kind: str, text: str) -> str:
@@ -228,18 +256,26 @@ def _about_flat(outcome: Outcome) -> str:
 
 def _facts(outcome: Outcome, found: Summary, flat: bool) -> list[str]:
     """Return how the fit ended, and its margin, support vectors and errors."""
-    ended = f"{found.ended}"
-    if outcome.overdue:
-        ended = ended.replace(str(mm.Status.STOPPED), f"stopped by the lab at {LIMITS.seconds:g} s")
-    facts = [ALGORITHMS[outcome.request.algorithm].title, ended, f"{1000 * outcome.seconds:.1f} ms"]
+    facts = _ended(outcome, f"{found.ended}")
     if found.margin is not None and not flat:
         facts.append(f"margin {found.margin_in_words}")
     if found.n_support is not None:
-        facts.append(f"{found.n_support} support vector{'' if found.n_support == 1 else 's'}")
+        facts.append(_supported(found.n_support))
     if not flat:  # otherwise labels depend on rounding
         wrong = outcome.model.predict(outcome.request.points.X) != outcome.request.points.labels
         facts.append(f"{int(wrong.sum())} of {len(wrong)} points misclassified")
     return facts
+
+
+def _supported(n: int) -> str:
+    return f"{n} support vector{'' if n == 1 else 's'}"
+
+
+def _ended(outcome: Outcome, ended: str) -> list[str]:
+    """Return the algorithm, how its fit ended, and how long it took."""
+    if outcome.overdue:
+        ended = ended.replace(str(mm.Status.STOPPED), f"stopped by the lab at {LIMITS.seconds:g} s")
+    return [outcome.request.recipe.title, ended, f"{1000 * outcome.seconds:.1f} ms"]
 
 
 def _about_verdict(outcome: Outcome, flat: bool) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import datasets
 from ..arrays import Floats, Integers, MatrixLike
+from ..estimators.registry import Family
 
 MOST_POINTS = 2000
 MOST_CLASSES = 4
@@ -51,13 +52,23 @@ class Points:
         """The names of the classes of the points."""
         return np.array(self.names)[self.codes]
 
-    def to_csv(self) -> str:
-        """Return the points as a table with a header."""
+    def training(self, family: Family) -> tuple[Floats, Any]:
+        """Return X and y of a fit.
+
+        y holds the classes, the second coordinate for a regression (X is the first alone), and is
+        None for one class.
+        """
+        if family == "regression":
+            return self.X[:, :1], self.X[:, 1]
+        return self.X, None if family == "one-class" else self.labels
+
+    def to_csv(self, *, classes: bool = True) -> str:
+        """Return the points as a table with a header, with or without their classes."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([*self.axes, "class"])
-        writer.writerows([*map(repr, row), name] for row, name in zip(
-            self.X.tolist(), self.labels.tolist(), strict=True))  # fmt: skip
+        writer.writerow([*self.axes, *(["class"] if classes else [])])
+        for row, name in zip(self.X.tolist(), self.labels.tolist(), strict=True):
+            writer.writerow([*map(repr, row), *([name] if classes else [])])
         return out.getvalue()
 
 
@@ -133,7 +144,54 @@ def _generated(name: str, n: int, **options: Any) -> Points:
     return checked(X.round(3), codes)
 
 
-SAMPLES: dict[str, Callable[[], Points]] = {
+def _on_a_line(x: Floats, y: Floats) -> Points:
+    """Return points (x, y) of a regression; all are of one class."""
+    return checked(np.column_stack([x, y]).round(3) + 0.0, np.zeros(len(x)), axes=("x", "y"))
+
+
+def _sinc() -> Points:
+    rng = np.random.default_rng(7)
+    x = np.sort(rng.uniform(-3, 3, 80))
+    return _on_a_line(x, np.sinc(x) + rng.normal(0, 0.08, x.size))
+
+
+def _noisy_sine() -> Points:
+    rng = np.random.default_rng(7)
+    x = np.linspace(0, 4 * np.pi, 100)
+    return _on_a_line(x, 2 * np.sin(x) + rng.normal(0, 0.4, x.size))
+
+
+def _line_with_outliers() -> Points:
+    rng = np.random.default_rng(7)
+    x = np.linspace(0, 10, 40)
+    y = 0.5 * x + 1 + rng.normal(0, 0.2, x.size)
+    y[[3, 8, 11]] += 5.0
+    y[[30, 36]] -= 4.0
+    return _on_a_line(x, y)
+
+
+def _of_one_class(X: Floats) -> Points:
+    return checked(X.round(3) + 0.0, np.zeros(len(X)))
+
+
+def _blob_with_outliers() -> Points:
+    rng = np.random.default_rng(7)
+    return _of_one_class(np.vstack([rng.normal(0, 1, (90, 2)), rng.uniform(-6, 6, (10, 2))]))
+
+
+def _ring() -> Points:
+    rng = np.random.default_rng(7)
+    angle, radius = rng.uniform(0, 2 * np.pi, 120), rng.normal(3, 0.3, 120)
+    return _of_one_class(np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]))
+
+
+def _two_blobs() -> Points:
+    rng = np.random.default_rng(7)
+    centres = np.repeat([[-2.5, -1.0], [2.5, 1.5]], 50, axis=0)
+    return _of_one_class(centres + rng.normal(0, 0.8, centres.shape))
+
+
+OF_CLASSES: dict[str, Callable[[], Points]] = {
     "six points": partial(_of, datasets.load_six_points),
     "AND": partial(_of, datasets.load_and),
     "XOR": partial(_of, datasets.load_xor),
@@ -152,13 +210,27 @@ SAMPLES: dict[str, Callable[[], Points]] = {
     "iris: versicolor, virginica": partial(_iris, 1, 2),
     "iris, all": _all_iris,
 }
+OF_A_LINE: dict[str, Callable[[], Points]] = {
+    "sinc": _sinc,
+    "noisy sine": _noisy_sine,
+    "line with outliers": _line_with_outliers,
+}
+OF_ONE_CLASS: dict[str, Callable[[], Points]] = {
+    "blob with outliers": _blob_with_outliers,
+    "ring": _ring,
+    "two blobs": _two_blobs,
+}
+SAMPLES = OF_CLASSES | OF_A_LINE | OF_ONE_CLASS
 
 
 # Uploads ---------------------------------------------------------------------------------------
 
 
-def read_upload(content: bytes) -> list[list[str]]:
-    """Return the cells of an uploaded CSV file, header first; raise ValueError for others."""
+def read_upload(content: bytes, *, classes: bool = True) -> list[list[str]]:
+    """Return the cells of an uploaded CSV file, header first; raise ValueError for others.
+
+    Without ``classes`` two columns are enough.
+    """
     if len(content) > MOST_BYTES:
         raise ValueError(f"The file must have at most {MOST_BYTES} bytes, got {len(content)}.")
     try:
@@ -185,34 +257,36 @@ def read_upload(content: bytes) -> list[list[str]]:
     header = [name.strip()[:MOST_LETTERS] for name in rows[0]]
     if len(set(header)) < len(header):
         raise ValueError("The first line names a column twice.")
-    if len(header) < 3:
-        raise ValueError(
-            f"The file must have 3 columns or more (x, y and a class), got {len(header)}."
-        )
+    least, what = (3, "x, y and a class") if classes else (2, "x and y")
+    if len(header) < least:
+        raise ValueError(f"The file must have {least} columns or more ({what}), got {len(header)}.")
     n = sum(map(bool, rows[1:]))
     if n > MOST_POINTS:
         raise ValueError(f"The lab shows at most {MOST_POINTS} rows, got {n}.")
     return [header, *rows[1:]]
 
 
-def chosen_columns(table: list[list[str]], x: str, y: str, target: str) -> Points:
-    """Return the points of two columns of numbers and one of classes."""
+def chosen_columns(table: list[list[str]], x: str, y: str, target: str | None = None) -> Points:
+    """Return the points of two columns of numbers, and of one of classes where it is given."""
     header, *rows = table
     places = []
-    for name in (x, y, target):
+    chosen = (x, y) if target is None else (x, y, target)
+    for name in chosen:
         if name not in header:
             raise ValueError(f"There is no column {name!r}.")
         places.append(header.index(name))
-    if len(set(places)) < 3:
-        raise ValueError("Choose three different columns.")
+    if len(set(places)) < len(chosen):
+        raise ValueError(f"Choose {'two' if target is None else 'three'} different columns.")
     X, labels = [], []
     for line, row in enumerate(rows, 2):
         if row:
             cells = [row[place].strip() for place in places]
             X.append([_number(cells[k], line, name) for k, name in enumerate((x, y))])
-            labels.append(cells[2])
-            if not cells[2]:
+            labels.append(cells[-1])
+            if not cells[-1]:
                 raise ValueError(f"Line {line} has no class in column {target!r}.")
+    if target is None:
+        return checked(X, np.zeros(len(X)), axes=(x, y))
     names, codes = np.unique(labels, return_inverse=True)
     if not 2 <= names.size <= MOST_CLASSES:
         raise ValueError(f"Column {target!r} must hold 2 to 4 classes, got {names.size}.")

@@ -65,15 +65,16 @@ def code_of(points: Points, key: str, values: Mapping[str, Any]) -> str:
     model = mm.SVC(C=1.0, loss='hinge', kernel='linear', ...
     """
     algorithm = ALGORITHMS[key]
+    X, y = points.training(algorithm.family)
     options = ", ".join(
         f"{name}={_written(value)}" for name, value in algorithm.parameters(values).items()
     )
-    rows = "".join(f"    {json.dumps(row)},\n" for row in points.X.tolist())
+    rows = "".join(f"    {json.dumps(row)},\n" for row in X.tolist())
+    answers = "" if y is None else f"y = np.array({json.dumps(y.tolist(), ensure_ascii=False)})\n"
     return (
         "import numpy as np\n\nimport maxmargin as mm\n\n"
-        f"X = np.array([\n{rows}])\n"
-        f"y = np.array({json.dumps(points.labels.tolist(), ensure_ascii=False)})\n"
-        f"model = mm.{algorithm.estimator}({options}).fit(X, y)\n"
+        f"X = np.array([\n{rows}])\n{answers}"
+        f"model = mm.{algorithm.estimator}({options}).fit({'X' if y is None else 'X, y'})\n"
         "print(model.certificate_)\n"
     )
 

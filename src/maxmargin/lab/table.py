@@ -18,14 +18,25 @@ from bokeh.models import (
 import maxmargin as mm
 
 from ..diagnostics.fitted_model import FittedModel, SupportVectorMachine
-from .drawing import Picture
+from ..estimators.registry import Family
+from . import one_class, regression
 from .fitting import Outcome
+from .picture import Picture
 
 # Titles, and widths in pixels that hold the longest number: -1.2346e-05.
 COLUMNS = {
     "row": ("point", 38), "class": ("class", 48), "alpha": ("α", 75), "margin": ("y·g", 75),
     "slack": ("ξ", 75), "state": ("state", 80),
 }  # fmt: skip
+OF_REGRESSION = {
+    "row": ("point", 38), "target": ("target", 66), "predicted": ("prediction", 70),
+    "residual": ("residual", 72), "alpha": ("|α|", 66), "state": ("state", 72),
+}  # fmt: skip
+OF_ONE_CLASS = {
+    "row": ("point", 38), "alpha": ("α", 80), "margin": ("g", 80), "slack": ("ξ", 80),
+    "state": ("state", 80),
+}  # fmt: skip
+ALL_COLUMNS = COLUMNS | OF_REGRESSION | OF_ONE_CLASS
 # Margins and slacks below this are 0.
 ROUNDING = 1e-9
 TEXT_COLUMNS = ("row", "class", "state")
@@ -36,15 +47,10 @@ class PointTable:
 
     def __init__(self, points: ColumnDataSource) -> None:
         self.shown: tuple[Outcome, Picture, bool] | None = None
-        self.rows = ColumnDataSource(data={name: [] for name in COLUMNS}, name="rows")
-        number = ScientificFormatter(precision=4, power_limit_low=-4, power_limit_high=5)
+        self.columns = COLUMNS
+        self.rows = ColumnDataSource(data={name: [] for name in ALL_COLUMNS}, name="rows")
         self.grid = DataTable(
-            source=self.rows,
-            columns=[
-                TableColumn(field=name, title=title, width=width,
-                            formatter=StringFormatter() if name in TEXT_COLUMNS else number)
-                for name, (title, width) in COLUMNS.items()
-            ],
+            source=self.rows, columns=_headed(COLUMNS),
             index_position=None, height=320, sizing_mode="stretch_width", name="kkt",
             autosize_mode="none",  # fitted columns would truncate numbers
         )  # fmt: skip
@@ -72,13 +78,43 @@ class PointTable:
             return
         outcome, picture, at_end = self.shown
         names = outcome.request.points.labels.tolist()
-        table = _table(outcome, self.task.value) if at_end else None
-        columns = _of_picture(picture) if table is None else _of_table(table, len(names))
-        blank = [float("nan")] * len(names)
-        self.rows.data = {
-            "row": list(range(1, len(names) + 1)), "class": names, "alpha": blank, "margin": blank,
-            "slack": blank, "state": [""] * len(names),
-        } | _rounded(columns)  # fmt: skip
+        columns = _known(outcome, picture, self.task.value, at_end=at_end)
+        blank = {
+            name: ([""] if name in TEXT_COLUMNS else [float("nan")]) * len(names)
+            for name in ALL_COLUMNS
+        }
+        rows = list(range(1, len(names) + 1))
+        self.rows.data = blank | {"row": rows, "class": names} | _rounded(columns)
+        self._show_columns(outcome.request.recipe.family)
+
+    def _show_columns(self, family: Family) -> None:
+        """Show the columns that algorithms of a family have."""
+        columns = {"regression": OF_REGRESSION, "one-class": OF_ONE_CLASS}.get(family, COLUMNS)
+        if columns is not self.columns:
+            self.columns, self.grid.columns = columns, _headed(columns)
+
+
+def _headed(columns: dict[str, tuple[str, int]]) -> list[TableColumn]:
+    """Return columns with their titles and widths."""
+    number = ScientificFormatter(precision=4, power_limit_low=-4, power_limit_high=5)
+    return [
+        TableColumn(field=name, title=title, width=width,
+                    formatter=StringFormatter() if name in TEXT_COLUMNS else number)
+        for name, (title, width) in columns.items()
+    ]  # fmt: skip
+
+
+def _known(outcome: Outcome, picture: Picture, pair: str, *, at_end: bool) -> dict[str, Any]:
+    """Return the columns that are known of a step, or of the fitted model."""
+    family = outcome.request.recipe.family
+    if family == "regression":
+        return regression.columns(outcome, picture)
+    if family == "one-class":
+        return one_class.columns(outcome, picture)
+    table = _table(outcome, pair) if at_end else None
+    if table is None:
+        return _of_picture(picture)
+    return _of_table(table, len(outcome.request.points.X))
 
 
 def _rounded(columns: dict[str, Any]) -> dict[str, Any]:
@@ -128,7 +164,9 @@ def _table(outcome: Outcome, pair: str) -> Any:
 
 def _pairs(outcome: Outcome) -> list[str]:
     """Return the names of the tasks of a model of many classes."""
-    if outcome.model is None or len(outcome.model.classes_) == 2:
+    if outcome.model is None or not outcome.request.recipe.has_classes:
+        return []
+    if len(outcome.model.classes_) == 2:
         return []
     return FittedModel(outcome.model).plane_names
 
