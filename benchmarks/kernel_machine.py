@@ -167,13 +167,13 @@ def sklearn_svc(**options: Any) -> Fit:
 def intelex_svc(**options: Any) -> Fit:
     from sklearnex.svm import SVC
 
-    def fit(X: Any, y: Any) -> Any:
-        model = SVC(tol=TOL, cache_size=CACHE, **options).fit(X, y)
-        # Where it does not support the input, it silently runs scikit-learn's.
-        assert hasattr(model, "_onedal_estimator"), "scikit-learn-intelex did not use oneDAL"
-        return model
+    return lambda X, y: on_onedal(SVC(tol=TOL, cache_size=CACHE, **options).fit(X, y))
 
-    return fit
+
+def on_onedal(model: Any) -> Any:
+    """Return a model of scikit-learn-intelex that did not silently run scikit-learn's solver."""
+    assert hasattr(model, "_onedal_estimator"), "scikit-learn-intelex did not use oneDAL"
+    return model
 
 
 def libsvm_svc(*, C: float, gamma: float) -> Fit:

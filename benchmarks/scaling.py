@@ -1,9 +1,10 @@
 """Race contestants over numbers of cores: seconds, speed-up, CPU time, ratio to ours.
 
-`kernel_machine.py --cores` and `linear_machine.py --cores` are built on this module. Every
-contestant runs in a fresh process that is bound to so many cores, of different physical cores
-first, with OMP_NUM_THREADS set to the same number. Results of earlier runs (``--known``) are read
-instead of being measured again, so that a long comparison can be split into several runs.
+`kernel_machine.py --cores`, `linear_machine.py --cores`, `kernel_regression.py` and `one_class.py`
+are built on this module. Every contestant runs in a fresh process that is bound to so many cores,
+of different physical cores first, with OMP_NUM_THREADS set to the same number. Results of earlier
+runs (``--known``) are read instead of being measured again, so that a long comparison can be split
+into several runs.
 """
 
 from __future__ import annotations
@@ -85,6 +86,7 @@ class Plan:
     contestants: Sequence[str]
     known: dict[str, Table]
     deadline: float
+    patience: float = PATIENCE
 
     @property
     def seconds_left(self) -> float:
@@ -109,12 +111,15 @@ def _counts(text: str) -> list[int]:
 
 
 def plan(
-    arguments: argparse.Namespace, cases: Sequence[str], contestants: Sequence[str]
-) -> Plan:  # fmt: skip
+    arguments: argparse.Namespace,
+    cases: Sequence[str],
+    contestants: Sequence[str],
+    patience: float = PATIENCE,
+) -> Plan:
     """Read a plan from the options."""
     known = read_known(arguments.known)
     deadline = time.monotonic() + arguments.budget
-    return Plan(cases, arguments.cores, contestants, known, deadline)
+    return Plan(cases, arguments.cores, contestants, known, deadline, patience)
 
 
 def read_known(files: Iterable[Path]) -> dict[str, Table]:
@@ -160,7 +165,7 @@ def _measured(plan: Plan, table: Table, run: Run, name: str, cores: int) -> Row:
         return Row(name, cores, note="not run: out of time")
     limit, ours = inf, table.row(plan.contestants[0], cores)
     if name != plan.contestants[0] and ours is not None and ours.seconds:
-        limit = max(EARLIEST, PATIENCE * ours.seconds)
+        limit = max(EARLIEST, plan.patience * ours.seconds)
     # The judge needs all cores to be quick: in full on the largest number only.
     judged = cores == max([*plan.counts, *(row.cores for row in table.rows)])
     try:
