@@ -11,7 +11,8 @@ from maxmargin.runtime.simd import (
     aligned,
     count,
     fill,
-    lane,
+    largest,
+    largest_with,
     load,
     places,
     rough_reciprocal,
@@ -65,20 +66,8 @@ def spread(x, number, out):
 
 
 @numba.njit
-def add_up(x):
-    """Σx in running sums, one a lane."""
-    total = fill(x, 0.0)
-    for k in range(0, x.size, count(x)):
-        total = total + load(x, k)
-    result = lane(total, 0)
-    for k in range(1, count(x)):
-        result += lane(total, k)
-    return result
-
-
-@numba.njit
-def first_of(x, k):
-    return lane(load(x, k), 0)
+def greatest(x, places):
+    return largest(load(x, 0)), largest_with(load(x, 0), load(places, 0))
 
 
 @numba.njit
@@ -173,9 +162,12 @@ def test_fill_casts_its_number(dtype, number):
     assert (out == dtype(number)).all()
 
 
-def test_lanes_are_read_one_by_one(dtype):
-    x = np.arange(5 * count(np.empty(0, dtype))).astype(dtype)
-    assert add_up(x) == x.sum()
+def test_the_largest_number_of_a_vector_and_its_place(dtype):
+    x = numbers(dtype, 1)
+    places = np.arange(x.size).astype(dtype)
+    for _ in range(x.size):
+        x = np.roll(x, 1)
+        assert greatest(x, places) == (x.max(), (x.max(), x.argmax()))
 
 
 @pytest.mark.parametrize("shape", [7, (3, 5), (2, 33, 16), (0, 4)])
@@ -208,7 +200,8 @@ def test_square_may_be_read_beyond_its_end(dtype, n):
     beyond = np.empty(count(K), dtype)
     copy_from(K[-1], n, beyond)
     assert np.isfinite(beyond).all()
-    assert first_of(K[-1], n - 1) == K[-1, -1]
+    copy_from(K[-1], n - 1, beyond)
+    assert beyond[0] == K[-1, -1]
 
 
 @numba.njit

@@ -218,6 +218,8 @@ def test_interruptions_at_any_moment():
 
 def test_a_long_region_is_interrupted():
     done = np.zeros(10_000, dtype=np.int64)  # 100 seconds of two threads
+    with at_most(2):
+        spin(2, np.zeros_like(done), 0)  # compiled before the alarm
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

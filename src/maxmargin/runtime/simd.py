@@ -147,14 +147,41 @@ def fill(context, array, number):
     return lanes(array, number), codegen
 
 
+def _half(builder, vector, first):
+    """Return half of a vector, from a place on."""
+    n = vector.type.count // 2
+    places = ir.Constant(ir.VectorType(ir.IntType(32), n), [first + k for k in range(n)])
+    return builder.shuffle_vector(vector, vector, places)
+
+
+def _halved(builder, vectors):
+    """Halve vectors until one number is left of each, that where the first is the largest."""
+    while (n := vectors[0].type.count // 2) > 0:
+        low, high = ([_half(builder, each, first) for each in vectors] for first in (0, n))
+        greater = builder.fcmp_ordered(">", high[0], low[0])
+        vectors = [builder.select(greater, b, a) for a, b in zip(low, high, strict=True)]
+    return [builder.extract_element(each, ir.IntType(32)(0)) for each in vectors]
+
+
 @intrinsic
-def lane(context, vector, k):
-    """Return one number of a vector."""
+def largest(context, vector):
+    """Return the largest number of a vector."""
 
     def codegen(context, builder, signature, args):
-        return builder.extract_element(*args)
+        return _halved(builder, args)[0]
 
-    return vector.dtype(vector, k), codegen
+    return vector.dtype(vector), codegen
+
+
+@intrinsic
+def largest_with(context, vector, others):
+    """Return the largest number of a vector, and the one at its place in another."""
+    pair = types.UniTuple(vector.dtype, 2)
+
+    def codegen(context, builder, signature, args):
+        return context.make_tuple(builder, pair, _halved(builder, args))
+
+    return pair(vector, others), codegen
 
 
 @intrinsic

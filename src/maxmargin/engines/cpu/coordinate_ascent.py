@@ -11,7 +11,16 @@ from __future__ import annotations
 import numpy as np
 
 from ...runtime.row_access import compiled
-from ...runtime.simd import count, fill, lane, load, rough_reciprocal, store, where_greater
+from ...runtime.simd import (
+    count,
+    fill,
+    largest,
+    largest_with,
+    load,
+    rough_reciprocal,
+    store,
+    where_greater,
+)
 from .smo import FLAT, _open
 from .task_rows import kernel_row
 
@@ -41,14 +50,9 @@ def single_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, stop,
             at = where_greater(gain, best, place, at)
             best = where_greater(gain, best, gain, best)
             place = place + onward
-        violation, gain, where = lane(worst, 0), lane(best, 0), lane(at, 0)
-        for k in range(1, n):
-            violation = max(violation, lane(worst, k))
-            if lane(best, k) > gain:
-                gain, where = lane(best, k), lane(at, k)
-        if violation <= stop:
+        if largest(worst) <= stop:
             break
-        i = int(where)
+        i = int(largest_with(best, at)[1])
         goal = beta[i] + np.float64(f[i]) / max(np.float64(curvature[i]), FLAT)
         goal = min(max(goal, lower[i]), upper[i])
         t, beta[i] = goal - beta[i], goal

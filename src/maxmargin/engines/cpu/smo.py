@@ -22,7 +22,17 @@ from __future__ import annotations
 import numpy as np
 
 from ...runtime.row_access import compiled, compiled_part
-from ...runtime.simd import count, fill, lane, load, places, rough_reciprocal, store, where_greater
+from ...runtime.simd import (
+    count,
+    fill,
+    largest,
+    largest_with,
+    load,
+    places,
+    rough_reciprocal,
+    store,
+    where_greater,
+)
 from .task_rows import kernel_row
 
 # Larger than any gradient: added to entries that may not be chosen.
@@ -62,14 +72,9 @@ def pair_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, edges, 
                 top = where_greater(up, top, up, top)
                 low = where_greater(low, down, down, low)
                 place = place + onward
-            highest, lowest, where = lane(top, 0), lane(low, 0), lane(at, 0)
-            for k in range(1, n):
-                if lane(top, k) > highest:
-                    highest, where = lane(top, k), lane(at, k)
-                if lane(low, k) < lowest:
-                    lowest = lane(low, k)
-            if highest - lowest > violation:
-                violation, group, most, i = highest - lowest, g, highest, np.int64(where)
+            (highest, where), fall = largest_with(top, at), largest(zero - low)
+            if highest + fall > violation:
+                violation, group, most, i = highest + fall, g, highest, np.int64(where)
         if violation <= stop:
             break
         # The partner that gains most: (f_i − f_j)²/(K_ii + K_jj − 2K_ij).
@@ -84,11 +89,7 @@ def pair_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, edges, 
             at = where_greater(gain, best, place, at)
             best = where_greater(gain, best, gain, best)
             place = place + onward
-        gain, where = lane(best, 0), lane(at, 0)
-        for k in range(1, n):
-            if lane(best, k) > gain:
-                gain, where = lane(best, k), lane(at, k)
-        j = np.int64(where)
+        j = np.int64(largest_with(best, at)[1])
         t = _move(i, j, most - f[j], curvature[i] + curvature[j] - 2.0 * Ki[j], beta, lower, upper)
         _open(i, beta, lower, upper, raisable, lowerable)
         _open(j, beta, lower, upper, raisable, lowerable)
