@@ -242,11 +242,13 @@ class FittedModel:
 
     @property
     def epsilon(self) -> float | None:
-        """Half the width of the tube of a regression, None of other models."""
+        """Half the width of the tube of a regression, None of other models or where unknown."""
         if not self.has_targets:
             return None
         clf = self.classifier
-        return float(clf.epsilon_ if hasattr(clf, "epsilon_") else clf.epsilon)
+        # That of a NuSVR from another program is unknown.
+        epsilon: float | None = getattr(clf, "epsilon_", getattr(clf, "epsilon", None))
+        return None if epsilon is None else float(epsilon)
 
     def predict(self, X: MatrixLike) -> Integers:
         """Return the class number that the model gives to each row."""

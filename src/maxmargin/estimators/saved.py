@@ -28,3 +28,5 @@ MACHINE = Saved(
     ("n_iter_", "n_updates_", "feature_names_in_", "fit_status_", "_fitted_with"),
     ("_memory", "_fitted_on", "_objects"),
 )
+# LIBSVM's models may have a distribution of errors.
+REGRESSOR = MACHINE._replace(sometimes=(*MACHINE.sometimes, "probA_"))

@@ -28,7 +28,7 @@ from .documentation import documented
 from .fitting import Attributes, Method
 from .formulation import Formulation, growth_with_cost, machine_method
 from .kernel_machine import KernelMachine
-from .saved import MACHINE, Saved
+from .saved import REGRESSOR, Saved
 from .training import Training, without_classes
 
 # What to do where C = ∞ and no solver finds a function.
@@ -45,6 +45,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     n_iter_: int
     _fitted_with: float
 
+    _saved: ClassVar[Saved] = REGRESSOR
     _parameter_constraints: ClassVar[Constraints] = {
         **KernelMachine._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
@@ -344,7 +345,7 @@ class NuSVR(KernelRegressor):
 
     epsilon_: float
 
-    _saved: ClassVar[Saved] = MACHINE._replace(sometimes=(*MACHINE.sometimes, "epsilon_"))
+    _saved: ClassVar[Saved] = REGRESSOR._replace(sometimes=(*REGRESSOR.sometimes, "epsilon_"))
     _parameter_constraints: ClassVar[Constraints] = {
         **KernelRegressor._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],

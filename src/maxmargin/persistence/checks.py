@@ -327,9 +327,10 @@ def _check_machine(model: ModelLike, sizes: _Sizes) -> None:
     _require(total == n_support, f"n_support_ must sum to {n_support}, got {total}")
     if "class_weight_" in vars(model):
         _check_numbers("class_weight_", model.class_weight_, (sizes.classes,))
-    sigmoids = [name for name in ("probA_", "probB_") if name in vars(model)]
-    _require(len(sigmoids) != 1, "half of the sigmoids are missing")
-    for name in sigmoids:
+    there = [name for name in ("probA_", "probB_") if name in vars(model)]
+    half = len(there) == 1 and isinstance(model, CertifiedClassifier)
+    _require(not half, "half of the sigmoids are missing")
+    for name in there:
         _check_numbers(name, getattr(model, name), (sizes.tasks,))
     if isinstance(model.certificates_, Unproved):
         return

@@ -14,12 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats
 from ..diagnostics.fitted_model import ModelLike
+from ..estimators.one_class import OneClassSVM
 from ..estimators.svc import SVC, NuSVC
+from ..estimators.svr import SVR, NuSVR
 from ..kernels import Kernel
 from .checks import LIMITS, check_model
 from .errors import InconsistentModelError, ModelFileError, PathLike
 from .imported import Unproved
-from .libsvm_format import KERNELS, LARGEST_INT, SVM_TYPES
+from .libsvm_format import KERNELS, LARGEST_INT, PROBABILITIES, SVM_TYPES
 
 __all__ = ["load_libsvm"]
 
@@ -28,21 +30,26 @@ WORDS = ("svm_type", "kernel_type")
 SINGLE = ("degree", "gamma", "coef0", "nr_class", "total_sv")
 SEVERAL = ("rho", "label", "nr_sv", "probA", "probB", "prob_density_marks")
 WHOLE = ("degree", "nr_class", "total_sv", "label", "nr_sv")
-SIGMOIDS = ("probA", "probB")
+# Entries that some types have and others do not.
+OF_CLASSES, OF_SOME = ("label", "nr_sv"), ("label", "nr_sv", "probA", "probB")
 # Bytes per read, letters of the longest word, and words of the longest entry of the header: rho
 # has k(k − 1)/2.
 PIECE_BYTES, LONGEST_WORD, MOST_WORDS = 1 << 16, 1000, 1 << 22
 
 
-def load_libsvm(path: PathLike, *, n_features: int | None = None) -> SVC | NuSVC:
-    """Read a model of LIBSVM's ``svm-train`` as a fitted SVC or NuSVC with the same predictions.
+def load_libsvm(
+    path: PathLike, *, n_features: int | None = None
+) -> SVC | NuSVC | SVR | NuSVR | OneClassSVM:
+    """Read a model of LIBSVM's ``svm-train`` as a fitted estimator with the same predictions.
 
     ``classes_`` are the labels in the order of the file. For two classes decision_function is
     positive for the second, LIBSVM's value for the first: it is its negative. With
-    ``decision_function_shape="ovo"`` (set here) the values of pairs are LIBSVM's own.
+    ``decision_function_shape="ovo"`` (set here) the values of pairs are LIBSVM's own. A regression
+    that was trained with ``-b 1`` has ``probA_``, the scale of the Laplace distribution of its
+    errors; marks of the density of one class are not kept.
 
-    The file does not hold C, the rows of the support vectors (``support_`` is −1), or the accuracy
-    of the optimum: ``certificate_`` raises AttributeError.
+    The file does not hold C, ν, ε, the rows of the support vectors (``support_`` is −1), or the
+    accuracy of the optimum: ``certificate_`` raises AttributeError, and so does ``epsilon_``.
 
     Parameters
     ----------
@@ -54,7 +61,7 @@ def load_libsvm(path: PathLike, *, n_features: int | None = None) -> SVC | NuSVC
 
     Returns
     -------
-    SVC or NuSVC
+    SVC, NuSVC, SVR, NuSVR or OneClassSVM
         The fitted model.
 
     Raises
@@ -91,7 +98,7 @@ def load_libsvm(path: PathLike, *, n_features: int | None = None) -> SVC | NuSVC
         check_model(model, widest=LARGEST_INT)  # n_features may ask for more columns
     except InconsistentModelError as error:
         raise ModelFileError(f"{path}: {error}.") from error
-    return model
+    return model  # type: ignore[no-any-return]
 
 
 @dataclass
@@ -100,8 +107,22 @@ class _Header:
     numbers: dict[str, list[Any]] = field(default_factory=dict)
 
     @property
+    def kind(self) -> str:
+        return self.words["svm_type"]
+
+    @property
     def n_classes(self) -> int:
         return int(self.numbers["nr_class"][0])
+
+    @property
+    def has_classes(self) -> bool:
+        return self.words.get("svm_type") in ("c_svc", "nu_svc")
+
+    @property
+    def probabilities(self) -> dict[str, list[float]]:
+        """What the file says about probabilities."""
+        names = PROBABILITIES[self.kind]
+        return {name: self.numbers[name] for name in names if name in self.numbers}
 
 
 @dataclass
@@ -201,12 +222,14 @@ class _Reader:
         return value
 
     def _check(self, header: _Header) -> None:
-        for name in ("svm_type", "kernel_type", "nr_class", "total_sv", "rho", "label", "nr_sv"):
+        needed = [*WORDS, "nr_class", "total_sv", "rho"]
+        needed += OF_CLASSES if header.has_classes else ()
+        for name in needed:
             if name not in header.words and name not in header.numbers:
                 self.refuse(f"{name} is missing before the support vectors")
         kind, kernel = header.words["svm_type"], header.words["kernel_type"]
         if kind not in SVM_TYPES:
-            self.refuse(f"svm_type must be c_svc or nu_svc, got {kind!r:.50}")
+            self.refuse(f"svm_type must be one of {', '.join(SVM_TYPES)}; got {kind!r:.50}")
         if kernel not in KERNELS:
             self.refuse(f"kernel_type {kernel!r:.50} is unknown")
         for name in KERNELS[kernel][2]:
@@ -218,16 +241,29 @@ class _Reader:
         k, numbers = header.n_classes, header.numbers
         if k < 2:
             self.refuse(f"nr_class must be at least 2, got {k}")
-        expected = {"label": k, "nr_sv": k, "rho": k * (k - 1) // 2}
-        if any(name in numbers for name in SIGMOIDS):
-            expected |= dict.fromkeys(SIGMOIDS, k * (k - 1) // 2)
+        if k > 2 and not header.has_classes:
+            self.refuse(f"nr_class of {header.kind} must be 2, got {k}")
+        expected = {"rho": k * (k - 1) // 2}
+        expected |= dict.fromkeys(OF_CLASSES, k) if header.has_classes else {}
+        if header.probabilities:
+            expected |= dict.fromkeys(PROBABILITIES[header.kind], expected["rho"])
         for name, count in expected.items():
             found = len(numbers.get(name, []))
             if found != count:
-                self.refuse(f"{k} classes have {count} numbers in {name}, not {found}")
-        if len(set(numbers["label"])) != k:
+                what = f"{k} classes have" if header.has_classes else f"{header.kind} has"
+                self.refuse(f"{what} {count} numbers in {name}, not {found}")
+        for name in OF_SOME:
+            if name in numbers and name not in expected:
+                self.refuse(f"a model of {header.kind} has no {name}")
+        total = numbers["total_sv"][0]
+        if total < 0:
+            self.refuse(f"total_sv must be at least 0, got {total}")
+        if header.has_classes:
+            self._check_classes(numbers["label"], numbers["nr_sv"], total)
+
+    def _check_classes(self, labels: list[int], counts: list[int], total: int) -> None:
+        if len(set(labels)) != len(labels):
             self.refuse("label holds a label twice")
-        counts, total = numbers["nr_sv"], numbers["total_sv"][0]
         if min(counts) < 0 or sum(counts) != total:
             self.refuse(f"nr_sv {counts!r:.100} does not add up to total_sv {total}")
 
@@ -330,31 +366,32 @@ def _width(path: PathLike, largest: int, n_features: int | None) -> int:
     return int(n_features)
 
 
-def _model(header: _Header, kernel: Kernel, vectors: _Vectors, width: int) -> SVC | NuSVC:
-    name = KERNELS[header.words["kernel_type"]][1]
-    machine = SVM_TYPES[header.words["svm_type"]]
-    options = {key: getattr(kernel, key) for key in KERNELS[header.words["kernel_type"]][2]}
-    model: ModelLike = machine(kernel=name, decision_function_shape="ovo", **options)
+def _model(header: _Header, kernel: Kernel, vectors: _Vectors, width: int) -> ModelLike:
+    _, name, parameters = KERNELS[header.words["kernel_type"]]
+    options: dict[str, Any] = {key: getattr(kernel, key) for key in parameters}
+    if header.has_classes:
+        options |= {"decision_function_shape": "ovo", "probability": bool(header.probabilities)}
+    model = SVM_TYPES[header.kind](kernel=name, **options)
     n_support = len(vectors.ends) - 1
-    two, given = header.n_classes == 2, name == "precomputed"
+    given = name == "precomputed"
+    # LIBSVM's values are positive for the first of two classes, ours for the second.
+    sign = -1.0 if header.has_classes and header.n_classes == 2 else 1.0
     columns = np.array(vectors.columns, dtype=np.int64)
     dual = np.array(vectors.coefficients).reshape(n_support, header.n_classes - 1).T.copy()
     rows: Any = np.empty((0, width))
     if not given:
         rows = _smaller(np.array(vectors.values), columns, np.array(vectors.ends), width)
-    dual = -dual if two else dual
+    dual *= sign
     rho = np.array(header.numbers["rho"], dtype=np.float64)
     unproved = Unproved("LIBSVM")
     attributes: dict[str, Any] = {
         "n_features_in_": width,
-        "classes_": np.array(header.numbers["label"], dtype=np.int64),
-        "_reduced_by": "ovo",
         "kernel_": kernel,
         "support_": (columns if given else np.full(n_support, -1)).astype(np.int32),
         "support_vectors_": rows,
-        "n_support_": np.array(header.numbers["nr_sv"], dtype=np.int32),
+        "n_support_": np.array(header.numbers.get("nr_sv", [n_support]), dtype=np.int32),
         "dual_coef_": sparse.csr_matrix(dual) if sparse.issparse(rows) else dual,
-        "intercept_": rho if two else -rho,
+        "intercept_": -sign * rho,
         "shape_fit_": (width if given else n_support, width),
         "certificates_": unproved,
         "statuses_": unproved,
@@ -362,14 +399,15 @@ def _model(header: _Header, kernel: Kernel, vectors: _Vectors, width: int) -> SV
         "_memory": None,
         "_fitted_on": None,
         "_objects": None,
+        **{f"{name}_": np.array(values, float) for name, values in header.probabilities.items()},
     }
-    if all(name in header.numbers for name in SIGMOIDS):
-        model.set_params(probability=True)
-        attributes |= {f"{name}_": np.array(header.numbers[name], float) for name in SIGMOIDS}
+    if header.has_classes:
+        labels = np.array(header.numbers["label"], dtype=np.int64)
+        attributes |= {"classes_": labels, "_reduced_by": "ovo"}
     for attribute, value in attributes.items():
         setattr(model, attribute, value)
     check_is_fitted(model)
-    return model  # type: ignore[no-any-return]
+    return model
 
 
 def _smaller(values: Floats, columns: Any, ends: Any, width: int) -> Any:

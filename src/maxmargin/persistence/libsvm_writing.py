@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,10 @@ from ..diagnostics.fitted_model import FittedModel, ModelLike, Planes
 from ..diagnostics.scaling import Scaling, scaling_of
 from ..estimators.column_encoder import ColumnEncoder
 from ..estimators.kernel_machine import KernelMachine
-from ..estimators.svc import NuSVC
 from ..kernels import Kernel, Linear, Precomputed
 from ..multiclass import OneVsOne
 from .errors import PathLike
-from .libsvm_format import KERNELS, LARGEST_INT
+from .libsvm_format import KERNELS, LARGEST_INT, PROBABILITIES, SVM_TYPES
 from .writing import write_text
 
 __all__ = ["save_libsvm"]
@@ -29,31 +28,35 @@ __all__ = ["save_libsvm"]
 
 @dataclass(frozen=True)
 class _Contents:
-    """The contents of a file: coefficients of shape (n_classes − 1, n_support), rho of pairs."""
+    """The contents of a file: coefficients of shape (n_classes − 1, n_support), rho of pairs.
+
+    Labels and counts of support vectors are those of classes, None without them.
+    """
 
     svm_type: str
     kernel: Kernel
-    labels: list[int]
+    labels: list[int] | None
     rho: Floats
-    counts: list[int]
+    counts: list[int] | None
     coefficients: Floats
     vectors: Any
     serials: NDArray[np.integer[Any]] | None = None
-    sigmoids: tuple[Floats, Floats] | None = None
+    probabilities: Mapping[str, Floats] = field(default_factory=dict)
 
 
 def save_libsvm(model: ModelLike, path: PathLike) -> None:
     """Write a model as LIBSVM's text, which svm-predict and many other programs read.
 
-    SVC and NuSVC of two classes, or of pairs of many, with any of LIBSVM's kernels keep their
-    support vectors (rows of the training data). A linear model of two classes becomes one support
-    vector, w, and so do the planes of a linear SVC in a pipeline that scales features; the scaling
-    becomes a part of w. For other kernels the scaling is written to ``path``.range, for
-    ``svm-scale -r``.
+    SVC and NuSVC of two classes, or of pairs of many, SVR, NuSVR and OneClassSVM, with any of
+    LIBSVM's kernels, keep their support vectors (rows of the training data). LinearSVR or a linear
+    model of two classes becomes one support vector, w, and so do the planes of a linear kernel in a
+    pipeline that scales features; the scaling becomes a part of w. For other kernels the scaling is
+    written to ``path``.range, for ``svm-scale -r``.
 
     Parameters
     ----------
-    model : SVC, NuSVC, a linear classifier of two classes, or a Pipeline of scalers and one
+    model : kernel machine, LinearSVR, linear classifier of two classes, or Pipeline of scalers and\
+ one
         A fitted model.
     path : str or path
         The file; the write is atomic.
@@ -85,7 +88,6 @@ def save_libsvm(model: ModelLike, path: PathLike) -> None:
     svm_type c_svc
     """
     fitted = FittedModel(model)
-    fitted.require_classes()
     fitted.require_fitted_steps()
     scaling = _scaling(fitted.steps)
     folded = None if scaling is None else _folded(scaling, fitted)
@@ -97,7 +99,7 @@ def save_libsvm(model: ModelLike, path: PathLike) -> None:
             f"LIBSVM's models do not scale features, as steps before {fitted.name} do: scale data "
             f"first, by svm-scale -r {ranges}."
         )
-    if contents.labels != fitted.classes.tolist():
+    if contents.labels is not None and contents.labels != fitted.classes.tolist():
         pairs = zip(contents.labels, fitted.classes.tolist(), strict=True)
         meaning = ", ".join(f"{number} = {label!r}" for number, label in pairs)
         warn_caller(f"LIBSVM's labels are integers; in this file {meaning}.")
@@ -115,14 +117,7 @@ def save_libsvm(model: ModelLike, path: PathLike) -> None:
 def _contents(fitted: FittedModel) -> _Contents:
     if isinstance(fitted.classifier, KernelMachine):
         return _of_kernel_machine(fitted)
-    decision = fitted.decision
-    if not isinstance(decision, Planes) or not fitted.is_binary:
-        many = "" if fitted.is_binary else f" of {len(fitted.classes)} classes"
-        raise TypeError(
-            f"LIBSVM has no model for {fitted.name}{many}: pass SVC, NuSVC, or a linear "
-            "classifier of two classes."
-        )
-    return _of_planes("c_svc", fitted.classes, decision)
+    return _of_planes(fitted, _plane(fitted))
 
 
 def _of_kernel_machine(fitted: FittedModel) -> _Contents:
@@ -133,31 +128,42 @@ def _of_kernel_machine(fitted: FittedModel) -> _Contents:
             f"the kernel must be one of LIBSVM's, linear, poly, rbf, sigmoid or precomputed; got "
             f"{kernel!r}."
         )
-    dual, two = dense(clf.dual_coef_), fitted.is_binary
-    # g of two classes is positive for the second, LIBSVM's for the first.
+    sign, svm_type = _sign(fitted), _svm_type(fitted)
+    found = {name: getattr(clf, f"{name}_", None) for name in PROBABILITIES[svm_type]}
     return _Contents(
-        _svm_type(fitted),
+        svm_type,
         kernel,
-        _labels(fitted.classes),
-        clf.intercept_ if two else -clf.intercept_,
-        clf.n_support_.tolist(),
-        -dual if two else dual,
+        _labels(fitted),
+        -sign * clf.intercept_,
+        clf.n_support_.tolist() if fitted.has_classes else None,
+        sign * dense(clf.dual_coef_),
         clf.support_vectors_,
         clf.support_ + 1 if isinstance(kernel, Precomputed) else None,
-        (clf.probA_, clf.probB_) if hasattr(clf, "probA_") else None,
+        {name: values for name, values in found.items() if values is not None},
     )
 
 
-def _of_planes(svm_type: str, classes: NDArray[Any], planes: Planes) -> _Contents:
-    """Return planes of pairs with one support vector each: w_ij, of class i."""
-    n_classes = len(classes)
-    pairs = OneVsOne.pairs(n_classes)
-    coefficients = np.zeros((n_classes - 1, len(pairs)))
-    for k, (_, j) in enumerate(pairs):
-        coefficients[j - 1, k] = -1.0 if n_classes == 2 else 1.0
-    counts = [n_classes - 1 - i for i in range(n_classes)]
-    rho = planes.b if n_classes == 2 else -planes.b
-    return _Contents(svm_type, Linear(), _labels(classes), rho, counts, coefficients, planes.w)
+def _of_planes(fitted: FittedModel, planes: Planes) -> _Contents:
+    """Return planes with one support vector each, w; that of a pair of classes is of its first."""
+    sign, n_classes = _sign(fitted), max(2, len(fitted.classes))
+    coefficients = np.zeros((n_classes - 1, len(planes.w)))
+    for k, (_, j) in enumerate(OneVsOne.pairs(n_classes)):
+        coefficients[j - 1, k] = sign
+    counts = [n_classes - 1 - i for i in range(n_classes)] if fitted.has_classes else None
+    return _Contents(
+        _svm_type(fitted),
+        Linear(),
+        _labels(fitted),
+        -sign * planes.b,
+        counts,
+        coefficients,
+        planes.w,
+    )
+
+
+def _sign(fitted: FittedModel) -> float:
+    """Return −1 for two classes: g is positive for the second, LIBSVM's for the first."""
+    return -1.0 if fitted.scheme == "binary" else 1.0
 
 
 def _scaling(steps: list[Any]) -> Scaling | None:
@@ -179,11 +185,11 @@ def _folded(scaling: Scaling, fitted: FittedModel) -> _Contents | None:
     """Return a linear model with the scaling in its w and b; None of another model."""
     if isinstance(fitted.classifier, KernelMachine):
         _require_pairs(fitted)
-    elif not fitted.is_binary:
-        return _contents(fitted)  # which raises
+    else:
+        _plane(fitted)
     if not isinstance(fitted.decision, Planes):
         return None
-    return _of_planes(_svm_type(fitted), fitted.classes, fitted.decision.before(scaling))
+    return _of_planes(fitted, fitted.decision.before(scaling))
 
 
 def _range_lines(scaling: Scaling) -> Iterator[str]:
@@ -196,8 +202,20 @@ def _range_lines(scaling: Scaling) -> Iterator[str]:
         yield f"{k} {low:.17g} {high:.17g}\n"
 
 
+def _plane(fitted: FittedModel) -> Planes:
+    """Return the plane of a model without support vectors; raise where it does not have one."""
+    one = fitted.scheme in ("binary", "targets")
+    if one and isinstance(fitted.decision, Planes):
+        return fitted.decision
+    many = "" if one else f" of {len(fitted.classes)} classes"
+    raise TypeError(
+        f"LIBSVM has no model for {fitted.name}{many}: pass SVC, NuSVC, SVR, NuSVR, OneClassSVM, "
+        "LinearSVR, or a linear classifier of two classes."
+    )
+
+
 def _require_pairs(fitted: FittedModel) -> None:
-    if not fitted.is_binary and fitted.scheme != "ovo":
+    if fitted.scheme in ("ovr", "joint"):
         raise TypeError(
             "LIBSVM has many classes by pairs only, this "
             f"{fitted.name} has multi_class={fitted.classifier.multi_class!r}: fit with "
@@ -206,12 +224,15 @@ def _require_pairs(fitted: FittedModel) -> None:
 
 
 def _svm_type(fitted: FittedModel) -> str:
-    return "nu_svc" if isinstance(fitted.classifier, NuSVC) else "c_svc"
+    machines = (name for name, kind in SVM_TYPES.items() if isinstance(fitted.classifier, kind))
+    return next(machines, "epsilon_svr" if fitted.has_targets else "c_svc")
 
 
-def _labels(classes: NDArray[Any]) -> list[int]:
+def _labels(fitted: FittedModel) -> list[int] | None:
     """Return integers for labels: themselves where they are whole numbers, else 0, 1, …"""
-    labels = classes.tolist()
+    if not fitted.has_classes:
+        return None
+    labels = fitted.classes.tolist()
     whole = all(isinstance(v, bool | int | float) and v == int(v) for v in labels)
     if whole and all(abs(v) <= LARGEST_INT for v in labels):
         return [int(label) for label in labels]
@@ -226,17 +247,22 @@ def _lines(contents: _Contents) -> Iterator[str]:
     yield f"kernel_type {name}\n"
     for parameter in parameters:
         yield f"{parameter} {getattr(contents.kernel, parameter):.17g}\n"
-    yield f"nr_class {len(contents.labels)}\n"
-    yield f"total_sv {sum(contents.counts)}\n"
-    yield f"rho {' '.join(f'{value:.17g}' for value in contents.rho.tolist())}\n"
-    yield f"label {' '.join(map(str, contents.labels))}\n"
-    for name, values in zip(("probA", "probB"), contents.sigmoids or (), strict=False):
-        yield f"{name} {' '.join(f'{value:.17g}' for value in values.tolist())}\n"
-    yield f"nr_sv {' '.join(map(str, contents.counts))}\n"
+    yield f"nr_class {len(contents.coefficients) + 1}\n"
+    yield f"total_sv {contents.coefficients.shape[1]}\n"
+    yield f"rho {_numbers(contents.rho)}\n"
+    if contents.labels is not None:
+        yield f"label {' '.join(map(str, contents.labels))}\n"
+    for name, values in contents.probabilities.items():
+        yield f"{name} {_numbers(values)}\n"
+    if contents.counts is not None:
+        yield f"nr_sv {' '.join(map(str, contents.counts))}\n"
     yield "SV\n"
-    for k, coefficients in enumerate(contents.coefficients.T.tolist()):
-        numbers = " ".join(f"{value:.17g}" for value in coefficients)
-        yield f"{numbers} {_entries(contents, k)}\n"
+    for k, coefficients in enumerate(contents.coefficients.T):
+        yield f"{_numbers(coefficients)} {_entries(contents, k)}\n"
+
+
+def _numbers(values: Floats) -> str:
+    return " ".join(f"{value:.17g}" for value in values.tolist())
 
 
 def _entries(contents: _Contents, k: int) -> str:
