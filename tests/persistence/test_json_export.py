@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -78,6 +78,10 @@ def values_of(kernel: dict[str, Any], X: Any, Z: Any) -> Any:
 
 def labels_from(plain: dict[str, Any], g: Any) -> Any:
     classes = np.array(plain["classes"])
+    if plain["scheme"] == "targets":
+        return g[:, 0]
+    if plain["scheme"] == "one-class":
+        return classes[(g[:, 0] >= -plain["rounding"]).astype(int)]
     if plain["scheme"] == "binary":
         return classes[(g[:, 0] >= 0).astype(int)]
     if plain["scheme"] in ("ovr", "joint"):
@@ -109,13 +113,20 @@ def labels_from(plain: dict[str, Any], g: Any) -> Any:
         make_pipeline(StandardScaler(), mm.SVC()),
         make_pipeline(MinMaxScaler(clip=True), RobustScaler(), Normalizer("l1"), mm.LinearSVC()),
         make_pipeline(ColumnEncoder(), MaxAbsScaler(), mm.SVC()),
+        mm.SVC(multi_class="crammer_singer"),
+        mm.LinearSVC(penalty="l1"),
+        mm.SVR(),
+        mm.NuSVR(kernel="linear"),
+        mm.LinearSVR(epsilon=0.1),
+        mm.OneClassSVM(nu=0.3),
+        make_pipeline(StandardScaler(), mm.SVR(kernel="poly")),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_stranger_can_predict_from_json(model: Any, n_classes: int, tmp_path: Path) -> None:
     X, codes = samples(n_classes)
-    y = np.array(["a", "b", "c", "d"])[codes]
+    y = codes if is_regressor(model) else np.array(["a", "b", "c", "d"])[codes]
     for storage in (np.asarray, sparse.csr_matrix)[: 1 if isinstance(model, Pipeline) else 2]:
         check_stranger(clone(model).fit(storage(X), y), storage, tmp_path)
 
@@ -131,8 +142,12 @@ def check_stranger(model: Any, storage: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     new = 3.0 * rng.normal(size=(200, 3))
     g = scores_from(plain, new)
-    assert_array_equal(labels_from(plain, g), model.predict(storage(new)))
-    if len(model.classes_) == 2:
+    found, expected = labels_from(plain, g), model.predict(storage(new))
+    if is_regressor(model):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+        return
+    assert_array_equal(found, expected)
+    if len(plain["classes"]) == 2:
         expected = model.decision_function(storage(new))
         np.testing.assert_allclose(g[:, 0], expected, rtol=1e-9, atol=1e-9)
 
@@ -161,6 +176,15 @@ def test_json_holds_the_proof_and_no_nan() -> None:
     assert plain["certificate"]["relative_gap"] < 1e-6
     assert plain["status"] == "converged"
     assert plain["kernel"]["name"] == "linear"
+
+
+def test_json_holds_the_tube_of_a_regression() -> None:
+    X, y = samples(2)
+    model = mm.NuSVR().fit(X, y)
+    plain = to_json(model)
+    assert plain["epsilon"] == model.epsilon_
+    assert plain["classes"] == []
+    assert to_json(mm.LinearSVR(epsilon=0.25).fit(X, y))["epsilon"] == 0.25
 
 
 def test_json_refuses_code_and_what_is_unfitted() -> None:

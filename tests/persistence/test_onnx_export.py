@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -52,6 +52,13 @@ ESTIMATORS: dict[str, Any] = {
     "SVC, no ties": mm.SVC(break_ties=True),
     "SVC, pairs shown": mm.SVC(decision_function_shape="ovo"),
     "NuSVC": mm.NuSVC(nu=0.2),
+    "SVR": mm.SVR(),
+    "SVR, linear": mm.SVR(kernel="linear"),
+    "SVR, wide tube": mm.SVR(epsilon=10.0),
+    "NuSVR": mm.NuSVR(kernel="poly"),
+    "LinearSVR": mm.LinearSVR(),
+    "one-class": mm.OneClassSVM(nu=0.3),
+    "one-class, linear": mm.OneClassSVM(nu=0.3, kernel="linear"),
 }
 LABELS: dict[str, Any] = {
     "int": np.array([3, -1, 7]),
@@ -72,20 +79,24 @@ def new_samples(d: int = 3) -> Any:
     return 3.0 * np.random.default_rng(5).normal(size=(300, d))
 
 
-def run(graph: Any, inputs: dict[str, Any]) -> tuple[Any, Any]:
+def run(graph: Any, inputs: dict[str, Any]) -> tuple[Any, ...]:
     onnx.checker.check_model(graph, full_check=True)
     session = onnxruntime.InferenceSession(
         graph.SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    assert [output.name for output in session.get_outputs()] == ["label", "scores"]
-    label, scores = session.run(None, inputs)
-    return label, scores
+    names = [output.name for output in session.get_outputs()]
+    assert names == (["label", "scores"] if len(names) == 2 else ["variable"])
+    return tuple(session.run(None, inputs))
 
 
-def assert_agrees(model: Any, X: Any, outcome: tuple[Any, Any], tol: float = 1e-9) -> None:
-    label, scores = outcome
-    assert_array_equal(label, model.predict(X))
-    expected = model.decision_function(X)
+def assert_agrees(model: Any, X: Any, outcome: tuple[Any, ...], tol: float = 1e-9) -> None:
+    *label, scores = outcome
+    if is_regressor(model):
+        assert not label
+        expected = model.predict(X)[:, np.newaxis]
+    else:
+        assert_array_equal(*label, model.predict(X))
+        expected = model.decision_function(X)
     assert scores.dtype == np.float64
     assert scores.shape == expected.shape
     scale = max(1.0, np.abs(expected).max())
@@ -100,7 +111,7 @@ def test_graphs_agree_with_models(name: str, n_classes: int) -> None:
     for storage in (np.asarray, sparse.csr_matrix):
         model = clone(ESTIMATORS[name]).fit(storage(X), codes)
         outcome = run(to_onnx(model), {"X": new})
-        assert outcome[0].dtype == np.int64
+        assert is_regressor(model) or outcome[0].dtype == np.int64
         assert_agrees(model, storage(new), outcome)
 
 
@@ -194,6 +205,15 @@ def test_equal_confidences_go_to_the_first_class() -> None:
     assert_array_equal(label, [1])
 
 
+def test_rows_on_the_border_of_a_region_are_inside() -> None:
+    """Free support vectors, whose scores are rounding; where w = 0 all rows are that."""
+    X, _ = samples()
+    for rows in (X, np.vstack([X, -X])):
+        model = mm.OneClassSVM(kernel="linear", nu=0.5).fit(rows)
+        assert (model.decision_function(rows) == 0.0).any()
+        assert_agrees(model, rows, run(to_onnx(model), {"X": rows}))
+
+
 # Pipelines ----------------------------------------------------------------------------------------
 
 
@@ -218,7 +238,7 @@ def test_equal_confidences_go_to_the_first_class() -> None:
 )
 def test_pipelines_agree(steps: Any, d: int) -> None:
     X, y = samples(3, d=d)
-    for last in (mm.LinearSVC(), mm.SVC()):
+    for last in (mm.LinearSVC(), mm.SVC(), mm.SVR(), mm.OneClassSVM()):
         model = make_pipeline(*steps, last).fit(10.0 * X + 3.0, y)
         new = 10.0 * new_samples(d)
         assert_agrees(model, new, run(to_onnx(model), {"X": new}))
@@ -236,7 +256,7 @@ def test_rows_of_zeros_are_normalised(norm: Any) -> None:
 def test_numbers_may_come_in_float32() -> None:
     X, y = samples()
     new = new_samples().astype(np.float32)
-    for model in (mm.SVC(), make_pipeline(StandardScaler(), mm.SVC())):
+    for model in (mm.SVC(), make_pipeline(StandardScaler(), mm.SVC()), mm.LinearSVR()):
         model.fit(X, y)
         outcome = run(to_onnx(model, dtype="float32"), {"X": new})
         assert_agrees(model, new.astype(np.float64), outcome)
@@ -303,8 +323,9 @@ def test_skl2onnx_knows_the_models_once_registered() -> None:
     model = make_pipeline(StandardScaler(), mm.SVC()).fit(X, y)
     assert_agrees(model, X, run(skl2onnx.to_onnx(model, X), {"X": X}))
     assert_agrees(model, X, run(skl2onnx.to_onnx(model, X, options={"zipmap": False}), {"X": X}))
-    alone = mm.LinearSVC().fit(X, y)
-    assert_agrees(alone, X, run(skl2onnx.to_onnx(alone, X), {"X": X}))
+    for alone in (mm.LinearSVC(), mm.SVR(), mm.OneClassSVM()):
+        alone.fit(X, y)
+        assert_agrees(alone, X, run(skl2onnx.to_onnx(alone, X), {"X": X}))
     frame, labels = frame_of_words()
     words = make_pipeline(ColumnEncoder(), mm.SVC()).fit(frame, labels)
     graph = skl2onnx.to_onnx(words, frame)

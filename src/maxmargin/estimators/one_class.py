@@ -185,17 +185,17 @@ class OneClassSVM(OutlierMixin, KernelMachine):
             border.
         """
         scores = self._scores(X)[:, 0]
-        border = max(BORDER * abs(float(self.intercept_[0])), self._rounding())
-        scores[np.abs(scores) <= border] = 0.0
+        scores[np.abs(scores) <= self._rounding()] = 0.0
         return scores
 
     def _rounding(self) -> float:
         """Return what rounding may make of a score that is 0: where w = 0, all scores are that."""
+        of_border = BORDER * abs(float(self.intercept_[0]))
         if isinstance(self.kernel_, Precomputed) or not self.support_.size:
-            return 0.0
+            return of_border
         n_terms = self.n_features_in_ + self.support_.size
         largest = float(np.abs(self.kernel_.diagonal(self.support_vectors_)).max())
-        return n_terms * EPS * float(abs(self.dual_coef_).sum()) * largest
+        return max(of_border, n_terms * EPS * float(abs(self.dual_coef_).sum()) * largest)
 
     def score_samples(self, X: MatrixLike) -> Floats:
         """Return w·φ(x) of each row.

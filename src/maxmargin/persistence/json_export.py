@@ -39,6 +39,8 @@ RULES = {
     "joint": "classes[k] of the largest g[k]",
     "votes": "each pair (i, j) votes for i where g > 0, else for j; classes[k] of the most votes, "
     "the first among equals",
+    "one-class": "classes[1] where g[0] >= -rounding, else classes[0]",
+    "targets": "the prediction is g[0]",
     "confidences": "each pair (i, j) votes for i where g >= 0, else for j; s[k] is the sum of g of "
     "pairs (k, j) less that of pairs (i, k); classes[k] of the largest "
     "votes[k] + s[k]/(3*(|s[k]| + 1))",
@@ -49,14 +51,15 @@ def to_json(model: ModelLike) -> dict[str, Any]:
     """Return a fitted model as lists, numbers and text that suffice to predict.
 
     A row x goes through the steps of ``preparation``; then g = w·x + b of every plane, or
-    g = Σ_i dual_coef_i K(x, support vector i) + b; ``label_rule`` says how they give a label.
-    Infinite numbers and NaN, which JSON does not have, are "inf", "-inf" and "nan".
+    g = Σ_i dual_coef_i K(x, support vector i) + b; ``label_rule`` says how they give a label, or
+    the prediction of a regression, which has no classes; those of OneClassSVM are −1 (outliers)
+    and 1. Infinite numbers and NaN, which JSON does not have, are "inf", "-inf" and "nan".
 
     A kernel model contains rows of its training data.
 
     Parameters
     ----------
-    model : classifier of maxmargin, or a Pipeline of scalers, `ColumnEncoder` and one
+    model : estimator of maxmargin, or a Pipeline of scalers, `ColumnEncoder` and one
         A fitted model.
 
     Returns
@@ -66,7 +69,8 @@ def to_json(model: ModelLike) -> dict[str, Any]:
         ``preparation``, ``classes``, ``scheme``, ``pairs`` (indices into ``classes``),
         ``label_rule``, ``w`` and ``b`` of linear models, ``kernel``, ``support``,
         ``support_vectors``, ``n_support`` and ``dual_coef`` (one row per plane) of kernel models,
-        ``status`` and ``certificate``.
+        ``epsilon`` of regressions, ``rounding`` of a machine of one class, ``status`` and
+        ``certificate``.
 
     Examples
     --------
@@ -80,7 +84,6 @@ def to_json(model: ModelLike) -> dict[str, Any]:
     from .. import __version__
 
     fitted = FittedModel(model)
-    fitted.require_classes()
     fitted.require_fitted_steps()
     steps, classifier = fitted.steps, fitted.classifier
     names = getattr(steps[0] if steps else classifier, "feature_names_in_", None)
@@ -106,7 +109,7 @@ def save_json(model: ModelLike, path: PathLike) -> None:
 
     Parameters
     ----------
-    model : classifier of maxmargin, or a Pipeline of scalers, `ColumnEncoder` and one
+    model : estimator of maxmargin, or a Pipeline of scalers, `ColumnEncoder` and one
         A fitted model.
     path : str or path
         The file.
@@ -164,7 +167,7 @@ def _preparation(step: Any) -> dict[str, Any]:
         record |= {"does": "(x - shift)*factor, then cut off at clip", "clip": [low, high]}
     scaling = scaling_of(step)
     if scaling is None:
-        raise TypeError(f"{name} cannot be written as JSON: pass the classifier alone, model[-1].")
+        raise TypeError(f"{name} cannot be written as JSON: pass the estimator alone, model[-1].")
     return record | {"shift": scaling.shift, "factor": scaling.factor}
 
 
@@ -174,6 +177,10 @@ def _label_rule(fitted: FittedModel) -> dict[str, Any]:
     if fitted.scheme == "ovo":
         rule = "votes" if fitted.by_votes else "confidences"
         record["pairs"] = OneVsOne.pairs(len(fitted.classes))
+    elif fitted.scheme == "one-class":
+        record["rounding"] = fitted.classifier._rounding()
+    elif fitted.scheme == "targets":
+        record["epsilon"] = fitted.epsilon
     return record | {"label_rule": RULES[rule]}
 
 

@@ -14,10 +14,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, Normalizer
 
 from ..diagnostics.fitted_model import FittedModel, ModelLike
+from ..estimators.base import CertifiedClassifier
 from ..estimators.column_encoder import ColumnEncoder
-from ..estimators.registry import classifiers
+from ..estimators.registry import estimators
 from .errors import PathLike
-from .onnx_graph import Graph, label_nodes, label_values, score_nodes
+from .onnx_graph import Graph, label_values, prediction_nodes, score_nodes
 from .writing import write_bytes
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["register_onnx", "save_onnx", "to_onnx"]
 
-CLASSIFIERS = tuple(classifiers())
 # Operator sets that older programs read, too.
 OPSETS = {"": 18, "ai.onnx.ml": 3}
 
@@ -33,19 +33,19 @@ OPSETS = {"": 18, "ai.onnx.ml": 3}
 def to_onnx(
     model: ModelLike, *, dtype: Literal["float64", "float32"] = "float64"
 ) -> onnx.ModelProto:
-    """Return a model as an ONNX graph that computes the same labels and scores.
+    """Return a model as an ONNX graph that computes the same labels and scores, or targets.
 
     The input is one tensor ``X`` of shape (n, n_features). Where a `ColumnEncoder` has columns of
     categories, there is one input of shape (n, 1) per column instead, with its name (and _ where an
     output has that name); categories are strings. Where missing values are filled, NaN and the
     empty string are missing. Outputs are ``label``, int64 or string, and ``scores``, the values of
-    decision_function.
+    decision_function; that of a regression is ``variable`` of shape (n, 1), as of skl2onnx.
 
     A kernel model contains rows of its training data.
 
     Parameters
     ----------
-    model : classifier of maxmargin, or a Pipeline of scalers, `ColumnEncoder` and one
+    model : estimator of maxmargin, or a Pipeline of scalers, `ColumnEncoder` and one
         A fitted model.
     dtype : {"float64", "float32"}, default="float64"
         Type of the input; all is computed in float64.
@@ -80,16 +80,15 @@ def to_onnx(
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
     fitted = FittedModel(model)
-    fitted.require_classes()
     fitted.require_fitted_steps()
-    steps, classifier = fitted.steps, fitted.classifier
+    steps, last = fitted.steps, fitted.classifier
     for step in steps:
         _refuse_step(step)
-    first = steps[0] if steps else classifier
+    first = steps[0] if steps else last
     names, types = _inputs(first, dtype)
     if dtype == "float32" and len(names) == 1:
         steps = [_cast_first(), *steps]
-    whole = Pipeline([(f"step{k}", step) for k, step in enumerate([*steps, classifier])])
+    whole = Pipeline([(f"step{k}", step) for k, step in enumerate([*steps, last])])
     graph = convert_sklearn(
         whole,
         name=fitted.name,
@@ -111,7 +110,7 @@ def save_onnx(
 
     Parameters
     ----------
-    model : classifier of maxmargin, or a Pipeline of scalers, `ColumnEncoder` and one
+    model : estimator of maxmargin, or a Pipeline of scalers, `ColumnEncoder` and one
         A fitted model.
     path : str or path
         The file.
@@ -132,10 +131,11 @@ def save_onnx(
 
 
 def register_onnx() -> None:
-    """Register the classifiers of maxmargin and `ColumnEncoder` with skl2onnx.
+    """Register the estimators of maxmargin and `ColumnEncoder` with skl2onnx.
 
     ``skl2onnx.to_onnx(make_pipeline(StandardScaler(), maxmargin.SVC()).fit(X, y), X)`` then works,
-    with the outputs ``label`` and ``scores``. A second call changes nothing.
+    with the outputs ``label`` and ``scores``, or ``variable`` of regressions. A second call changes
+    nothing.
 
     Raises
     ------
@@ -154,15 +154,16 @@ def register_onnx() -> None:
             'Export to ONNX needs skl2onnx, which is not installed: pip install "maxmargin[onnx]", '
             'or in a clone of the repository pip install ".[onnx]"'
         ) from error
-    for estimator in CLASSIFIERS:
+    for estimator in estimators():
+        # skl2onnx expects this option of every classifier; scores are not probabilities.
+        options = {"zipmap": [False, True]} if issubclass(estimator, CertifiedClassifier) else None
         update_registered_converter(
             estimator,
             f"Maxmargin{estimator.__name__}",
             _set_output_types,
-            _convert_classifier,
-            parser=_parse_classifier,
-            # skl2onnx expects this option of every classifier; scores are not probabilities.
-            options={"zipmap": [False, True]},
+            _convert_estimator,
+            parser=_parse_estimator,
+            options=options,
         )
     update_registered_converter(
         ColumnEncoder,
@@ -213,25 +214,30 @@ def _cast_first() -> Any:
 # Converters ----------------------------------------------------------------------------------
 
 
-def _parse_classifier(scope: Any, model: ModelLike, inputs: Any, custom_parsers: Any = None) -> Any:
-    from skl2onnx.common.data_types import DoubleTensorType
-
+def _parse_estimator(scope: Any, model: ModelLike, inputs: Any, custom_parsers: Any = None) -> Any:
     operator = scope.declare_local_operator(f"Maxmargin{type(model).__name__}", model)
     operator.inputs = inputs
-    operator.outputs.append(scope.declare_local_variable("label", _label_type(model.classes_)))
-    operator.outputs.append(scope.declare_local_variable("scores", DoubleTensorType()))
+    for name, kind in _outputs(FittedModel(model)).items():
+        operator.outputs.append(scope.declare_local_variable(name, kind))
     return operator.outputs
 
 
 def _set_output_types(operator: Any) -> None:
+    types = _outputs(FittedModel(operator.raw_operator)).values()
+    for output, kind in zip(operator.outputs, types, strict=True):
+        output.type = kind
+
+
+def _outputs(fitted: FittedModel) -> dict[str, Any]:
+    """Return names and types of what a model predicts."""
     from skl2onnx.common.data_types import DoubleTensorType
 
-    fitted = FittedModel(operator.raw_operator)
-    operator.outputs[0].type = _label_type(fitted.classes)
+    if fitted.has_targets:
+        return {"variable": DoubleTensorType([None, 1])}
     shape: list[int | None] = [None]
-    if fitted.scheme != "binary":
+    if not fitted.is_binary:
         shape.append(len(fitted.plane_names) if fitted.shows_pairs else len(fitted.classes))
-    operator.outputs[1].type = DoubleTensorType(shape)
+    return {"label": _label_type(fitted.classes), "scores": DoubleTensorType(shape)}
 
 
 def _label_type(classes: NDArray[Any]) -> Any:
@@ -240,13 +246,12 @@ def _label_type(classes: NDArray[Any]) -> Any:
     return (StringTensorType if label_values(classes).dtype == object else Int64TensorType)([None])
 
 
-def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
+def _convert_estimator(scope: Any, operator: Any, container: Any) -> None:
     graph = Graph(scope, container)
     fitted = FittedModel(operator.raw_operator)
     X = graph.features(operator.inputs)
     scores = score_nodes(graph, fitted.decision, X)
-    label, shown = (output.full_name for output in operator.outputs)
-    label_nodes(graph, fitted, scores, label, shown)
+    prediction_nodes(graph, fitted, scores, *(output.full_name for output in operator.outputs))
 
 
 def _parse_encoder(scope: Any, model: ModelLike, inputs: Any, custom_parsers: Any = None) -> Any:

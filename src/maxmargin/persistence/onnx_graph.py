@@ -1,14 +1,15 @@
-"""ONNX nodes of scores and labels: kernels, planes, votes."""
+"""ONNX nodes of scores and predictions: kernels, planes, votes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, dense
-from ..diagnostics.fitted_model import FittedModel, KernelExpansion, Planes
+from ..diagnostics.fitted_model import FittedModel, KernelExpansion, Planes, Scheme
 from ..kernels import RBF, Kernel, Linear, Polynomial, Product, Scaled, Sigmoid, Sum
 from ..multiclass import OneVsOne
 
@@ -178,13 +179,27 @@ class _KernelNodes:
     }
 
 
-# From scores to labels -----------------------------------------------------------------------
+# From scores to predictions -----------------------------------------------------------------------
 
 
 def _of_sign(graph: Graph, fitted: FittedModel, scores: str, label: str, shown: str) -> None:
     """g ≥ 0 is the second class."""
     flat = graph.node("Reshape", scores, graph.constant(np.array([-1])), output=shown)
     _choose(graph, fitted, _cast(graph, _not_negative(graph, flat), "INT64"), label)
+
+
+def _of_region(graph: Graph, fitted: FittedModel, scores: str, label: str, shown: str) -> None:
+    """g ≥ 0 is inside; scores that are rounding are 0."""
+    flat = graph.node("Reshape", scores, graph.constant(np.array([-1])))
+    size = graph.node("Abs", flat)
+    clear = graph.node("Greater", size, graph.number(fitted.classifier._rounding()))
+    graph.node("Where", clear, flat, graph.number(0.0), output=shown)
+    _choose(graph, fitted, _cast(graph, _not_negative(graph, shown), "INT64"), label)
+
+
+def _of_targets(graph: Graph, fitted: FittedModel, scores: str, targets: str) -> None:
+    """g is the prediction."""
+    graph.node("Identity", scores, output=targets)
 
 
 def _of_largest(graph: Graph, fitted: FittedModel, scores: str, label: str, shown: str) -> None:
@@ -208,12 +223,19 @@ def _of_pairs(graph: Graph, fitted: FittedModel, scores: str, label: str, shown:
     _choose(graph, fitted, graph.node("ArgMax", confidences, axis=1, keepdims=0), label)
 
 
-_RULES = {"binary": _of_sign, "ovr": _of_largest, "joint": _of_largest, "ovo": _of_pairs}
+_RULES: dict[Scheme, Callable[..., None]] = {
+    "binary": _of_sign,
+    "ovr": _of_largest,
+    "joint": _of_largest,
+    "ovo": _of_pairs,
+    "one-class": _of_region,
+    "targets": _of_targets,
+}
 
 
-def label_nodes(graph: Graph, fitted: FittedModel, scores: str, label: str, shown: str) -> None:
-    """Compute labels, and what decision_function returns, from the scores of the planes."""
-    _RULES[fitted.scheme](graph, fitted, scores, label, shown)
+def prediction_nodes(graph: Graph, fitted: FittedModel, scores: str, *outputs: str) -> None:
+    """Compute labels and what decision_function returns, or targets, from scores of the planes."""
+    _RULES[fitted.scheme](graph, fitted, scores, *outputs)
 
 
 def label_values(classes: NDArray[Any]) -> NDArray[Any]:
