@@ -97,6 +97,26 @@ def labels_from(plain: dict[str, Any], g: Any) -> Any:
     return classes[(votes if strict else votes + sums / (3 * (np.abs(sums) + 1))).argmax(axis=1)]
 
 
+def probabilities_from(plain: dict[str, Any], g: Any) -> Any:
+    A, B, least = (np.array(plain["probability"][name]) for name in ("A", "B", "least"))
+    sign = -1.0 if plain["scheme"] == "binary" else 1.0
+    r = np.clip(1.0 / (1.0 + np.exp(sign * A * g + B)), least, 1.0 - least)
+    if plain["scheme"] == "binary":
+        return np.hstack([r, 1.0 - r])
+    if plain["scheme"] == "ovr":
+        return r / r.sum(axis=1, keepdims=True)
+    return np.array([coupled_from(plain, row) for row in r])
+
+
+def coupled_from(plain: dict[str, Any], r: Any) -> Any:
+    k = len(plain["classes"])
+    V = np.zeros((len(r), k))
+    for row, (i, j), of_first in zip(V, plain["pairs"], r, strict=True):
+        row[i], row[j] = 1.0 - of_first, -of_first
+    system = np.block([[V.T @ V, np.ones((k, 1))], [np.ones((1, k)), np.zeros((1, 1))]])
+    return np.linalg.solve(system, np.r_[np.zeros(k), 1.0])[:k]
+
+
 @pytest.mark.parametrize(
     "model",
     [
@@ -106,6 +126,8 @@ def labels_from(plain: dict[str, Any], g: Any) -> Any:
         mm.Perceptron(multi_class="kesler"),
         mm.SVC(),
         mm.SVC(break_ties=True),
+        mm.SVC(probability=True, random_state=0),
+        mm.NuSVC(nu=0.2, probability=True, multi_class="ovr", random_state=0),
         mm.SVC(multi_class="ovr"),
         mm.SVC(kernel="linear"),
         mm.NuSVC(nu=0.2, kernel=0.5 * RBF(0.3) + RBF(0.1) * Polynomial(2, 0.1, 1.0)),
@@ -147,6 +169,9 @@ def check_stranger(model: Any, storage: Any, tmp_path: Path) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
         return
     assert_array_equal(found, expected)
+    if "probability" in plain:
+        proba = model.predict_proba(storage(new))
+        np.testing.assert_allclose(probabilities_from(plain, g), proba, rtol=1e-6, atol=1e-6)
     if len(plain["classes"]) == 2:
         expected = model.decision_function(storage(new))
         np.testing.assert_allclose(g[:, 0], expected, rtol=1e-9, atol=1e-9)

@@ -15,6 +15,7 @@ from sklearn.preprocessing import MinMaxScaler, Normalizer
 from ..diagnostics.fitted_model import FittedModel, KernelExpansion, ModelLike, Planes
 from ..diagnostics.scaling import scaling_of
 from ..estimators.column_encoder import ColumnEncoder
+from ..estimators.probability import LEAST
 from ..kernels import RBF, Kernel, Linear, Polynomial, Precomputed, Product, Scaled, Sigmoid, Sum
 from ..multiclass import OneVsOne
 from .errors import PathLike
@@ -46,6 +47,13 @@ RULES = {
     "votes[k] + s[k]/(3*(|s[k]| + 1))",
 }
 
+PROBABILITIES = {
+    "binary": "p[0] = 1/(1 + exp(B[0] - A[0]*g[0])), p[1] = 1 - p[0]",
+    "ovr": "q[k] = 1/(1 + exp(A[k]*g[k] + B[k])), p = q/sum(q)",
+    "ovo": "r(i, j) = 1/(1 + exp(A*g + B)) of each pair (i, j), r(j, i) = 1 - r(i, j); p of sum 1 "
+    "minimises the sum over pairs of (r(j, i)*p[i] - r(i, j)*p[j])^2",
+}
+
 
 def to_json(model: ModelLike) -> dict[str, Any]:
     """Return a fitted model as lists, numbers and text that suffice to predict.
@@ -69,8 +77,8 @@ def to_json(model: ModelLike) -> dict[str, Any]:
         ``preparation``, ``classes``, ``scheme``, ``pairs`` (indices into ``classes``),
         ``label_rule``, ``w`` and ``b`` of linear models, ``kernel``, ``support``,
         ``support_vectors``, ``n_support`` and ``dual_coef`` (one row per plane) of kernel models,
-        ``epsilon`` of regressions, ``rounding`` of a machine of one class, ``status`` and
-        ``certificate``.
+        ``probability`` (A, B and a rule for p of the classes) of ``probability=True``, ``epsilon``
+        of regressions, ``rounding`` of OneClassSVM, ``status`` and ``certificate``.
 
     Examples
     --------
@@ -99,6 +107,7 @@ def to_json(model: ModelLike) -> dict[str, Any]:
         "classes": fitted.classes.tolist(),
         **_label_rule(fitted),
         **_scores(fitted),
+        **_probability(fitted),
         **_proof(classifier),
     }
     return _plain(plain)  # type: ignore[no-any-return]
@@ -200,6 +209,14 @@ def _scores(fitted: FittedModel) -> dict[str, Any]:
     if isinstance(decision, KernelExpansion):
         record["dual_coef"] = decision.coefficients
     return record
+
+
+def _probability(fitted: FittedModel) -> dict[str, Any]:
+    clf = fitted.classifier
+    if not fitted.has_classes or not hasattr(clf, "probA_"):
+        return {}
+    rule = f"{PROBABILITIES[fitted.scheme]}; every 1/(1 + exp) is kept within [least, 1 - least]"
+    return {"probability": {"A": clf.probA_, "B": clf.probB_, "least": LEAST, "rule": rule}}
 
 
 def _kernel(kernel: Kernel) -> dict[str, Any]:
