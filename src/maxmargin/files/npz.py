@@ -12,7 +12,8 @@ from numpy.lib.npyio import NpzFile
 from scipy import sparse
 
 from ..arrays import Labels, Matrix
-from .table import DOUBLE, DataFileError, DataTable, as_labels, first_beyond, largest, too_large
+from .table import DOUBLE, DataFileError, DataTable, first_beyond, largest, too_large
+from .targets import Labelled, Targets, as_labels, as_numbers
 
 X_NAMES = ("X", "data", "x")
 Y_NAMES = ("y", "target", "labels")
@@ -22,8 +23,9 @@ def read_npz(
     file: Path,
     source: str,
     target: str | None,
-    labelled: bool,
+    labelled: Labelled,
     dtype: np.dtype[Any] = DOUBLE,
+    targets: Targets = "classes",
 ) -> DataTable:
     """Read X and y; arrays of objects, which could run code, raise an error."""
     if not zipfile.is_zipfile(file):
@@ -33,7 +35,7 @@ def read_npz(
     try:
         with np.load(file, allow_pickle=False) as arrays:
             X = _rows(arrays, file, source)
-            y = _labels(arrays, source, target) if labelled else None
+            y = None if targets == "none" else _targets(arrays, source, target, labelled, targets)
     except DataFileError:
         raise
     except (ValueError, zipfile.BadZipFile, KeyError, EOFError, OSError, zlib.error) as error:
@@ -82,8 +84,12 @@ def _check_sizes(X: Matrix, source: str, dtype: np.dtype[Any]) -> None:
     raise too_large(f"{source}: row {row + 1}, column {column + 1}", value)
 
 
-def _labels(arrays: NpzFile, source: str, target: str | None) -> Labels:
+def _targets(
+    arrays: NpzFile, source: str, target: str | None, labelled: Labelled, targets: Targets
+) -> Labels | None:
     found = [name for name in ((target,) if target else Y_NAMES) if name in arrays]
+    if not labelled or (labelled == "if present" and not found):
+        return None
     if not found:
         raise DataFileError(
             f"{source}: there are no labels {target or 'y'!r}, only {', '.join(arrays)}: save them "
@@ -94,4 +100,4 @@ def _labels(arrays: NpzFile, source: str, target: str | None) -> Labels:
         raise DataFileError(
             f"{source}: {found[0]} must have shape (n,), one label per row; got {y.shape}."
         )
-    return as_labels(y, source, found[0])
+    return (as_numbers if targets == "numbers" else as_labels)(y, source, found[0])

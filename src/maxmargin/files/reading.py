@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from .table import DataFileError, DataTable
+from .targets import Labelled, Targets
 
 FORMATS = ("csv", "tsv", "parquet", "svmlight", "npz")
 SUFFIXES = {
@@ -51,7 +52,8 @@ def read(
     dtype: DTypeLike = "float64",
     n_features: int | None = None,
     first_index: int | None = None,
-    labelled: bool = True,
+    labelled: Labelled = True,
+    targets: Targets = "classes",
 ) -> DataTable:
     """Read a data file; numbers are stored directly in the array that is returned.
 
@@ -82,8 +84,12 @@ def read(
         Columns of an svmlight file; by default the largest index.
     first_index : {0, 1}, optional
         Number of the first feature in an svmlight file; by default 0 where a feature 0 exists.
-    labelled : bool, default=True
-        Whether labels are required; False reads a file without them.
+    labelled : bool or "if present", default=True
+        Whether labels are required; False reads a file without them, "if present" reads the
+        column ``target`` where the file has it.
+    targets : {"classes", "numbers", "none"}, default="classes"
+        What the target holds: labels of classes, or the numbers of a regression, whole ones too.
+        "none" leaves its column out.
 
     Returns
     -------
@@ -107,6 +113,7 @@ def read(
     ((150, 2), ['apple', 'apple'])
     """
     drop, words, kept = _names(drop), _names(words), _float_type(dtype)
+    _check_targets(targets)
     with local(path, format) as (file, kind, source):
         _check_kind(kind, source, separator, header)
         if kind in ("npz", "svmlight") and (drop or words):
@@ -116,15 +123,15 @@ def read(
         if kind == "npz":
             from .npz import read_npz
 
-            return read_npz(file, source, target, labelled, kept)
+            return read_npz(file, source, target, labelled, kept, targets)
         if kind == "svmlight":
             from .svmlight import read_svmlight
 
-            return read_svmlight(file, source, kept, n_features, first_index, labelled)
+            return read_svmlight(file, source, kept, n_features, first_index, labelled, targets)
         from .tabular import read_tabular
 
         return read_tabular(
-            file, kind, source, target, separator, header, drop, kept, labelled, words
+            file, kind, source, target, separator, header, drop, kept, labelled, words, targets
         )
 
 
@@ -134,7 +141,8 @@ def batches(
     *,
     words: str | Sequence[str] | None = None,
     target: str | None = None,
-    labelled: bool = False,
+    labelled: Labelled = False,
+    targets: Targets = "classes",
     format: str | None = None,
     separator: str | None = None,
     header: bool = True,
@@ -155,8 +163,10 @@ def batches(
         Columns of X to be read as categories; by default those that hold text.
     target : str, optional
         The column of labels, as in `read`; labels are returned as text.
-    labelled : bool, default=False
-        Whether labels are required.
+    labelled : bool or "if present", default=False
+        Whether labels are required, as in `read`; "" is a missing one that is not.
+    targets : {"classes", "numbers", "none"}, default="classes"
+        What the target holds, as in `read`.
     format : {"csv", "tsv", "parquet", "svmlight", "npz"}, optional
         The format, as in `read`.
     separator : str, optional
@@ -184,6 +194,7 @@ def batches(
     >>> sum(part.X.shape[0] for part in parts)
     150
     """
+    _check_targets(targets)
     with local(path, format) as (file, kind, source):
         _check_kind(kind, source, separator, header)
         if kind in ("csv", "tsv", "parquet"):
@@ -191,14 +202,20 @@ def batches(
 
             known = None if words is None else _names(words)
             yield from tabular_batches(
-                file, kind, source, names, known, target, separator, header, labelled
+                file, kind, source, names, known, target, separator, header, labelled, targets
             )
         else:
             table = read(
                 file, target, format=kind, n_features=n_features, first_index=first_index,
-                labelled=labelled,
+                labelled=labelled, targets=targets,
             )  # fmt: skip
             yield replace(table, source=source)
+
+
+def _check_targets(targets: str) -> None:
+    if targets not in get_args(Targets):
+        known = ", ".join(get_args(Targets))
+        raise ValueError(f"targets must be one of {known}; got {targets!r}.")
 
 
 def _check_kind(kind: str, source: str, separator: str | None, header: bool) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from .reading import OPENERS
-from .table import DOUBLE, DataFileError, DataTable, as_labels, bounded_lines, largest, too_large
+from .table import DOUBLE, DataFileError, DataTable, bounded_lines, largest, too_large
+from .targets import Labelled, Targets, as_labels, as_numbers
 
 
 def read_svmlight(
@@ -20,7 +21,8 @@ def read_svmlight(
     dtype: np.dtype[Any] = DOUBLE,
     n_features: int | None = None,
     first_index: int | None = None,
-    labelled: bool = True,
+    labelled: Labelled = True,
+    targets: Targets = "classes",
 ) -> DataTable:
     """Read a CSR matrix and its labels.
 
@@ -59,8 +61,10 @@ def read_svmlight(
     X = type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features or width), copy=False)
     if X.nnz < 2**31 and X.indices.dtype != np.int32:
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    labels = as_labels(y, source, "the label") if labelled else None
-    return DataTable(X, labels, None, source, first_index=first)
+    values = None
+    if labelled and targets != "none":
+        values = (as_numbers if targets == "numbers" else as_labels)(y, source, "the label")
+    return DataTable(X, values, None, source, first_index=first)
 
 
 class _Lines:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -14,17 +13,13 @@ from ..arrays import Labels, Matrix
 
 # Distinct values of a target above which it is not a class.
 MOST_CLASSES = 1000
+# What to do where numbers are taken for classes.
+USE_REGRESSION = "pass the column of classes, or use a regression (SVR, --model svr) for numbers"
 # Rows that are checked at a time.
 CHECKED_ROWS = 1 << 16
-# Integers up to this are exact in float64.
-LARGEST_EXACT = 2.0**53
 DOUBLE = np.dtype(np.float64)
 # Values up to this have sums of squares within float64, for any number of rows.
 LARGEST_VALUE = 2.0**480
-# Labels that are whole numbers: each has one spelling, up to + and .0. Other spellings that a
-# program would read as numbers (01, 1e1, 1_1) are text.
-WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})(\.0*)?")
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 # Characters of a line, enough for millions of numbers.
 LONGEST_LINE = 1 << 26
 
@@ -64,7 +59,8 @@ class DataTable:
     X : ndarray, CSR matrix or polars DataFrame
         A frame where some column holds categories, else floats.
     y : ndarray of shape (n_samples,) or None
-        Labels: int where all of them are whole numbers, else str.
+        Labels: int where all of them are whole numbers, else str. float64 where they were read as
+        numbers, the targets of a regression.
     names : list of str or None
         The columns of X; None where the file has no names.
     source : str
@@ -158,40 +154,12 @@ class DataTable:
                 f"{len(y)} rows."
             )
         if len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > len(y) / 2):
+            remedy = USE_REGRESSION if y.dtype.kind == "i" else "pass the column of classes"
             raise DataFileError(
                 f"{self.source}: {where} must hold classes, got {len(classes)} distinct values in "
-                f"{len(y)} rows: pass the column of classes."
+                f"{len(y)} rows: {remedy}."
             )
         return y
-
-
-def as_labels(values: Labels, source: str, where: str) -> Labels:
-    """Return labels as int where they are whole numbers; text is returned unchanged."""
-    if values.dtype.kind != "f":
-        return values
-    lacking = np.flatnonzero(np.isnan(values))
-    if lacking.size:
-        raise DataFileError(
-            f"{source}: {where} has {lacking.size} missing values, the first in row "
-            f"{lacking[0] + 1}: every row needs a label."
-        )
-    odd = np.flatnonzero((values != np.floor(values)) | (np.abs(values) > LARGEST_EXACT))
-    if odd.size:
-        raise DataFileError(
-            f"{source}: {where} must hold whole numbers or text, got {values[odd[0]]:g}: pass the "
-            "column of classes."
-        )
-    return values.astype(np.int64)
-
-
-def words_as_labels(words: list[str], source: str, where: str) -> Labels:
-    """Return labels given as text as int where all are whole numbers, else as text."""
-    if words and all(map(WHOLE.fullmatch, words)):
-        return np.array([int(word.partition(".")[0]) for word in words], dtype=np.int64)
-    if all(map(NUMBER.fullmatch, words)):
-        numbers = np.array([float(word) for word in words])
-        as_labels(numbers[numbers != np.floor(numbers)], source, where)  # raises for fractions
-    return np.array(words)
 
 
 def largest(dtype: np.dtype[Any]) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import Labels, Matrix
+from ..arrays import Matrix
 from .column_types import (
     MISSING,
     as_number,
@@ -24,13 +24,21 @@ from .column_types import (
 from .csv_lines import CsvLines
 from .table import (
     DOUBLE,
+    LARGEST_VALUE,
     DataFileError,
     DataTable,
     find_column,
     first_beyond,
     largest,
     too_large,
-    words_as_labels,
+)
+from .targets import (
+    Labelled,
+    TargetColumn,
+    Targets,
+    labels_of,
+    numbers_of,
+    wrong_number,
 )
 
 if TYPE_CHECKING:
@@ -51,13 +59,14 @@ def read_tabular(
     header: bool,
     drop: Sequence[str],
     dtype: np.dtype[Any],
-    labelled: bool,
+    labelled: Labelled,
     as_words: Sequence[str] = (),
+    targets: Targets = "classes",
 ) -> DataTable:
     """Read a table: one array of floats, or a frame where some column holds categories."""
-    text = _TabularFile(file, kind, source, separator, header, dtype)
+    text = TabularFile(file, kind, source, separator, header, dtype)
     names = text.names
-    label = _target(target, names, source, labelled)
+    label = _target(target, names, source, labelled if targets != "none" else False)
     out = {find_column(name, names, source, "dropped") for name in drop}
     features = [n for k, n in enumerate(names) if n != label and k not in out]
     dropped = [names[k] for k in sorted(out)]
@@ -70,13 +79,9 @@ def read_tabular(
     named = {names[find_column(name, names, source, "word")] for name in as_words}
     words = [*text.words([f for f in features if f not in named]), *(named & set(features))]
     words.sort(key=features.index)
-    X: Matrix
-    if words:
-        X, y = _as_frame(text, features, words, label)
-    else:
-        X, y = _as_array(text, features, label)
-    labels = None if label is None else _labels(y, text, label)
-    return DataTable(X, labels, features, source, label, dropped)
+    column = TargetColumn(text, None if targets == "none" else label, targets)
+    X = _as_frame(text, features, words, column) if words else _as_array(text, features, column)
+    return DataTable(X, column.values(), features, source, label, dropped)
 
 
 def tabular_batches(
@@ -88,11 +93,12 @@ def tabular_batches(
     target: str | None,
     separator: str | None,
     header: bool,
-    labelled: bool,
+    labelled: Labelled,
+    targets: Targets = "classes",
 ) -> Iterator[DataTable]:
-    """Yield rows of the wanted columns as frames, labels as text."""
-    text = _TabularFile(file, kind, source, separator, header)
-    label = _target(target, text.names, source, labelled)
+    """Yield rows of the wanted columns as frames, labels as text, other targets as numbers."""
+    text = TabularFile(file, kind, source, separator, header)
+    label = _target(target, text.names, source, labelled if targets != "none" else False)
     wanted = [n for n in text.names if n != label] if names is None else names
     lacking = [name for name in wanted if name not in text.names]
     if lacking:
@@ -104,12 +110,19 @@ def tabular_batches(
         words = text.words(wanted)
     else:
         text.check_numbers([name for name in wanted if name not in words])
-    for frame in text.pieces(wanted, words, label):
-        y = None if label is None else _written(frame[label], text, label)
+    read = None if targets == "none" else label
+    for frame in text.pieces(wanted, words, read):
+        y = None
+        if read is not None and targets == "numbers":
+            y = numbers_of(frame[read], text)
+        elif read is not None:
+            y = labels_of(frame[read], text, required=labelled != "if present")
         yield DataTable(frame.select(wanted), y, wanted, source, label)
 
 
-def _target(target: str | None, names: list[str], source: str, labelled: bool) -> str | None:
+def _target(target: str | None, names: list[str], source: str, labelled: Labelled) -> str | None:
+    if labelled == "if present":
+        return target if target in names else None
     if target is not None:
         return names[find_column(target, names, source)]
     if not labelled:
@@ -120,7 +133,7 @@ def _target(target: str | None, names: list[str], source: str, labelled: bool) -
 
 
 @dataclass
-class _TabularFile:
+class TabularFile:
     """A table in a file; only the names and types of its columns are in memory."""
 
     file: Path
@@ -353,18 +366,45 @@ class _TabularFile:
     def not_a_number(self, column: str) -> DataFileError | None:
         """Return the error that names the first text in a column of numbers; None without text."""
         pl = polars()
+        bad = is_present(pl.col(column)) & as_number(pl.col(column)).is_null()
+        for row, value in self._rows_where(bad, column, 1):
+            return DataFileError(
+                f"{self.source}: {self._place(row)}: {value!r} is not a number, as others in "
+                f"column {column!r} are."
+            )
+        return None
+
+    def not_a_target(self, column: str) -> DataFileError:
+        """Return the error that names the first row whose target is not a finite number."""
+        pl = polars()
+        number = as_number(pl.col(column))
+        # NaN is larger than any number in polars.
+        bad = ~(number.abs() <= LARGEST_VALUE).fill_null(False)
+        blank = () if self.kind == "parquet" else self.lines.blank_rows
+        assert not isinstance(blank, DataFileError)
+        for row, text in self._rows_where(bad, column, len(blank) + 1):
+            if row not in blank:
+                value = None if text is None else pl.select(as_number(pl.lit(text))).item()
+                where = f"{self.source}: {self._place(row)}, column {column!r}"
+                return wrong_number(where, text if value is None else value)
+        raise AssertionError("every target is a finite number")
+
+    def _rows_where(self, condition: pl.Expr, column: str, most: int) -> list[tuple[int, Any]]:
+        """Return the first rows that meet a condition, with the text of a column."""
+        pl = polars()
         texts = dict.fromkeys(self.schema, pl.String)
-        bad = self.scan(schema_overrides=texts, row_index_name="\0line").filter(
-            is_present(pl.col(column)) & as_number(pl.col(column)).is_null()
+        options = {} if self.kind == "parquet" else {"schema_overrides": texts}
+        rows = (
+            self.scan(**options)
+            .with_row_index("\0row")
+            .filter(condition)
+            .select("\0row", as_text(pl.col(column)))
         )
-        frame = bad.select("\0line", column).head(1).collect()
-        if not len(frame):
-            return None
-        line, value = self.lines.line_of(int(frame[0, 0])), frame[0, 1]
-        return DataFileError(
-            f"{self.source}: line {line}: {value!r} is not a number, as others in column "
-            f"{column!r} are."
-        )
+        return [(int(row), text) for row, text in rows.head(most).collect().iter_rows()]
+
+    def _place(self, row: int) -> str:
+        """Return where a row is in the file, in words."""
+        return f"row {row + 1}" if self.kind == "parquet" else f"line {self.lines.line_of(row)}"
 
     def _check_sizes(self, numbers: pl.DataFrame, start: int) -> None:
         """Raise for finite numbers that are too large, in a frame that begins at row ``start``."""
@@ -375,78 +415,33 @@ class _TabularFile:
             values = numbers[column].to_numpy()
             place = first_beyond(values, limit)
             if place is not None:  # otherwise all of them are infinite
-                row = start + place
-                where = (
-                    f"row {row + 1}"
-                    if self.kind == "parquet"
-                    else f"line {self.lines.line_of(row)}"
-                )
-                raise too_large(f"{self.source}: {where}, column {column!r}", float(values[place]))
+                where = f"{self.source}: {self._place(start + place)}, column {column!r}"
+                raise too_large(where, float(values[place]))
 
 
-def _as_array(
-    text: _TabularFile, features: list[str], label: str | None
-) -> tuple[Labels, list[Any]]:
-    """Return one array, filled piece by piece, and the labels of the pieces."""
+def _as_array(text: TabularFile, features: list[str], column: TargetColumn) -> Matrix:
+    """Return one array, filled piece by piece, and give the target its pieces."""
     X = np.empty((text.count(), len(features)), dtype=text.dtype)
-    labels, n = [], 0
-    for frame in text.pieces(features, [], label):
+    n = 0
+    for frame in text.pieces(features, [], column.name):
         X[n : n + len(frame)] = frame.select(features).to_numpy()
         n += len(frame)
-        if label is not None:
-            labels.append(_words_of(frame[label]))
-    return X[:n], labels
+        column.add(frame)
+    return X[:n]
 
 
 def _as_frame(
-    text: _TabularFile, features: list[str], words: list[str], label: str | None
-) -> tuple[pl.DataFrame, list[Any]]:
-    """Return a frame with categorical columns, and the labels of the pieces."""
+    text: TabularFile, features: list[str], words: list[str], column: TargetColumn
+) -> pl.DataFrame:
+    """Return a frame with categorical columns, and give the target its pieces."""
     pl = polars()
     number = pl.Float64 if text.dtype == DOUBLE else pl.Float32
     columns = [pl.col(c).cast(pl.Categorical if c in words else number) for c in features]
-    frames, labels = [], []
-    for frame in text.pieces(features, words, label):
+    frames = []
+    for frame in text.pieces(features, words, column.name):
         frames.append(frame.select(columns))
-        if label is not None:
-            labels.append(_words_of(frame[label]))
-    return pl.concat(frames, rechunk=True), labels
-
-
-def _words_of(column: pl.Series) -> tuple[list[str | None], Labels]:
-    """Return the distinct labels of a column, and the number of the label of each row."""
-    pl = polars()
-    known = column.unique(maintain_order=True)
-    places = pl.Series(range(len(known)), dtype=pl.UInt32)
-    codes = column.replace_strict(known, places, return_dtype=pl.UInt32)
-    return known.to_list(), codes.to_numpy()
-
-
-def _labels(parts: list[tuple[list[str | None], Labels]], text: _TabularFile, label: str) -> Labels:
-    """Return labels: integers where all are whole numbers, else text."""
-    lacking = sum(
-        int((codes == known.index(None)).sum()) for known, codes in parts if None in known
-    )
-    _require_labels(lacking, text, label)
-    words = sorted({word for known, _ in parts for word in known if word is not None})
-    place: dict[str | None, int] = {word: k for k, word in enumerate(words)}
-    codes = [np.array([place[word] for word in known])[codes] for known, codes in parts]
-    values = words_as_labels(words, text.source, f"column {label!r}")
-    return values[np.concatenate(codes)]
-
-
-def _written(column: pl.Series, text: _TabularFile, label: str) -> Labels:
-    """Return labels as text."""
-    _require_labels(column.null_count(), text, label)
-    return np.array(column.to_list(), dtype=str)
-
-
-def _require_labels(lacking: int, text: _TabularFile, label: str) -> None:
-    if lacking:
-        raise DataFileError(
-            f"{text.source}: column {label!r} has {lacking} missing values: every row needs a "
-            "label."
-        )
+        column.add(frame)
+    return pl.concat(frames, rechunk=True)
 
 
 def _first(error: Exception) -> str:
