@@ -263,6 +263,16 @@ def test_units_of_the_targets(scale, loss):
 
 
 @losses
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_words_of_the_certificate_do_not_depend_on_the_units(scale, loss):
+    X, y = targets(N)
+    model = made(loss=loss, C=scale if loss == "epsilon_insensitive" else 1.0).fit(X, scale * y)
+    assert str(model.certificate_).startswith("optimal to a relative gap")
+    kernel = mm.SVR(kernel="linear", loss=loss, C=model.C, epsilon=0.0).fit(X, scale * y)
+    assert max(model.certificate_.violation, kernel.certificate_.violation) < 0.02
+
+
+@losses
 @solvers
 def test_targets_far_from_0(loss, solver):
     X, y = targets(N)

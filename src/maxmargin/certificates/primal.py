@@ -53,7 +53,17 @@ def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) 
     found = _measures(claim, square, exactly=False)
     if compensates(problem, found.blur, found.primal):
         found = _measures(claim, square, exactly=True)
+    unit = score_unit(problem)
+    found = found._replace(violation=found.violation / unit, rounding=found.rounding / unit)
     return shown(found, balance, box, len(problem.y))
+
+
+def score_unit(problem: PrimalProblem) -> float:
+    """Return half the range of targets, their size where all are equal; 1 of labels."""
+    if not problem.two_sided:
+        return 1.0
+    low, high = float(problem.y.min()), float(problem.y.max())
+    return 0.5 * high - 0.5 * low or abs(high) or 1.0
 
 
 def imbalance(problem: PrimalProblem, totals: tuple[float, float]) -> float:

@@ -109,7 +109,7 @@ class LinearSVR(RegressorMixin, CertifiedEstimator[MarginCertificate]):  # type:
     -----
     The bias is not penalised by default: scikit-learn's LinearSVR (LIBLINEAR) always
     penalises it, and moves predictions towards 0. Where ε is at least half the range of the
-    targets, w = 0. The KKT violation of the certificate is in units of y.
+    targets, w = 0. The KKT violation of the certificate is relative to that half range.
 
     References
     ----------
