@@ -134,8 +134,10 @@ def test_the_page_has_the_proof_the_confusion_and_the_facts(evil):
     assert len(page.pictures) == 4
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_every_model_has_a_page(name):
+@pytest.mark.parametrize(
+    "name", [name for name, variant in MODELS.items() if variant.targets == "classes"]
+)
+def test_every_classifier_has_a_page(name):
     X, y = mm.datasets.load_fruit(return_X_y=True)
     X = StandardScaler().fit_transform(X)[y < 3]
     y = y[y < 3]
@@ -146,6 +148,38 @@ def test_every_model_has_a_page(name):
     for label, row in zip("012", counts, strict=True):
         assert [label, *map(str, row)] in page.cells
     assert len(page.pictures) >= 2
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, variant in MODELS.items() if variant.targets == "numbers"]
+)
+def test_every_regression_has_a_page(name):
+    X, y = mm.datasets.load_fruit(return_X_y=True)
+    X, y = StandardScaler().fit_transform(X)[:, :2], X[:, 2]
+    model = MODELS[name]().fit(X, y)
+    page = check_page(report.render(model, X, y))
+    assert str(model.certificate_) in page.text
+    assert f"R² {model.score(X, y):.4g}, MAE " in page.text
+    assert "training targets instead" not in page.text
+    assert "True labels" not in page.text
+    assert ["ε", f"{getattr(model, 'epsilon_', None) or model.epsilon:.6g}"] in page.cells
+    assert len(page.pictures) == 2
+    about = {"data": {"targets": {"mean": float(y.mean())}}}
+    assert "training targets instead: R² 0, " in report.render(model, X, y, about=about)
+
+
+def test_a_one_class_machine_has_a_page():
+    X = StandardScaler().fit_transform(mm.datasets.load_fruit(return_X_y=True)[0])[:, :2]
+    model = mm.OneClassSVM(nu=0.2).fit(X)
+    page = check_page(report.render(model, X))
+    outliers = int((model.predict(X) < 0).sum())
+    assert (
+        f"{outliers} of 150 rows are outliers: {100 * outliers / 150:.2f} % (ν = 0.2)" in page.text
+    )
+    assert "True labels" not in page.text
+    assert "misclassified" not in page.text
+    assert "errors" not in page.text
+    assert len(page.pictures) == 3
 
 
 def test_a_fit_that_proves_nothing_says_so():

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from . import __version__, plots
 from .arrays import MatrixLike
 from .diagnostics.fitted_model import FittedModel, ModelLike
-from .diagnostics.summary import Summary, confusion, planes, summarize
+from .diagnostics.metrics import confusion, in_words, outlier_counts, regression_errors
+from .diagnostics.summary import Summary, planes, summarize
 from .persistence.training_facts import training_facts
 from .persistence.writing import write_bytes
 from .plots.drawn import as_drawn
@@ -52,7 +53,7 @@ class Figure:
 def render(
     model: ModelLike,
     X: MatrixLike,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     about: dict[str, Any] | None = None,
     data: str = "the data",
@@ -63,12 +64,12 @@ def render(
 
     Parameters
     ----------
-    model : fitted classifier, or a Pipeline that ends in one
+    model : fitted estimator, or a Pipeline that ends in one
         The model.
     X : array-like, sparse matrix or frame of shape (n_samples, n_features)
         Rows to test it on.
     y : array-like of shape (n_samples,)
-        Their labels.
+        Their labels, or the targets of a regression; not used for a one-class model.
     about : dict, optional
         Facts that were stored with the model, as `persistence.about` returns them.
     data : str, default="the data"
@@ -91,25 +92,51 @@ def render(
     from jinja2 import Environment
 
     found = summarize(model)
-    predicted = np.asarray(model.predict(X))
-    table = confusion(found.classes, [(np.asarray(y), predicted)])
     template = resources.files("maxmargin") / "templates" / "report.html"
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(template.read_text(encoding="utf-8")).render(
         data=data,
         found=found,
         version=__version__,
-        n_rows=len(predicted),
-        errors=table["errors"],
-        confusion=list(
-            zip([*table["classes"], *table["unknown_classes"]], table["confusion"], strict=True)
-        ),
+        **_measured(model, X, y, about or {}),
         weights=_weights(model, found),
-        facts=_facts(found),
+        facts=_facts(found, FittedModel(model).has_classes),
         training=training_facts(about or {}),
         prepared=_prepared(model),
         figures=list(_figures(model, X, y)),
     )
+
+
+def _measured(
+    model: ModelLike, X: MatrixLike, y: ArrayLike | None, about: dict[str, Any]
+) -> dict[str, Any]:
+    """Return how good the predictions are: a sentence, and the confusion matrix of classes."""
+    fitted, given = FittedModel(model), np.asarray(model.predict(X))
+    meaning = "positive for the class named first"
+    if fitted.has_classes:
+        table = confusion(fitted.classes, [(np.asarray(y), given)])
+        labels = [*table["classes"], *table["unknown_classes"]]
+        return {
+            "sentence": f"{table['errors']} of {table['rows']} rows on the wrong side: an error of "
+            f"{in_words(table)}.",
+            "confusion": list(zip(labels, table["confusion"], strict=True)),
+            "meaning": meaning,
+        }
+    if fitted.has_targets:
+        mean = about.get("data", {}).get("targets", {}).get("mean")
+        errors = regression_errors([(np.asarray(y, dtype=float), given)], mean)
+        sentence = f"{in_words(errors)} on {errors['rows']} rows."
+        if mean is not None:
+            sentence += (
+                f" The mean of the training targets instead: {in_words(errors['baseline'])}."
+            )
+        return {"sentence": sentence, "meaning": "the prediction"}
+    counts = outlier_counts([(None, given)])
+    return {
+        "sentence": f"{counts['outliers']} of {counts['rows']} rows are outliers: "
+        f"{in_words(counts)} (ν = {fitted.classifier.nu:g}).",
+        "meaning": "positive inside of the region",
+    }
 
 
 def write(page: str, path: str | Path) -> None:
@@ -134,16 +161,17 @@ def write(page: str, path: str | Path) -> None:
     write_bytes(path, page.encode("utf-8"))
 
 
-def _facts(found: Summary) -> list[tuple[str, str]]:
+def _facts(found: Summary, has_classes: bool) -> list[tuple[str, str]]:
     chosen = ", ".join(f"{name}={value}" for name, value in found.parameters.items())
     facts = [
         ("estimator", found.name),
         ("parameters", chosen or "defaults"),
-        ("classes", ", ".join(map(str, found.classes))),
+        ("classes", ", ".join(map(str, found.classes)) if has_classes else None),
         ("features", str(len(found.features))),
         ("kernel", found.kernel),
         ("support vectors", None if found.n_support is None else str(found.n_support)),
         ("margin", found.margin_in_words),
+        ("ε", None if found.epsilon is None else f"{found.epsilon:.6g}"),
         ("ended", found.ended),
     ]
     return [(name, value) for name, value in facts if value is not None]
@@ -164,20 +192,22 @@ def _prepared(model: ModelLike) -> str:
     return ", ".join(type(step).__name__ for step in FittedModel(model).steps)
 
 
-def _figures(model: ModelLike, X: MatrixLike, y: ArrayLike) -> Iterator[Figure]:
+def _figures(model: ModelLike, X: MatrixLike, y: ArrayLike | None) -> Iterator[Figure]:
     """Yield the figures that can be drawn of this model on these rows."""
     drawn = as_drawn(model, X)
     clf, rows, names = drawn.model, drawn.X, list(drawn.labels[:MOST_NAMES])
-    wanted: list[tuple[str, Callable[[Any], str], Callable[[], Any]]] = [
-        ("The boundary", _about_boundary,
-         lambda: plots.boundary(clf, rows, y, feature_names=names)),
-        ("Margins", _about_margins, lambda: plots.margins(clf, rows, y)),
-        ("Convergence", _about_convergence, lambda: plots.convergence(model)),
-        ("Support vectors", _about_support, lambda: plots.support(clf, rows, y, task=0)),
-    ]  # fmt: skip
-    if not FittedModel(model).is_support_vector_machine:
-        wanted.pop()  # other models have no KKT conditions
-    for title, describe, draw in wanted:
+    of: Any = y  # None for a one-class model only
+    wanted: dict[str, tuple[Callable[[Any], str], Callable[[], Any]]] = {
+        "The boundary": (_about_boundary,
+                         lambda: plots.boundary(clf, rows, of, feature_names=names)),
+        "The regression": (_about_regression,
+                           lambda: plots.regression(clf, rows, of, feature_names=names)),
+        "Margins": (_about_margins, lambda: plots.margins(clf, rows, of)),
+        "Convergence": (_about_convergence, lambda: plots.convergence(model)),
+        "Support vectors": (_about_support, lambda: plots.support(clf, rows, of, task=0)),
+    }  # fmt: skip
+    for title in _titles(FittedModel(model)):
+        describe, draw = wanted[title]
         try:
             display = draw()
             yield Figure(title, describe(display), _drawn(display))
@@ -186,31 +216,51 @@ def _figures(model: ModelLike, X: MatrixLike, y: ArrayLike) -> Iterator[Figure]:
             yield Figure(title, f"Not drawn: {error}", None)
 
 
+def _titles(fitted: FittedModel) -> list[str]:
+    """Return the figures of a model."""
+    if fitted.has_targets:
+        return ["The regression", "Convergence"]
+    # Only machines for classes have a table of KKT conditions.
+    support = ["Support vectors"] if fitted.is_support_vector_machine else []
+    return ["The boundary", "Margins", "Convergence", *support]
+
+
+def _about_regression(display: plots.RegressionDisplay) -> str:
+    return "The function and its tube, and the rows above and below it."
+
+
 def _about_boundary(display: plots.BoundaryDisplay) -> str:
     """Return what is drawn, as a sentence."""
-    seen = ["no plane, since w = 0" if display.is_flat else "regions of the classes"]
+    regions = "levels of g" if display.is_region else "regions of the classes"
+    seen = ["no plane, since w = 0" if display.is_flat else regions]
     if any(pieces for _, pieces in display.boundaries):
-        seen.append("the plane or surface g = 0" if len(display.names) == 2 else "their borders")
+        border = "the border g = 0" if display.is_region else "the plane or surface g = 0"
+        seen.append(border if len(display.names) == 2 else "their borders")
     if display.band:
         seen.append("the band |g| ≤ 1")
     if display.is_support.any():
         seen.append("support vectors (rings)")
-    if display.is_wrong.any():
+    if display.is_wrong.any() and not display.is_region:
         seen.append("misclassified rows (crosses)")
     return _sentence(seen)
 
 
 def _about_margins(display: plots.MarginsDisplay) -> str:
+    if display.is_region:
+        return f"Scores of the rows, {display.label}: outliers below 0."
     slack = ", slack below 1" if display.has_band else ""
     return f"Margins of the rows ({display.label}): errors below 0{slack}."
 
 
 def _about_convergence(display: plots.ConvergenceDisplay) -> str:
     (course,) = display.courses
-    counts = "errors" if course.knows_errors else "mistakes met, not those of one plane"
-    first = "The least primal and the largest dual so far, the gap between them"
-    first = first if course.knows_gap else "The criterion that the algorithm minimises"
-    return f"{first}, and {counts}, after each {course.unit} of the fit: {course.name}."
+    seen = ["the criterion that the algorithm minimises"]
+    if course.knows_gap:
+        seen = ["the least primal and the largest dual so far", "the gap between them"]
+    if course.counted:
+        counts = "mistakes met, not those of one plane"
+        seen.append(f"{course.counted}s" if course.knows_errors else counts)
+    return _sentence([*seen, f"after each {course.unit} of the fit: {course.name}"])
 
 
 def _about_support(display: plots.SupportDisplay) -> str:

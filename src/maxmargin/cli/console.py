@@ -120,16 +120,15 @@ class Progress:
         if self.bar is not None:
             self.bar.update(self.task, advance=1, state=state)
 
-    @property
-    def callback(self) -> Callable[[Any], None] | None:
-        """The callback of a fit that shows its steps; None without a bar."""
+    def callback(self, *, has_classes: bool = True) -> Callable[[Any], None] | None:
+        """Return the callback of a fit that shows its steps; None without a bar."""
         if self.bar is None:
             return None
 
         def show(step: Any) -> None:
-            counts = "errors" if step.exact else "mistakes met"
-            place = f"{step.unit} {step.iteration}"
-            state = f"{place}, violation {step.violation:.1e}, {step.errors} {counts}"
+            state = f"{step.unit} {step.iteration}, violation {step.violation:.1e}"
+            if has_classes:
+                state += f", {step.errors} {'errors' if step.exact else 'mistakes met'}"
             self.bar.update(self.task, state=state)
 
         return show

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import Progress, collected_warnings, progress
+from .console import Progress, collected_warnings, note, progress
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
     from ..arrays import Labels, Matrix
     from ..diagnostics.fitted_model import ModelLike
-    from ..estimators.base import CertifiedClassifier
+    from ..estimators.base import CertifiedEstimator
     from ..estimators.column_encoder import ColumnEncoder
     from ..files import DataTable
+    from ..files.targets import Labelled, Targets
+
+# Distinct whole numbers above which a target may be a measurement.
+MANY_NUMBERS = 50
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Reading:
     impute: bool = False
     float32: bool = False
 
-    def table(self, data: str) -> DataTable:
+    def table(self, data: str, targets: Targets = "classes") -> DataTable:
         """Read training data; raise for missing values unless they are filled."""
         check_input(data)
         for name in set(self.words) & {*self.drop, self.target}:
@@ -56,9 +60,15 @@ class Reading:
                 words=self.words,
                 first_index=self.first_index,
                 dtype="float32" if self.float32 else "float64",
+                targets=targets,
             )
         _check_options(table, self.target, self.first_index)
-        table.labels_to_learn()
+        if targets == "classes":
+            _check_classes(table)
+        elif targets == "none" and self.target is not None and table.names is None:
+            raise click.UsageError(
+                f"--target has no effect: a one-class model uses no labels of {table.source}."
+            )
         if not self.impute:
             require_none(
                 table, table.missing(), "missing",
@@ -82,6 +92,19 @@ def _check_options(table: DataTable, target: str | None, first_index: int | None
     if target is not None and is_svmlight:
         raise click.UsageError(
             f"--target has no effect on svmlight text, in which labels come first: {table.source}."
+        )
+
+
+def _check_classes(table: DataTable) -> None:
+    """Raise where the labels are not classes; warn where they look like measurements."""
+    import numpy as np
+
+    y = table.labels_to_learn()
+    n_classes = np.unique(y).size
+    if y.dtype.kind == "i" and n_classes > MANY_NUMBERS:
+        note(
+            f"warning: {n_classes} different whole numbers are {n_classes} classes here: use "
+            "--model svr if the target is a quantity."
         )
 
 
@@ -119,7 +142,9 @@ def check_out(out: str | None, *inputs: str, endings: Collection[str] = ()) -> N
             raise click.UsageError(f"{out} would replace the input {name}: choose another name.")
 
 
-def split(table: DataTable, test: float, seed: int) -> tuple[DataTable, DataTable]:
+def split(
+    table: DataTable, test: float, seed: int, targets: Targets = "classes"
+) -> tuple[DataTable, DataTable]:
     """Return training and test rows, with the same fractions of the classes in both.
 
     Rows of an array are permuted in place, so that both parts are views and nothing is copied.
@@ -127,17 +152,21 @@ def split(table: DataTable, test: float, seed: int) -> tuple[DataTable, DataTabl
     import numpy as np
     from sklearn.model_selection import train_test_split
 
-    y, n = table.labels, len(table.labels)
-    counts = np.unique(y, return_counts=True)[1]
-    rows = np.arange(n)
+    X, y, n = table.X, table.y, table.X.shape[0]
     n_test = int(np.ceil(test * n))
-    possible = counts.min() >= 2 and min(n_test, n - n_test) >= counts.size
+    classes = None
+    if targets == "classes":
+        counts = np.unique(table.labels, return_counts=True)[1]
+        possible = counts.min() >= 2 and min(n_test, n - n_test) >= counts.size
+        classes = y if possible else None
+    few = click.ClickException(f"{table.source}: too few rows for a test fraction of {test:g}.")
+    if n_test >= n:
+        raise few
     learn, hold = train_test_split(
-        rows, test_size=test, random_state=seed, stratify=y if possible else None
+        np.arange(n), test_size=test, random_state=seed, stratify=classes
     )
-    if np.unique(y[learn]).size < 2:
-        raise click.ClickException(f"{table.source}: too few rows for a test fraction of {test:g}.")
-    X = table.X
+    if targets == "classes" and np.unique(table.labels[learn]).size < 2:
+        raise few
     if isinstance(X, np.ndarray):
         order = np.concatenate([learn, hold])
         for k in range(X.shape[1]):
@@ -145,36 +174,41 @@ def split(table: DataTable, test: float, seed: int) -> tuple[DataTable, DataTabl
         parts = X[: learn.size], X[learn.size :]
     else:
         parts = X[learn], X[hold]
-    return replace(table, X=parts[0], y=y[learn]), replace(table, X=parts[1], y=y[hold])
+    of = [None, None] if y is None else [y[learn], y[hold]]
+    return replace(table, X=parts[0], y=of[0]), replace(table, X=parts[1], y=of[1])
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A fitted classifier, or the pipeline that ends in it, with time, error and warnings."""
+    """A fitted estimator, or the pipeline that ends in it, with time, measures and warnings.
+
+    ``measures`` are those of its predictions for the training rows.
+    """
 
     model: ModelLike
     seconds: float
-    training_error: float
+    measures: dict[str, Any]
     warnings: list[str]
 
 
 def train(
-    reading: Reading, table: DataTable, model: CertifiedClassifier[Any], bar: Progress | None = None
+    reading: Reading, table: DataTable, model: CertifiedEstimator[Any], bar: Progress | None = None
 ) -> Trained:
     """Prepare the columns, in place if possible, and fit; the table must not be used again."""
     encoder = reading.encoder(copy=False)
     X = encoder.fit_transform(table.X)
-    trained = fit_features(X, table.labels, model, bar)
+    trained = fit_features(X, table.y, model, bar)
     return replace(trained, model=joined(encoder, trained.model, table.names))
 
 
 def fit_features(
-    X: Matrix, y: Labels, model: CertifiedClassifier[Any], bar: Progress | None = None
+    X: Matrix, y: Labels | None, model: CertifiedEstimator[Any], bar: Progress | None = None
 ) -> Trained:
-    """Fit a classifier to prepared features, and collect its warnings."""
-    import numpy as np
+    """Fit an estimator to prepared features, and collect its warnings."""
+    from ..diagnostics.metrics import measure
 
-    callback = bar.callback if bar is not None else None
+    targets = targets_of(model)
+    callback = None if bar is None else bar.callback(has_classes=targets == "classes")
     if callback is not None:
         model.set_params(callback=callback)
     with collected_warnings() as warned:
@@ -182,12 +216,25 @@ def fit_features(
         model.fit(X, y)
         seconds = time.perf_counter() - started
     model.set_params(callback=None)
-    error = float(np.mean(model.predict(X) != y))
-    return Trained(model, seconds, error, warned)
+    measures = measure(targets, y, model.predict(X), baseline_of(y, targets))
+    return Trained(model, seconds, measures, warned)
+
+
+def baseline_of(y: Labels | None, targets: Targets) -> float | None:
+    """Return the mean of the training targets of a regression, to compare with."""
+    return float(y.mean()) if y is not None and targets == "numbers" else None
+
+
+def targets_of(model: ModelLike) -> Targets:
+    """Return what a model learns from: labels of classes, numbers, or rows alone."""
+    from sklearn.utils import get_tags
+
+    kinds: dict[str | None, Targets] = {"regressor": "numbers", "outlier_detector": "none"}
+    return kinds.get(get_tags(model).estimator_type, "classes")
 
 
 def joined(
-    encoder: ColumnEncoder, model: CertifiedClassifier[Any], names: list[str] | None
+    encoder: ColumnEncoder, model: CertifiedEstimator[Any], names: list[str] | None
 ) -> Pipeline:
     """Return a pipeline of fitted parts with the names of the columns."""
     import numpy as np
@@ -200,7 +247,7 @@ def joined(
 
 
 def load_model(path: str) -> ModelLike:
-    """Load a classifier: a model file, or one in LIBSVM's text format."""
+    """Load an estimator: a model file, or one in LIBSVM's text format."""
     if not Path(path).exists():
         raise click.ClickException(f"{path}: no such file.")
     if Path(path).is_dir():
@@ -243,8 +290,8 @@ def own_facts(about: dict[str, Any]) -> dict[str, Any]:
 
 def training_of(about: dict[str, Any]) -> dict[str, Any]:
     """Return the facts that ``fit`` wrote about the data; none where others wrote them."""
-    data = about.get("data")
-    return data if isinstance(data, dict) and {"source", "target", "classes"} <= set(data) else {}
+    data, written = about.get("data"), {"source", "target", "rows", "columns"}
+    return data if isinstance(data, dict) and written <= set(data) else {}
 
 
 @dataclass(frozen=True)
@@ -261,7 +308,10 @@ class NewRows:
     first_index: int | None = None
 
     def parts(self, *, labelled: bool) -> Iterator[DataTable]:
-        """Yield tables of rows; raise for values that the model cannot handle."""
+        """Yield tables of rows; raise for values that the model cannot handle.
+
+        Labels of the rows of a one-class model are read where the file has them.
+        """
         from .. import files
         from ..diagnostics.fitted_model import FittedModel
 
@@ -272,12 +322,19 @@ class NewRows:
         if encoder is not None and names is not None:
             pairs = zip(names, encoder.categories_, strict=True)
             words = [str(name) for name, known in pairs if known is not None]
+        targets = targets_of(self.model)
+        required: Labelled = labelled
+        if not labelled:
+            targets = "none"
+        elif targets == "none":
+            targets, required = "classes", True if self.target else "if present"
         for part in files.batches(
             self.data,
             None if names is None else [str(name) for name in names],
             words=words,
             target=self.target or (learnt.get("target") if labelled else None),
-            labelled=labelled,
+            labelled=required,
+            targets=targets,
             format=self.format,
             separator=self.separator,
             header=not self.no_header,
@@ -294,11 +351,10 @@ class NewRows:
             yield part
 
 
-def labels_of(model: ModelLike, y: Labels) -> Labels:
-    """Return labels of a file as classes of the model, for any type in the file."""
+def labels_of(classes: Sequence[object], y: Labels) -> Labels:
+    """Return labels of a file as classes of a model, for any type in the file."""
     import numpy as np
 
-    classes = model.classes_.tolist()
     exactly = {str(label): label for label in classes}
     by_value = {_value(label): label for label in classes}
     meanings = {

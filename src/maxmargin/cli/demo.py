@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import console, options
+from .comparison import print_comparison, record_of, warm
 from .data import fit_features
-from .training import print_comparison, record_of, warm
 
 if TYPE_CHECKING:
     from ..arrays import Labels, Matrix

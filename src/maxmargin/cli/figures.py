@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..estimators.registry import MODELS
 from . import console, options
+from .comparison import KINDS
 from .data import (  # fmt: skip
     NewRows,
     Reading,
@@ -18,16 +20,25 @@ from .data import (  # fmt: skip
     is_libsvm,
     labels_of,
     load_model,
+    targets_of,
     train,
+    training_of,
 )
 
 if TYPE_CHECKING:
     from ..arrays import Labels, Matrix
     from ..diagnostics.fitted_model import ModelLike
+    from ..files import DataTable
 
-OF_MODELS = ("boundary", "margins", "support", "convergence")
+OF_MODELS = ("boundary", "margins", "support", "regression", "convergence")
 OF_DATA = ("separability", "gram", "path", "animation")
-TWO_FEATURES = ("boundary", *OF_DATA)
+TWO_FEATURES = ("boundary", "regression", *OF_DATA)
+# The figures of a model, the first by default, by what it learns from.
+FIGURES = {
+    "classes": ("boundary", "margins", "support", "convergence"),
+    "numbers": ("regression", "convergence"),
+    "none": ("boundary", "margins", "convergence"),
+}
 READING = ("format", "separator", "no_header", "first_index")
 PREPARING = ("drop", "words", "no_scale", "impute", "float32")
 
@@ -36,7 +47,8 @@ PREPARING = ("drop", "words", "no_scale", "impute", "float32")
 @click.argument("source", metavar="MODEL|DATA")
 @click.argument("data", metavar="[DATA]", required=False)
 @click.option("--kind", type=click.Choice([*OF_MODELS, *OF_DATA]),
-              help="By default boundary for a model, separability for data.")  # fmt: skip
+              help="By default boundary or regression for a model, separability for "
+              "data.")  # fmt: skip
 @click.option("--out", type=click.Path(dir_okay=False),
               help="Output file: PNG, SVG, PDF; GIF or HTML for an animation. By default "
               "KIND.png or KIND.gif.")  # fmt: skip
@@ -58,7 +70,8 @@ def plot(
     """Draw a saved MODEL on DATA, or DATA alone.
 
     \b
-    For a model:  boundary, margins, support (on its training rows), convergence.
+    For a model:  boundary, margins, support (on its training rows), convergence; for a regression
+                  regression (the function and its tube) and convergence.
     For data:     separability (the hulls, and the widest band or a common point), gram (the
                   kernel matrix), path and animation (the steps of an algorithm on two features);
                   with --model also the figures of a model fitted to them.
@@ -72,13 +85,15 @@ def plot(
     """
     given_model = {key: given.pop(key) for key in options.MODELLING}
     reading, of_model = Reading(target, **given), is_model(source)
-    kind = kind or ("boundary" if of_model or name else "separability")
+    model = load_model(source) if of_model else None
+    name = name or ("svr" if kind == "regression" and not of_model else None)
+    kind = _figure_of(kind, source, model, name)
     _check_effect(kind, source, of_model)
     out = out or f"{kind}.{'gif' if kind == 'animation' else 'png'}"
     endings = options.FILMS if kind == "animation" else options.PICTURES
     check_out(out, source, *([data] if data else []), endings=endings)
     if of_model:
-        subject = _saved(source, data, reading, kind)
+        subject = _saved(model, source, data, reading, kind)
     elif data is not None:
         raise click.UsageError(
             f"{source} must be a model where DATA is given; it is data: pass one of the two files."
@@ -89,39 +104,51 @@ def plot(
     click.echo(f"{kind}: {out}")
 
 
+def _figure_of(kind: str | None, source: str, model: ModelLike, name: str | None) -> str:
+    """Return the kind of figure; raise where the model has none of this kind."""
+    if model is None and name is None and kind in (None, *OF_DATA):
+        return kind or "separability"
+    targets = MODELS[name or "svc"].targets if model is None else targets_of(model)
+    figures = FIGURES[targets]
+    kind = kind or figures[0]
+    if kind not in figures and (kind in OF_MODELS or targets != "classes"):
+        what = source if model is not None else f"--model {name or 'svc'}"
+        raise click.UsageError(
+            f"--kind {kind} is not for {what}, {KINDS[targets]}: pass {' or '.join(figures)}."
+        )
+    return kind
+
+
 def _check_effect(kind: str, source: str, of_model: bool) -> None:
     """Raise for options that have no effect on this figure."""
     fitting = (*options.MODELLING, "name", "settings")
     if of_model:
-        _forbid((*fitting, *PREPARING, "seed"), f"is for data; {source} is a model.")
-        _forbid(() if kind == "support" else ("pair",), f"is for support and data, not for {kind}.")
+        options.forbid((*fitting, *PREPARING, "seed"), f"is for data; {source} is a model.")
+        options.forbid(
+            () if kind == "support" else ("pair",), f"is for support and data, not for {kind}."
+        )
     elif kind in ("separability", "gram"):
         unused = [key for key in fitting if (kind, key) != ("gram", "kernel")]
-        _forbid([*unused, "seed"], f"is for figures of a model, not for {kind}.")
-    _forbid(() if kind in TWO_FEATURES else ("features",), f"is not for {kind}.")
-    _forbid(("dpi",) if kind == "animation" else (), f"is not for {kind}.")
+        options.forbid([*unused, "seed"], f"is for figures of a model, not for {kind}.")
+    options.forbid(() if kind in TWO_FEATURES else ("features",), f"is not for {kind}.")
+    options.forbid(("dpi",) if kind == "animation" else (), f"is not for {kind}.")
     if of_model and kind == "convergence":
-        _forbid(("target", *READING), f"has no effect on {kind}, which needs no data.")
-
-
-def _forbid(names: Sequence[str], why: str) -> None:
-    """Raise for those of these options that are on the command line."""
-    context = click.get_current_context()
-    for param in context.command.params:
-        source = context.get_parameter_source(param.name or "")
-        if param.name in names and source is click.core.ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{param.opts[-1]} {why}")
+        options.forbid(("target", *READING), f"has no effect on {kind}, which needs no data.")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is drawn: a model and rows in its features, or rows alone."""
+    """What is drawn: a model and rows in its features, or rows alone.
+
+    ``y`` is None for a one-class model.
+    """
 
     X: Matrix
-    y: Labels
+    y: Any
     names: Sequence[str]
     model: ModelLike = None
     labels: Sequence[str] | None = None
+    target: str = "y"
 
 
 def is_model(path: str) -> bool:
@@ -134,22 +161,21 @@ def is_model(path: str) -> bool:
     return ours or is_libsvm(path)
 
 
-def _saved(source: str, data: str | None, reading: Reading, kind: str) -> Subject:
+def _saved(model: ModelLike, source: str, data: str | None, reading: Reading, kind: str) -> Subject:
     import numpy as np
 
     if kind in OF_DATA:
         raise click.UsageError(f"--kind {kind} is for data; {source} is a model.")
-    model = load_model(source)
     if data is None:
         if kind != "convergence":
             raise click.UsageError(f"--kind {kind} needs data: maxmargin plot MODEL DATA.")
         return Subject(np.empty((0, 0)), np.empty(0), [], model)
-    return features_of(model, *rows_of(model, source, data, reading))
+    target = reading.target or training_of(facts_of(source)).get("target")
+    return features_of(model, *rows_of(model, source, data, reading), target)
 
 
 def rows_of(model: ModelLike, model_file: str, data: str, reading: Reading) -> tuple[Any, Any]:
-    """Return all labelled rows of a file with the columns of the model."""
-    import numpy as np
+    """Return all rows of a file with the columns of the model, and their labels or numbers."""
     from scipy import sparse
 
     rows = NewRows(
@@ -157,14 +183,7 @@ def rows_of(model: ModelLike, model_file: str, data: str, reading: Reading) -> t
         reading.no_header,
     )  # fmt: skip
     parts = list(rows.parts(labelled=True))
-    y = labels_of(model, np.concatenate([part.labels for part in parts]))
-    strange = sorted(set(map(str, y.tolist())) - set(map(str, model.classes_.tolist())))
-    if strange:
-        raise click.ClickException(
-            f"{data}: labels must be classes of the model, {_listed(model.classes_)}; got "
-            f"{strange[0]!r}."
-        )
-    y = y.astype(model.classes_.dtype)
+    y = _targets_of(model, parts, data)
     if len(parts) == 1:
         X, vectors = parts[0].X, getattr(model, "support_vectors_", None)
         dense = sparse.issparse(X) and vectors is not None and not sparse.issparse(vectors)
@@ -174,17 +193,37 @@ def rows_of(model: ModelLike, model_file: str, data: str, reading: Reading) -> t
     return polars().concat([part.X for part in parts]), y
 
 
+def _targets_of(model: ModelLike, parts: list[DataTable], data: str) -> Labels | None:
+    """Return the targets of some rows; labels must be classes of the model."""
+    import numpy as np
+
+    targets = targets_of(model)
+    if targets == "none":  # its figures show what it predicts
+        return None
+    y = np.concatenate([part.labels for part in parts])
+    if targets == "numbers":
+        return y
+    y = labels_of(model.classes_.tolist(), y)
+    strange = sorted(set(map(str, y.tolist())) - set(map(str, model.classes_.tolist())))
+    if strange:
+        raise click.ClickException(
+            f"{data}: labels must be classes of the model, {_listed(model.classes_)}; got "
+            f"{strange[0]!r}."
+        )
+    return y.astype(model.classes_.dtype)
+
+
 def _listed(labels: Any) -> str:
     return ", ".join(str(label) for label in labels[:20])
 
 
-def features_of(model: ModelLike, X: Matrix, y: Labels) -> Subject:
+def features_of(model: ModelLike, X: Matrix, y: Labels | None, target: str | None) -> Subject:
     """Return the rows in the features of the figures."""
     from ..plots.drawn import as_drawn
 
     with console.collected_warnings():
         drawn = as_drawn(model, X)
-    return Subject(drawn.X, y, drawn.names, drawn.model, drawn.labels)
+    return Subject(drawn.X, y, drawn.names, drawn.model, drawn.labels, target or "y")
 
 
 def _of_data(
@@ -198,8 +237,11 @@ def _of_data(
 
     from ..progress import Recorder
 
-    table = reading.table(source)
+    targets = MODELS[name or "svc"].targets
+    table = reading.table(source, targets)
     if pair is not None:
+        if targets != "classes":
+            raise click.UsageError(f"--pair is for classes, not for --model {name}.")
         chosen = np.flatnonzero(np.isin(table.labels.astype(str), pair))
         if np.unique(table.labels[chosen]).size < 2:
             raise click.UsageError(
@@ -213,7 +255,7 @@ def _of_data(
             trained = train(reading, fresh, model, bar)
         for message in trained.warnings:
             console.note(f"warning: {message}")
-        return features_of(trained.model, table.X, table.labels)
+        return features_of(trained.model, table.X, table.y, table.target)
     encoder = reading.encoder()
     X = encoder.fit_transform(table.X)
     names = [str(n) for n in encoder.get_feature_names_out(table.names)]
@@ -250,6 +292,9 @@ def _draw(
     figures: dict[str, Callable[[], Any]] = {
         "boundary": lambda: plots.boundary(
             model, X, y, features=places, feature_names=subject.labels
+        ),
+        "regression": lambda: plots.regression(
+            model, X, y, features=places, feature_names=subject.labels, target_name=subject.target
         ),
         "margins": lambda: plots.margins(model, X, y),
         "support": lambda: _support(subject, pair),
@@ -297,7 +342,7 @@ def _verdict(X: Matrix, y: Labels) -> Any:
 @options.target
 @options.reading
 def report(model_file: str, data: str, out: str, target: str | None, **given: Any) -> None:
-    """Write one HTML page about MODEL and its results on DATA: figures, certificate, tables.
+    """Write one HTML page about MODEL and its results on DATA: figures, certificate, measures.
 
     The page needs no other file and no network.
 

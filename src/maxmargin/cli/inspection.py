@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import console, options
-from .data import Reading, facts_of, load_model
+from .data import Reading, facts_of, load_model, targets_of
+from .training import tube_in_words
 
 if TYPE_CHECKING:
     from ..arrays import Labels, Matrix
@@ -48,17 +49,19 @@ def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
         console.print_json(record)
         return
     chosen = ", ".join(f"{k}={v}" for k, v in found.parameters.items() if k != "random_state")
+    has_classes = targets_of(model) == "classes"
     console.print_facts(
         Path(model_file).name,
         {
             "model": found.name,
             "parameters": chosen or "defaults",
-            "classes": ", ".join(map(str, found.classes[:20])),
+            "classes": ", ".join(map(str, found.classes[:20])) if has_classes else None,
             "features": f"{len(found.features)}: {_some(found.features)}",
             "kernel": found.kernel,
-            "planes": f"{len(found.planes)}: {_some(found.planes)}",
+            "planes": f"{len(found.planes)}: {_some(found.planes)}" if has_classes else None,
             "support vectors": found.n_support,
             "margin": found.margin_in_words,
+            "tube": tube_in_words(found.epsilon),
             "ended": found.ended,
             "certificate": found.certificate or "none: trained by another program",
             **_preparation(model),

@@ -7,7 +7,17 @@ from typing import Any
 
 import click
 
-from . import conversion, demo, figures, inspection, prediction, serving, training, warmup
+from . import (  # fmt: skip
+    comparison,
+    conversion,
+    demo,
+    figures,
+    inspection,
+    prediction,
+    serving,
+    training,
+    warmup,
+)
 
 
 class Commands(click.Group):
@@ -92,6 +102,8 @@ def main() -> None:
     """
 
 
-for module in (demo, training, prediction, inspection, figures, serving, conversion, warmup):
+for module in (
+    demo, training, comparison, prediction, inspection, figures, serving, conversion, warmup,
+):  # fmt: skip
     for command in module.COMMANDS:
         main.add_command(command)

@@ -18,13 +18,17 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 FORMATS = ("csv", "tsv", "parquet", "svmlight", "npz")
 MODEL_NAMES = tuple(MODELS)
 
+LOSSES = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive")
+
 # Suffixes of figures and of animations.
 PICTURES = ("png", "svg", "pdf", "jpg", "jpeg", "webp", "tif", "tiff", "eps", "ps")
 FILMS = ("gif", "html")
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 target = click.option(
-    "--target", metavar="COL", help="Column of labels, by name or number (-1 is the last)."
+    "--target",
+    metavar="COL",
+    help="Column of labels, or of numbers for a regression, by name or number (-1 is the last).",
 )
 seed = click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed of random numbers."
@@ -110,16 +114,24 @@ modelling = several(
     click.option(
         "--C", "C", type=_number, metavar="C", help="Cost of slack; inf is the hard margin."
     ),
-    click.option("--nu", type=float, metavar="ν", help="ν of nusvc."),
+    click.option("--nu", type=float, metavar="ν", help="ν of nusvc, nu-svr and one-class."),
+    click.option(
+        "--epsilon",
+        type=float,
+        metavar="ε",
+        help="Half the width of the tube of svr and linear-svr, in units of the target.",
+    ),
     click.option(
         "--kernel",
         type=KernelName(["linear", "poly", "rbf", "sigmoid"]),
-        help="Kernel of svc, nusvc and kernel-perceptron.",
+        help="Kernel of svc, nusvc, svr, nu-svr, one-class and kernel-perceptron.",
     ),
     click.option("--gamma", metavar="γ", help="γ of the kernel: a number, scale or auto."),
     click.option("--degree", type=int, help="Degree of kernel poly."),
     click.option("--coef0", type=float, help="Constant of kernels poly and sigmoid."),
-    click.option("--loss", type=click.Choice(["hinge", "squared_hinge"]), help="Loss of slack."),
+    click.option(
+        "--loss", type=click.Choice(LOSSES), help="Loss of slack: the last two for regressions."
+    ),
     click.option(
         "--multi-class", metavar="HOW", help="Many classes: ovr, ovo, kesler or crammer_singer."
     ),
@@ -128,7 +140,7 @@ modelling = several(
         type=click.Choice(["balanced"]),
         help="Weight classes inversely to their frequency.",
     ),
-    click.option("--solver", metavar="NAME", help="Solver of svc, nusvc and linear-svc."),
+    click.option("--solver", metavar="NAME", help="Solver of a support vector machine."),
     click.option("--tol", type=float, help="Tolerance of the optimum."),
     click.option("--max-iter", type=int, help="Largest number of passes or steps."),
     click.option("--time-limit", type=float, metavar="SECONDS", help="Time limit of the fit."),
@@ -141,9 +153,18 @@ modelling = several(
     ),
 )
 MODELLING = (
-    "C", "nu", "kernel", "gamma", "degree", "coef0", "loss", "multi_class", "class_weight",
-    "solver", "tol", "max_iter", "time_limit",
+    "C", "nu", "epsilon", "kernel", "gamma", "degree", "coef0", "loss", "multi_class",
+    "class_weight", "solver", "tol", "max_iter", "time_limit",
 )  # fmt: skip
+
+
+def forbid(names: Sequence[str], why: str) -> None:
+    """Raise for those of these options that are on the command line."""
+    context = click.get_current_context()
+    for param in context.command.params:
+        source = context.get_parameter_source(param.name or "")
+        if param.name in names and source is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{param.opts[-1]} {why}")
 
 
 def make_model(name: str, given: dict[str, Any], settings: Sequence[str], seed: int) -> Any:

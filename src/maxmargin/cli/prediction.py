@@ -12,7 +12,16 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from . import console, options
-from .data import NewRows, check_input, check_out, labels_of, load_model
+from .data import (
+    NewRows,
+    check_input,
+    check_out,
+    facts_of,
+    labels_of,
+    load_model,
+    targets_of,
+    training_of,
+)
 
 if TYPE_CHECKING:
     from ..arrays import Matrix
@@ -34,39 +43,46 @@ def predict(
     model_file: str, data: str, out: str, no_scores: bool, target: str | None, as_json: bool,
     **given: Any,
 ) -> None:  # fmt: skip
-    """Predict the labels of the rows of DATA by a saved MODEL.
+    """Predict the labels or numbers of the rows of DATA by a saved MODEL.
 
     Columns are found by name, in any order; other columns, such as a known label, are ignored.
     Each line of the output has the label and its scores: g(x) for two classes, positive for the
-    second, or one score per class.
+    second, or one score per class. A one-class model gives -1 to outliers and 1 to others, with its
+    score, negative for outliers; a regression gives one number.
 
     \b
     Examples:
       maxmargin predict fruit.mm new.csv --out labels.csv
+      maxmargin predict houses.mm new.csv --out prices.csv
       cat new.csv | maxmargin predict fruit.mm - --format csv --json
     """
     if out != "-":
         check_out(out, model_file, data)
     check_input(data)
     model, n = load_model(model_file), 0
+    names = _score_names(model)
+    if not names:
+        options.forbid(("no_scores",), f"has no effect: {model_file} predicts numbers.")
+    names = [] if no_scores else names
     told: list[str] = []
     rows = NewRows(model, model_file, data, target, **given)
     with _writing(out) as stream, console.progress(f"predicting {data}") as bar:
         writer = csv.writer(stream, lineterminator="\n")
         for part in rows.parts(labelled=False):
-            labels, scores = _answers(model, part.X, scored=not no_scores, told=told)
+            answers, scores = _answers(model, part.X, scored=bool(names), told=told)
             if as_json:
-                _write_json(stream, model, labels, scores, no_scores)
+                _write_json(stream, _heading(model), names, answers, scores)
             else:
                 if not n:
-                    writer.writerow(_headings(model, no_scores))
-                writer.writerows(labels[:, None].tolist() if no_scores else _joined(labels, scores))
-            n += len(labels)
+                    writer.writerow([_heading(model), *_score_headings(names)])
+                writer.writerows(_joined(answers, scores) if names else answers[:, None].tolist())
+            n += len(answers)
             bar.advance(f"{n} rows")
     for message in told:
         console.note(f"warning: {message}")
     if out != "-":
-        click.echo(f"{n} rows labelled: {out}")
+        done = "predicted" if targets_of(model) == "numbers" else "labelled"
+        click.echo(f"{n} rows {done}: {out}")
 
 
 @contextmanager
@@ -86,16 +102,18 @@ def _writing(out: str) -> Iterator[IO[str]]:
 
 
 def _answers(model: ModelLike, X: Matrix, *, scored: bool, told: list[str]) -> tuple[Any, Any]:
-    """Return labels, and scores on request; warnings are appended to ``told``."""
+    """Return predictions, and scores on request; warnings are appended to ``told``."""
     import numpy as np
 
-    parts = []
+    from ..diagnostics.fitted_model import FittedModel
+
+    parts, classes = [], FittedModel(model).classes
     with console.collected_warnings() as warned:
         for rows in _suited(model, X):
             scores = np.asarray(model.decision_function(rows)) if scored else None
             # Two classes are decided by the scores; the votes of many may be equal.
             if scores is not None and scores.ndim == 1:
-                labels = model.classes_[(scores >= 0).astype(int)]
+                labels = classes[(scores >= 0).astype(int)]
             else:
                 labels = np.asarray(model.predict(rows))
             parts.append((labels, scores))
@@ -119,18 +137,21 @@ def _suited(model: ModelLike, X: Matrix) -> Iterator[Any]:
 
 
 def _score_names(model: ModelLike) -> list[str]:
-    """Return the names of the scores: the classes, or their pairs."""
+    """Return the names of the scores: the classes, or their pairs; none of a regression."""
     from ..diagnostics.fitted_model import FittedModel
 
     fitted = FittedModel(model)
     return fitted.plane_names if fitted.shows_pairs else fitted.class_names
 
 
-def _headings(model: ModelLike, no_scores: bool) -> list[str]:
-    if no_scores:
-        return ["label"]
-    names = _score_names(model)
-    return ["label", "score"] if len(names) == 2 else ["label", *(f"score {n}" for n in names)]
+def _heading(model: ModelLike) -> str:
+    """Return the name of the predictions."""
+    return "prediction" if targets_of(model) == "numbers" else "label"
+
+
+def _score_headings(names: list[str]) -> list[str]:
+    """Return the columns of the scores: one of two classes, else one per name."""
+    return ["score"] if len(names) == 2 else [f"score {name}" for name in names]
 
 
 def _joined(labels: Any, scores: Any) -> list[list[Any]]:
@@ -138,16 +159,13 @@ def _joined(labels: Any, scores: Any) -> list[list[Any]]:
     return [[label, *row] for label, row in zip(labels.tolist(), columns, strict=True)]
 
 
-def _write_json(
-    stream: IO[str], model: ModelLike, labels: Any, scores: Any, no_scores: bool
-) -> None:
+def _write_json(stream: IO[str], heading: str, names: list[str], answers: Any, scores: Any) -> None:
     import json
 
-    names = _score_names(model)
-    rows = [None] * len(labels) if no_scores else scores.tolist()
-    for label, row in zip(labels.tolist(), rows, strict=True):
-        record = {"label": label}
-        if not no_scores:
+    rows = scores.tolist() if names else [None] * len(answers)
+    for answer, row in zip(answers.tolist(), rows, strict=True):
+        record = {heading: answer}
+        if names:
             pair = isinstance(row, float)
             record |= {"score": row} if pair else {"scores": dict(zip(names, row, strict=True))}
         stream.write(json.dumps(console.plain(record), ensure_ascii=False) + "\n")
@@ -160,40 +178,93 @@ def _write_json(
 @options.reading
 @options.as_json
 def evaluate(model_file: str, data: str, target: str | None, as_json: bool, **given: Any) -> None:
-    """Compare the predictions of MODEL for the rows of DATA with their labels.
+    """Compare the predictions of MODEL for the rows of DATA with their labels or numbers.
+
+    A regression is compared with the mean of its training targets. A one-class model needs no
+    labels: the outliers are counted, for each label where DATA has labels.
 
     \b
     Examples:
       maxmargin evaluate fruit.mm test.csv
       maxmargin evaluate a9a.mm a9a.t.bz2 --json
+      maxmargin evaluate houses.mm new.csv --target price
+      maxmargin evaluate sensors.mm new.csv --target label
     """
     check_input(data)
     model = load_model(model_file)
-    from ..diagnostics.summary import confusion
-
-    rows = NewRows(model, model_file, data, target, **given)
     told: list[str] = []
-    record = confusion(model.classes_, _labelled(rows, told))
+    record = _measured(NewRows(model, model_file, data, target, **given), told)
     for message in told:
         console.note(f"warning: {message}")
     if as_json:
         console.print_json(record)
         return
+    title = f"{Path(model_file).name} on {Path(data).name}"
+    {"classes": _print_classes, "numbers": _print_numbers, "none": _print_outliers}[
+        targets_of(model)
+    ](title, record)
+
+
+def _measured(rows: NewRows, told: list[str]) -> dict[str, Any]:
+    """Return the measures of the predictions for the rows of a file."""
+    from ..diagnostics.fitted_model import FittedModel
+    from ..diagnostics.metrics import confusion, outlier_counts, regression_errors
+
+    fitted, pairs = FittedModel(rows.model), _pairs(rows, told)
+    if fitted.has_classes:
+        return confusion(fitted.classes, pairs)
+    if fitted.has_targets:
+        learnt = training_of(facts_of(rows.model_file)).get("targets", {})
+        return regression_errors(pairs, learnt.get("mean"))
+    return outlier_counts(pairs) | {"nu": float(fitted.classifier.nu)}
+
+
+def _pairs(rows: NewRows, told: list[str]) -> Iterator[Any]:
+    """Yield true and predicted labels or numbers of the rows of a file."""
+    from ..diagnostics.fitted_model import FittedModel
+
+    classes = FittedModel(rows.model).classes.tolist()
+    with console.progress(f"evaluating {rows.data}") as bar:
+        for part in rows.parts(labelled=True):
+            given, _ = _answers(rows.model, part.X, scored=False, told=told)
+            yield labels_of(classes, part.y) if classes and part.y is not None else part.y, given
+            bar.advance(f"{len(given)} rows")
+
+
+def _print_classes(title: str, record: dict[str, Any]) -> None:
     console.print_facts(
-        f"{Path(model_file).name} on {Path(data).name}",
+        title,
         {"rows": record["rows"], "errors": record["errors"],
          "error": console.percent(record["error"])},
     )  # fmt: skip
     print_confusion(record)
 
 
-def _labelled(rows: NewRows, told: list[str]) -> Iterator[Any]:
-    """Yield true and predicted labels of the rows of a file."""
-    with console.progress(f"evaluating {rows.data}") as bar:
-        for part in rows.parts(labelled=True):
-            given, _ = _answers(rows.model, part.X, scored=False, told=told)
-            yield labels_of(rows.model, part.labels), given
-            bar.advance(f"{len(part.labels)} rows")
+def _print_numbers(title: str, record: dict[str, Any]) -> None:
+    from ..diagnostics.metrics import in_words
+
+    baseline = record.get("baseline")
+    facts = {
+        "rows": record["rows"],
+        "measures": in_words(record),
+        "the mean instead": baseline and in_words(baseline),
+    }
+    console.print_facts(title, facts)
+
+
+def _print_outliers(title: str, record: dict[str, Any]) -> None:
+    share = f"{console.percent(record['outlier_share'])} (ν = {record['nu']:g})"
+    console.print_facts(
+        title,
+        {"rows": record["rows"], "outliers": record["outliers"], "share of outliers": share},
+    )
+    if record["labels"]:
+        rows = [
+            [label or "(none)", of["rows"], of["outliers"],
+             console.percent(of["outliers"] / of["rows"])]
+            for label, of in record["labels"].items()
+        ]  # fmt: skip
+        console.print_table(["label", "rows", "called outliers", "share"], rows)
 
 
 def print_confusion(record: dict[str, Any]) -> None:

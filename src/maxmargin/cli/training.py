@@ -1,19 +1,19 @@
-"""``fit`` and ``compare``: models trained on a data file."""
+"""``fit``: a model trained on a data file."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import console, options
-from .data import Reading, Trained, check_input, check_out, fit_features, split, train
+from .data import Reading, Trained, baseline_of, check_input, check_out, split, targets_of, train
 
 if TYPE_CHECKING:
-    from ..arrays import Labels, Matrix
     from ..diagnostics.fitted_model import ModelLike
+    from ..files import DataTable
+    from ..files.targets import Targets
 
 
 @click.command()
@@ -36,11 +36,12 @@ def fit(
     data: str, target: str | None, name: str, settings: tuple[str, ...], test: float | None,
     cv: int | None, out: str | None, strict: bool, seed: int, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
-    """Train a classifier on DATA and certify the result.
+    """Train a classifier, a regression or a one-class model on DATA, and certify the result.
 
     DATA is CSV, TSV, Parquet, svmlight/LIBSVM text or npz, also .gz or .bz2; - is standard input.
     Numbers are centred and scaled (sparse ones scaled), categories become 0/1 columns; the model
-    includes this preparation. A model with a kernel contains rows of DATA.
+    includes this preparation. A model with a kernel contains rows of DATA. The target of svr,
+    nu-svr and linear-svr is a column of numbers; one-class needs none, and leaves it out.
 
     \b
     Examples:
@@ -48,42 +49,43 @@ def fit(
       maxmargin fit fruit.csv --target fruit --model linear-svc --C 10 --cv 5
       maxmargin fit a9a.bz2 --kernel rbf --gamma 0.05 --test 0.2 --out a9a.mm
       maxmargin fit six.csv --target y --kernel linear --C inf
+      maxmargin fit houses.csv --target price --model svr --C 100 --epsilon 0.5 --cv 5
+      maxmargin fit houses.csv --target price --model linear-svr --loss squared_epsilon_insensitive
+      maxmargin fit sensors.csv --model one-class --nu 0.01 --test 0.25 --out sensors.mm
     """
     check_input(data)
     model = options.make_model(name, {k: given.pop(k) for k in options.MODELLING}, settings, seed)
     if test is not None and cv is not None:
         raise click.UsageError("pass either --test or --cv, not both.")
     check_out(out, data)
-    reading = Reading(target, **given)
-    table = reading.table(data)
-    record: dict[str, Any] = {"data": _described(table)}
+    reading, targets = Reading(target, **given), targets_of(model)
+    table = reading.table(data, targets)
+    record: dict[str, Any] = {"data": described(table, targets)}
     if cv is not None:
         record["cv"] = _cross_validated(reading, table, model, cv, seed)
     held = None
     if test is not None:
-        table, held = split(table, test, seed)
+        table, held = split(table, test, seed, targets)
     with console.progress(f"fitting {type(model).__name__}") as bar:
         trained = train(reading, table, model, bar)
-    record["data"]["classes"] = _described(table)["classes"]  # of the training rows
-    record |= {"training_rows": len(table.labels)} | _outcome(trained)
+    record["data"] |= _of_targets(table, targets)  # of the training rows
+    record |= {"training_rows": int(table.X.shape[0])} | _outcome(trained)
     if held is not None:
-        record["test"] = _tested(trained.model, held)
+        record["test"] = _tested(trained.model, held, baseline_of(table.y, targets))
     if out is not None:
         from .. import persistence
 
         persistence.save(trained.model, out, about=_about(record))
         record["saved"] = out
-    console.print_json(record) if as_json else _print_fit(record)
+    console.print_json(record) if as_json else _print_fit(record, targets)
     for message in trained.warnings:
         console.note(f"warning: {message}")
     if strict and not record["holds"]:
         raise click.exceptions.Exit(3)
 
 
-def _described(table: Any) -> dict[str, Any]:
-    import numpy as np
-
-    classes, counts = np.unique(table.labels, return_counts=True)
+def described(table: DataTable, targets: Targets) -> dict[str, Any]:
+    """Return the facts about a data file that are printed and saved."""
     return {
         "source": Path(table.source).name,
         "rows": int(table.X.shape[0]),
@@ -91,39 +93,58 @@ def _described(table: Any) -> dict[str, Any]:
         "target": table.target,
         "dropped": table.dropped,
         "first_index": table.first_index,
-        "classes": {str(c): int(n) for c, n in zip(classes, counts, strict=True)},
-    }
+    } | _of_targets(table, targets)
+
+
+def _of_targets(table: DataTable, targets: Targets) -> dict[str, Any]:
+    """Return the rows of every class, or where the numbers are."""
+    import numpy as np
+
+    if targets == "none":
+        return {}
+    y = table.labels
+    if targets == "numbers":
+        return {"targets": {"mean": float(y.mean()), "std": float(y.std()),
+                            "min": float(y.min()), "max": float(y.max())}}  # fmt: skip
+    classes, counts = np.unique(y, return_counts=True)
+    return {"classes": {str(c): int(n) for c, n in zip(classes, counts, strict=True)}}
 
 
 def _cross_validated(
-    reading: Reading, table: Any, model: ModelLike, folds: int, seed: int
+    reading: Reading, table: DataTable, model: ModelLike, folds: int, seed: int
 ) -> dict[str, Any]:
-    """Return the error on each fold of a pipeline trained on the other folds."""
+    """Return the measures on each fold of a pipeline trained on the other folds."""
     import numpy as np
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold
     from sklearn.pipeline import make_pipeline
 
-    least = int(np.unique(table.labels, return_counts=True)[1].min())
-    if folds > len(table.labels):
-        raise click.UsageError(
-            f"--cv must be at most the number of rows, {len(table.labels)}; got {folds}."
-        )
-    how = StratifiedKFold if least >= folds else KFold
-    errors = []
+    from ..diagnostics.metrics import in_words, measure, of_folds
+
+    targets, y, n = targets_of(model), table.y, table.X.shape[0]
+    if folds > n:
+        raise click.UsageError(f"--cv must be at most the number of rows, {n}; got {folds}.")
+    how = KFold
+    if targets == "classes" and np.unique(table.labels, return_counts=True)[1].min() >= folds:
+        how = StratifiedKFold
+    found = []
     with (
         console.progress("cross-validating", folds) as bar,
         console.collected_warnings(),
     ):
-        for learn, hold in how(folds, shuffle=True, random_state=seed).split(
-            table.labels, table.labels
-        ):
-            pipeline = make_pipeline(reading.encoder(), clone(model))
-            pipeline.fit(table.X[learn], table.labels[learn])
-            errors.append(float(np.mean(pipeline.predict(table.X[hold]) != table.labels[hold])))
-            bar.advance(f"error {console.percent(errors[-1])}")
-    return {"folds": folds, "error": float(np.mean(errors)), "std": float(np.std(errors)),
-            "errors": errors}  # fmt: skip
+        for learn, hold in how(folds, shuffle=True, random_state=seed).split(np.empty(n), y):
+            known, truth = (None, None) if y is None else (y[learn], y[hold])
+            pipeline = make_pipeline(reading.encoder(), clone(model)).fit(table.X[learn], known)
+            given = pipeline.predict(table.X[hold])
+            found.append(measure(targets, truth, given, baseline_of(known, targets)))
+            bar.advance(in_words(found[-1]))
+    record = of_folds(found)
+    if targets == "numbers":
+        record["baseline"] = of_folds([each["baseline"] for each in found])
+    if targets == "classes":
+        errors = record["by_fold"]["error"]
+        record |= {"std": float(np.std(errors)), "errors": errors}
+    return record
 
 
 def _outcome(trained: Trained) -> dict[str, Any]:
@@ -136,10 +157,11 @@ def _outcome(trained: Trained) -> dict[str, Any]:
         "kernel": found.kernel,
         "features": len(found.features),
         "words": words_of(trained.model),
-        "training_error": trained.training_error,
+        **_measured(trained.measures),
         "margin": found.margin,
         "margin_in_words": found.margin_in_words,
         "support_vectors": found.n_support,
+        "epsilon": found.epsilon,
         "status": found.status,
         "iterations": found.n_iter,
         "ended": found.ended,
@@ -151,6 +173,12 @@ def _outcome(trained: Trained) -> dict[str, Any]:
     }
 
 
+def _measured(measures: dict[str, Any]) -> dict[str, Any]:
+    """Return the measures on the training rows; the error of a classifier also by itself."""
+    alone = {"training_error": measures["error"]} if "error" in measures else {}
+    return {"training": measures} | alone
+
+
 def words_of(pipeline: Any) -> dict[str, int]:
     """Return the columns of categories, and the number of categories of each."""
     encoder = pipeline[0]
@@ -159,41 +187,43 @@ def words_of(pipeline: Any) -> dict[str, int]:
     return {str(name): len(known) for name, known in pairs if known is not None}
 
 
-def _tested(pipeline: Any, held: Any) -> dict[str, Any]:
-    import numpy as np
+def _tested(pipeline: Any, held: DataTable, baseline: float | None) -> dict[str, Any]:
+    from ..diagnostics.metrics import measure
 
     with console.collected_warnings():  # the names of the columns are not passed again
-        wrong = pipeline.predict(held.X) != held.labels
-    return {"rows": len(held.labels), "error": float(np.mean(wrong))}
+        given = pipeline.predict(held.X)
+    measures = measure(targets_of(pipeline), held.y, given, baseline)
+    return {"rows": len(given)} | measures
 
 
 def _about(record: dict[str, Any]) -> dict[str, Any]:
     """Return the facts about the training that a model file holds."""
     import datetime
 
-    kept = ("data", "training_rows", "training_error", "test", "cv", "seconds", "warnings")
+    kept = ("data", "training_rows", "training", "training_error", "test", "cv", "seconds",
+            "warnings")  # fmt: skip
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return {"date": today} | {k: console.plain(record[k]) for k in kept if k in record}
 
 
-def _print_fit(record: dict[str, Any]) -> None:
-    data, test, cv = record["data"], record.get("test"), record.get("cv")
+def _print_fit(record: dict[str, Any], targets: Targets) -> None:
+    data, test = record["data"], record.get("test")
     size = f"{data['rows']} rows, {data['columns']} columns → {record['features']} features"
     size += f"; {record['training_rows']} training rows" if test else ""
-    spread = cv and f"{console.percent(cv['error'])} ± {console.percent(cv['std'])}"
     chosen = ", ".join(f"{k}={v}" for k, v in record["parameters"].items() if k != "random_state")
+    classes = list(data.get("classes", {}).items())[:12]
     console.print_facts(
         f"{record['model']} on {data['source']}",
         {
             "data": size,
             "categories": ", ".join(f"{name} ({n})" for name, n in record["words"].items()),
-            "classes": ", ".join(f"{c} ({n})" for c, n in list(data["classes"].items())[:12]),
+            "classes": ", ".join(f"{c} ({n})" for c, n in classes),
+            "targets": _range_in_words(data.get("targets")),
             "parameters": chosen or "defaults",
             "kernel": record["kernel"],
-            "training error": console.percent(record["training_error"]),
-            "test error": test and f"{console.percent(test['error'])} of {test['rows']} rows",
-            "cross-validation": cv and f"{spread}, {cv['folds']} folds",
+            **_measures_in_words(record, targets),
             "margin": record["margin_in_words"],
+            "tube": tube_in_words(record["epsilon"]),
             "support vectors": record["support_vectors"],
             "ended": record["ended"],
             "certificate": record["certificate"],
@@ -203,193 +233,43 @@ def _print_fit(record: dict[str, Any]) -> None:
     )
 
 
-@click.command()
-@click.argument("data", metavar="DATA")
-@options.target
-@click.option("--test", type=click.FloatRange(0, 1, True, True), default=0.25, show_default=True,
-              metavar="FRACTION", help="Fraction of the rows to test on.")  # fmt: skip
-@click.option("--picture", type=click.Path(dir_okay=False), default="comparison.png",
-              show_default=True, help="File in which the figure is saved.")  # fmt: skip
-@click.option("--time-limit", type=click.FloatRange(0, min_open=True), default=60.0,
-              show_default=True, metavar="SECONDS",
-              help="Time limit of each algorithm, which then returns its best plane.")  # fmt: skip
-@options.reading
-@options.preparing
-@options.seed
-@options.as_json
-def compare(
-    data: str, target: str | None, test: float, picture: str, time_limit: float, seed: int,
-    as_json: bool, **given: Any,
-) -> None:  # fmt: skip
-    """Train all algorithms on the same rows of DATA, and test them on the others.
+def _range_in_words(targets: dict[str, float] | None) -> str | None:
+    from ..diagnostics.metrics import rounded
 
-    \b
-    Examples:
-      maxmargin compare fruit.csv --target fruit
-      maxmargin compare heart_scale --test 0.5 --picture heart.png --json
-    """
-    check_input(data)
-    check_out(picture, data, endings=options.PICTURES)
-    reading = Reading(target, **given)
-    learn, hold = split(reading.table(data), test, seed)
-    rows = compare_all(reading, learn, hold, seed, time_limit)
-    _draw_comparison(rows, Path(data).name, picture)
-    if as_json:
-        console.print_json({"data": _described(learn), "test_rows": len(hold.labels), "rows": rows,
-                            "picture": picture})  # fmt: skip
-        return
-    print_comparison(
-        rows, f"{Path(data).name}: {len(learn.labels)} training rows, {len(hold.labels)} test rows"
-    )
-    click.echo(f"picture: {picture}")
+    if targets is None:
+        return None
+    mean, std, low, high = (rounded(targets[key]) for key in ("mean", "std", "min", "max"))
+    return f"from {low} to {high}, mean {mean}, standard deviation {std}"
 
 
-def compare_all(
-    reading: Reading, learn: Any, hold: Any, seed: int, time_limit: float
-) -> list[dict[str, Any]]:
-    """Fit all algorithms to the same features, prepared once."""
-    encoder = reading.encoder(copy=False)
-    X, X_test = encoder.fit_transform(learn.X), encoder.transform(hold.X)
-    rows = []
-    with console.progress("comparing", len(options.MODEL_NAMES)) as bar:
-        for name in options.MODEL_NAMES:
-            rows.append(_compared(name, X, learn.labels, X_test, hold.labels, seed, time_limit))
-            bar.advance(name)
-    return rows
+def tube_in_words(epsilon: float | None) -> str | None:
+    """Return what ε of a regression means."""
+    if epsilon == 0.0:
+        return "none, every error costs (ε = 0)"
+    return None if epsilon is None else f"errors up to {epsilon:.4g} cost nothing (ε)"
 
 
-def _compared(
-    name: str,
-    X: Matrix,
-    y: Labels,
-    X_test: Matrix,
-    y_test: Any,
-    seed: int,
-    time_limit: float,
-) -> dict[str, Any]:
-    import numpy as np
+def _measures_in_words(record: dict[str, Any], targets: Targets) -> dict[str, Any]:
+    """Return the measures on training rows, test rows and folds, and those of the baseline."""
+    from ..diagnostics.metrics import CALLED, MEASURES, in_words
 
-    model = options.make_model(name, {}, (), seed)
-    if "time_limit" in model.get_params():
-        model.set_params(time_limit=time_limit)
-    else:
-        model.set_params(callback=_clock(time_limit))
-    try:
-        warm(model, X, y)
-        trained = fit_features(X, y, model)
-    except (ValueError, TypeError, MemoryError) as error:
-        return {"algorithm": name, "outcome": "cannot", "reason": str(error)}
-    return record_of(name, trained, X, y) | {
-        "test_error": float(np.mean(model.predict(X_test) != y_test))
-    }
+    called, test, cv = CALLED[next(iter(MEASURES[targets]))], record.get("test"), record.get("cv")
+    facts = {called.format("training"): in_words(record["training"])}
+    if targets == "none":
+        nu = record["parameters"].get("nu", 0.5)
+        facts[called.format("training")] += f" (ν = {nu:g})"
+    if test:
+        facts[called.format("test")] = f"{in_words(test)} of {test['rows']} rows"
+    if cv and targets == "classes":
+        spread = f"{console.percent(cv['error'])} ± {console.percent(cv['std'])}"
+        facts["cross-validation"] = f"{spread}, {cv['folds']} folds"
+    elif cv:
+        spread = in_words(cv, cv["standard_errors"])
+        facts["cross-validation"] = f"{spread} (standard errors of {cv['folds']} folds)"
+    baseline = (test or cv or record["training"]).get("baseline")
+    if baseline:
+        facts["the mean instead"] = in_words(baseline)
+    return facts
 
 
-def record_of(name: str, trained: Trained, X: Matrix, y: Labels) -> dict[str, Any]:
-    """Return the result of an algorithm on its training rows, as a line of a comparison.
-
-    ``margin`` is the smallest distance of a row to the plane, for every algorithm; ``half_width``
-    is 1/‖w‖ of a support vector machine, half the width of its band.
-    """
-    from ..diagnostics.summary import smallest_distance, summarize
-
-    found = summarize(trained.model)
-    return {
-        "algorithm": name,
-        "training_error": trained.training_error,
-        "seconds": trained.seconds,
-        "gap": found.proof.get("relative_gap"),
-        "margin": smallest_distance(trained.model, X, y),
-        "half_width": found.margin if "primal" in found.proof else None,
-        "kernel": found.kernel,
-        "support_vectors": found.n_support,
-        "outcome": outcome(trained.model, trained.training_error),
-        "certificate": found.certificate,
-        "ended": found.status,
-    }
-
-
-def warm(model: ModelLike, X: Matrix, y: Labels) -> None:
-    """Fit to a few rows first, so that times do not include loading compiled code."""
-    import numpy as np
-    from sklearn.base import clone
-
-    few = np.concatenate([np.flatnonzero(y == label)[:20] for label in np.unique(y)])
-    with console.collected_warnings():
-        clone(model).set_params(callback=None).fit(X[few], y[few])
-
-
-def _clock(limit: float) -> Any:
-    """Return a callback that stops a fit at its time limit."""
-    end = time.perf_counter() + limit
-    return lambda step: time.perf_counter() > end
-
-
-def outcome(model: ModelLike, training_error: float) -> str:
-    """Return what the certificates of a model prove, in a few words."""
-    certificates = model.certificates_
-    if hasattr(certificates[0], "separates"):
-        if all(c.separates for c in certificates):
-            return "separated"
-        refuted = any(getattr(c, "refutes", False) for c in certificates)
-        return "refuted" if refuted else "not separated"
-    optimal = all(c.holds(model.tol) for c in certificates)
-    if not optimal:
-        return "not optimal"
-    if any(getattr(c, "coverage", "complete") == "sampled" for c in certificates):
-        return "not proved: sampled"
-    return "optimal, separated" if training_error == 0 else "optimal"
-
-
-COLOURS = {
-    "separated": "green", "optimal, separated": "green", "optimal": "green",
-    "refuted": "yellow", "not proved: sampled": "yellow", "not separated": "red",
-    "not optimal": "red", "cannot": "red",
-}  # fmt: skip
-
-
-def print_comparison(
-    rows: list[dict[str, Any]], title: str, caption: str | None = None, tested: bool = True
-) -> None:
-    """Print one algorithm per line."""
-    columns = [
-        "algorithm", "training error", "test error", "time", "gap", "smallest distance", "outcome",
-    ]  # fmt: skip
-    lines = [
-        [
-            row["algorithm"],
-            console.percent(row.get("training_error")),
-            console.percent(row.get("test_error")),
-            console.seconds(row["seconds"]) if "seconds" in row else "–",
-            "–" if row.get("gap") is None else f"{max(row['gap'], 0.0):.1e}",
-            _distance(row),
-            row["outcome"],
-        ]
-        for row in rows
-    ]
-    if not tested:
-        columns.pop(2)
-        lines = [line[:2] + line[3:] for line in lines]
-    console.print_table(
-        columns, lines, title=title, caption=caption, left=["outcome"], colours=COLOURS
-    )
-    if any("*" in line[-2] for line in lines):
-        click.echo("* in the feature space of the kernel, not comparable with the others")
-    for row in rows:
-        if "reason" in row:
-            console.note(f"{row['algorithm']}: {row['reason']}")
-
-
-def _distance(row: dict[str, Any]) -> str:
-    """Return the smallest distance of a training row, marked where it is in a kernel's space."""
-    text = console.number(row.get("margin"))
-    mapped = (row.get("kernel") or "Linear()") != "Linear()" and text != "–"
-    return f"{text}*" if mapped else text
-
-
-def _draw_comparison(rows: list[dict[str, Any]], title: str, picture: str) -> None:
-    from ..plots.comparison import comparison
-
-    comparison(rows, title=title).figure_.savefig(picture, dpi=150, bbox_inches="tight")
-
-
-COMMANDS = [fit, compare]
+COMMANDS = [fit]

@@ -65,6 +65,12 @@ LINEAR_MACHINES: dict[str, Sequence[Parameters]] = {
         *({"penalty": "l1", "C": 100.0, "solver": solver}
           for solver in ("newton", "coordinate-descent")),
     ],
+    "linear-svr": [
+        {"loss": loss, "solver": solver, "epsilon": 0.1}
+        for loss in ("epsilon_insensitive", "squared_epsilon_insensitive")
+        for solver in ("auto", "newton", "interior-point", "coordinate-descent")
+        if (loss, solver) != ("squared_epsilon_insensitive", "interior-point")
+    ],
 }  # fmt: skip
 KERNEL_MACHINES: dict[str, Sequence[Parameters]] = {
     "svc": [
@@ -74,6 +80,13 @@ KERNEL_MACHINES: dict[str, Sequence[Parameters]] = {
         {"multi_class": "crammer_singer"},
     ],
     "nusvc": [{"nu": 0.1}],
+    # Numbers of classes are targets as good as any.
+    "svr": [
+        {}, {"C": 1000.0}, {"loss": "squared_epsilon_insensitive"}, {"fit_intercept": False},
+        {"kernel": "linear"},
+    ],
+    "nu-svr": [{}],
+    "one-class": [{"nu": 0.1}],
     "kernel-perceptron": [{}],
 }  # fmt: skip
 # What differs by the type of rows: how kernel values are computed.

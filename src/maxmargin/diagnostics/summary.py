@@ -46,7 +46,8 @@ class Summary:
     margin : float or None
         Half the width of the narrowest band of a support vector machine, 1/‖w‖; for other
         algorithms the smallest distance of a sample to its plane, negative where one is on the
-        wrong side. Both are equal for the hard margin; `margin_in_words` says which it is.
+        wrong side. Both are equal for the hard margin; `margin_in_words` says which it is. None of
+        models without classes.
     status, n_iter
         The rule that ended the task of the worst certificate, and iterations of the longest task.
     ended : str or None
@@ -61,6 +62,8 @@ class Summary:
         Tasks of the fit; the certificate is that of the worst.
     coverage : {"complete", "bounded", "sampled"}
         The rows that the certificates cover, as in `MarginCertificate`: the weakest of all tasks.
+    epsilon : float or None
+        Half the width of the tube of a regression.
     """
 
     name: str
@@ -79,6 +82,7 @@ class Summary:
     holds: bool | None
     n_tasks: int = 1
     coverage: str = "complete"
+    epsilon: float | None = None
 
     @property
     def is_proved(self) -> bool:
@@ -139,6 +143,7 @@ def summarize(model: ModelLike) -> Summary:
         holds=_holds(clf) if certificates else None,
         n_tasks=len(certificates) if certificates else 1,
         coverage=_coverage(certificates or []),
+        epsilon=fitted.epsilon,
     )
 
 
@@ -259,7 +264,7 @@ def planes(fitted: FittedModel) -> Planes | None:
 def _margin(fitted: FittedModel) -> float | None:
     clf = fitted.classifier
     certificate = clf.certificate_ if getattr(clf, "certificates_", None) else None
-    if certificate is None:
+    if certificate is None or not fitted.has_classes:
         return None
     if hasattr(certificate, "geometric_margin"):
         return min(float(each.geometric_margin) for each in clf.certificates_)
@@ -293,26 +298,3 @@ def _same(a: object, b: object) -> bool:
         return type(a) is type(b) and bool(np.all(a == b))
     except (TypeError, ValueError):
         return False
-
-
-def confusion(classes: Iterable[object], pairs: Iterable[tuple[Labels, Labels]]) -> dict[str, Any]:
-    """Count true labels (rows) by predicted labels (columns), over pairs of arrays of labels.
-
-    True labels that are not classes of the model have rows after those of its classes.
-
-    >>> found = confusion(["a", "b"], [(np.array(["a", "b", "c"]), np.array(["a", "a", "b"]))])
-    >>> found["confusion"], found["errors"], found["unknown_classes"]
-    ([[1, 0], [1, 0], [0, 1]], 2, ['c'])
-    """
-    counts: Counter[tuple[str, str]] = Counter()
-    for truth, given in pairs:
-        counts.update(zip(map(str, truth.tolist()), map(str, given.tolist()), strict=True))
-    known = [str(label) for label in classes]
-    unknown = sorted({truth for truth, _ in counts} - set(known))
-    n = sum(counts.values())
-    errors = sum(count for (truth, given), count in counts.items() if truth != given)
-    matrix = [[counts[truth, given] for given in known] for truth in [*known, *unknown]]
-    return {
-        "rows": n, "errors": errors, "error": errors / n, "classes": known,
-        "unknown_classes": unknown, "confusion": matrix,
-    }  # fmt: skip

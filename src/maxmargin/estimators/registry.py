@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 if TYPE_CHECKING:
+    from ..files.targets import Targets
     from .base import CertifiedClassifier, CertifiedEstimator
 
 Family = Literal["plane", "expansion", "machine", "regression", "one-class"]
@@ -58,6 +59,12 @@ class Variant(NamedTuple):
     def type(self) -> type[CertifiedEstimator[Any]]:
         """The class."""
         return getattr(import_module(f".{self.module}", __package__), self.estimator)
+
+    @property
+    def targets(self) -> Targets:
+        """What it learns from: labels of classes, numbers, or rows alone."""
+        kinds: dict[str, Targets] = {"regression": "numbers", "one-class": "none"}
+        return kinds.get(self.family, "classes")
 
     def __call__(self, **parameters: Any) -> CertifiedEstimator[Any]:
         """Return an estimator with these parameters on top of the preset ones."""
@@ -199,12 +206,8 @@ VARIANTS = (
 # Planes first, machines last.
 _BY_FAMILY = sorted(VARIANTS, key=lambda variant: get_args(Family).index(variant.family))
 
-# By the name on the command line, which offers classifiers only.
-MODELS = {
-    variant.command: variant
-    for variant in VARIANTS
-    if variant.command and variant.family not in ("regression", "one-class")
-}
+# By the name on the command line.
+MODELS = {variant.command: variant for variant in VARIANTS if variant.command}
 # What comparisons show, by the name for people.
 SEPARATING = {v.title: v for v in _BY_FAMILY if v.title and v.family != "machine"}
 MACHINES = {v.title: v for v in _BY_FAMILY if v.title and v.family == "machine"}

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ..arrays import Labels, Matrix
 from .table import DOUBLE, DataFileError, DataTable, first_beyond, largest, too_large
-from .targets import Labelled, Targets, as_labels, as_numbers
+from .targets import Labelled, Targets, as_targets
 
 X_NAMES = ("X", "data", "x")
 Y_NAMES = ("y", "target", "labels")
@@ -100,4 +100,4 @@ def _targets(
         raise DataFileError(
             f"{source}: {found[0]} must have shape (n,), one label per row; got {y.shape}."
         )
-    return (as_numbers if targets == "numbers" else as_labels)(y, source, found[0])
+    return as_targets(y, source, found[0], labelled, targets)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .reading import OPENERS
 from .table import DOUBLE, DataFileError, DataTable, bounded_lines, largest, too_large
-from .targets import Labelled, Targets, as_labels, as_numbers
+from .targets import Labelled, Targets, as_targets
 
 
 def read_svmlight(
@@ -61,9 +61,7 @@ def read_svmlight(
     X = type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features or width), copy=False)
     if X.nnz < 2**31 and X.indices.dtype != np.int32:
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    values = None
-    if labelled and targets != "none":
-        values = (as_numbers if targets == "numbers" else as_labels)(y, source, "the label")
+    values = as_targets(y, source, "the label", labelled, targets)
     return DataTable(X, values, None, source, first_index=first)
 
 

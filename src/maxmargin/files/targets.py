@@ -70,6 +70,19 @@ def as_numbers(values: Labels, source: str, where: str) -> Floats:
     return numbers
 
 
+def as_targets(
+    values: Labels, source: str, where: str, labelled: Labelled, targets: Targets
+) -> Labels | None:
+    """Return an array of targets as they are asked for, None where they are not."""
+    if not labelled or targets == "none":
+        return None
+    if targets == "numbers":
+        return as_numbers(values, source, where)
+    if labelled == "if present":  # any labels will do
+        return np.array(["" if value != value else str(value) for value in values.tolist()])
+    return as_labels(values, source, where)
+
+
 def are_targets(numbers: Floats) -> Labels:
     """Say which numbers a regression accepts: finite ones whose squares do not overflow."""
     return np.abs(numbers) <= LARGEST_VALUE  # False for NaN

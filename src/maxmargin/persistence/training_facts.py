@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..diagnostics.metrics import CALLED, in_words
 from .files import ADDED_KEYS
 
 
@@ -22,18 +23,23 @@ def training_facts(about: Mapping[str, Any]) -> dict[str, str]:
 def _facts_of_fit(about: Mapping[str, Any]) -> dict[str, str]:
     """Return the facts that the command line writes, in words."""
     data = about["data"]
-    rows, classes = about.get("training_rows", data["rows"]), data["classes"].items()
+    rows, classes = about.get("training_rows", data["rows"]), data.get("classes")
     facts = {
         "trained on": f"{data['source']}: {rows} of {data['rows']} rows, {data['columns']} columns",
-        "target": str(data["target"] or "first on each line"),
-        "rows per class": _some([f"{label} ({count})" for label, count in classes]),
-        "training error": f"{100 * about['training_error']:.2f} %",
     }
+    if data["target"] or classes is not None or "targets" in data:
+        facts["target"] = str(data["target"] or "first on each line")
+    if classes is not None:
+        facts["rows per class"] = _some([f"{label} ({count})" for label, count in classes.items()])
+    # Versions before 0.2 wrote the training error alone.
+    training = about.get("training") or {"error": about["training_error"]}
+    called = next(name for key, name in CALLED.items() if key in training)
+    facts[called.format("training")] = in_words(training)
     if "test" in about:
         test = about["test"]
-        facts["test error"] = f"{100 * test['error']:.2f} % of {test['rows']} rows"
+        facts[called.format("test")] = f"{in_words(test)} of {test['rows']} rows"
     if "cv" in about:
-        facts["cross-validation"] = f"{100 * about['cv']['error']:.2f} %"
+        facts["cross-validation"] = in_words(about["cv"])
     if "seconds" in about:
         facts["time"] = f"{about['seconds']:.3g} s"
     if "date" in about:

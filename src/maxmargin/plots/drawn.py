@@ -25,7 +25,7 @@ class Drawn:
 def as_drawn(model: ModelLike, X: MatrixLike) -> Drawn:
     """Return a model and rows as figures show them.
 
-    Two columns of numbers are drawn in their own units, through the whole pipeline. Otherwise
+    One or two columns of numbers are drawn in their own units, through the pipeline. Otherwise
     figures are in the features of the classifier, and the axes say which are scaled.
     """
     fitted = FittedModel(model)
@@ -33,10 +33,10 @@ def as_drawn(model: ModelLike, X: MatrixLike) -> Drawn:
     if not fitted.steps:
         return Drawn(fitted.classifier, X, names, names)
     X = X if hasattr(X, "shape") else np.asarray(X)
-    if X.shape[1] == 2 and not sparse.issparse(X):
+    if X.shape[1] <= 2 and not sparse.issparse(X):
         rows = X.to_numpy() if hasattr(X, "to_numpy") else X
         if rows.dtype.kind in "fiub":
-            known = getattr(fitted.model, "feature_names_in_", NumberedNames(2))
+            known = getattr(fitted.model, "feature_names_in_", NumberedNames(X.shape[1]))
             names = [str(name) for name in known]
             return Drawn(fitted.model, X, names, names)
     scale = getattr(fitted.steps[-1], "scale_", None)

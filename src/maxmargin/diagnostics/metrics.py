@@ -1,0 +1,200 @@
+"""How good predictions are: errors of classes, of numbers, and shares of outliers.
+
+Every measure takes pairs of arrays, true and predicted values of some rows at a time, so that files
+of any size can be measured in pieces.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import Labels
+
+if TYPE_CHECKING:
+    from ..files.targets import Targets
+
+# Names of the measures, by the kind of target.
+MEASURES: dict[str, dict[str, str]] = {
+    "classes": {"error": "error"},
+    "numbers": {"r2": "R²", "mae": "MAE", "rmse": "RMSE"},
+    "none": {"outlier_share": "outliers"},
+}
+# What the measures of some rows are called, by the first of them.
+CALLED = {"error": "{} error", "r2": "{}", "outlier_share": "{} outliers"}
+NAMES = {key: name for names in MEASURES.values() for key, name in names.items()}
+SHARES = ("error", "outlier_share")
+# Targets that differ by less than this, relative to the largest, are equal.
+ROUNDING = 1e-15
+# Distinct labels of the rows of a one-class machine that are counted by themselves.
+MOST_LABELS = 50
+
+
+def measure(
+    targets: Targets, truth: Labels | None, given: Labels, baseline: float | None = None
+) -> dict[str, Any]:
+    """Return the measures of some predictions, by the kind of the target.
+
+    >>> measure("classes", np.array(["a", "b"]), np.array(["a", "a"]))
+    {'error': 0.5}
+    >>> measure("none", None, np.array([1, 1, 1, -1]))
+    {'outlier_share': 0.25}
+    """
+    if targets == "none":
+        return {"outlier_share": float(np.mean(given < 0))}
+    assert truth is not None
+    if targets == "classes":
+        return {"error": float(np.mean(given != truth))}
+    found = regression_errors([(truth, given)], baseline)
+    del found["rows"]
+    return found
+
+
+def regression_errors(
+    pairs: Iterable[tuple[Labels, Labels]], baseline: float | None = None
+) -> dict[str, Any]:
+    """Return R², the mean absolute error and the root of the mean squared error.
+
+    ``baseline`` is a constant to compare with, the mean of the training targets: its measures are
+    returned as "baseline". R² is NaN where all true values are equal.
+
+    >>> found = regression_errors([(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 4.0]))])
+    >>> found["rows"], round(found["r2"], 6), round(found["mae"], 6), round(found["rmse"], 6)
+    (3, 0.5, 0.333333, 0.57735)
+    """
+    n, mean, spread, largest = 0, 0.0, 0.0, 0.0
+    sums, constant = np.zeros(2), np.zeros(2)
+    for truth, given in pairs:
+        here, centre = truth.size, float(truth.mean())
+        # Sums of squares about the mean of all rows so far (Chan, Golub, LeVeque 1983).
+        step = centre - mean
+        spread += float(np.sum((truth - centre) ** 2)) + step * step * n * here / (n + here)
+        n, mean = n + here, mean + step * here / (n + here)
+        largest = max(largest, float(np.abs(truth).max()))
+        sums += _sums(truth - given)
+        constant += _sums(truth - (baseline or 0.0))
+    spread = spread if spread > n * (ROUNDING * largest) ** 2 else 0.0
+    found: dict[str, Any] = {"rows": n} | _errors(sums, n, spread)
+    if baseline is not None:
+        found["baseline"] = {"prediction": baseline} | _errors(constant, n, spread)
+    return found
+
+
+def _sums(residuals: Labels) -> Labels:
+    """Return the sums of sizes and of squares."""
+    return np.array([np.abs(residuals).sum(), np.sum(residuals**2)])
+
+
+def _errors(sums: Labels, n: int, spread: float) -> dict[str, float]:
+    absolute, squares = sums.tolist()
+    r2 = 1.0 - squares / spread if spread > 0.0 else math.nan
+    return {"r2": r2, "mae": absolute / n, "rmse": math.sqrt(squares / n)}
+
+
+def outlier_counts(pairs: Iterable[tuple[Labels | None, Labels]]) -> dict[str, Any]:
+    """Count the rows that a one-class machine calls outliers, −1, by their labels if they have any.
+
+    "labels" is None where rows have no labels, or more than fifty different ones.
+
+    >>> found = outlier_counts([(np.array(["1", "-1"]), np.array([1, -1]))])
+    >>> found["outlier_share"], found["labels"]
+    (0.5, {'-1': {'rows': 1, 'outliers': 1}, '1': {'rows': 1, 'outliers': 0}})
+    """
+    n = outliers = 0
+    counts: Counter[tuple[str, bool]] | None = Counter()
+    for labels, given in pairs:
+        outside = given < 0
+        n, outliers = n + given.size, outliers + int(outside.sum())
+        if labels is None or counts is None:
+            counts = None
+            continue
+        counts.update(zip(map(str, labels.tolist()), outside.tolist(), strict=True))
+        if len(counts) > 2 * MOST_LABELS:
+            counts = None
+    by_label = None
+    if counts is not None:
+        by_label = {
+            label: {"rows": counts[label, False] + counts[label, True],
+                    "outliers": counts[label, True]}
+            for label in sorted({label for label, _ in counts})
+        }  # fmt: skip
+        by_label = by_label if len(by_label) <= MOST_LABELS else None
+    return {"rows": n, "outliers": outliers, "outlier_share": outliers / n, "labels": by_label}
+
+
+def confusion(classes: Iterable[object], pairs: Iterable[tuple[Labels, Labels]]) -> dict[str, Any]:
+    """Count true labels (rows) by predicted labels (columns), over pairs of arrays of labels.
+
+    True labels that are not classes of the model have rows after those of its classes.
+
+    >>> found = confusion(["a", "b"], [(np.array(["a", "b", "c"]), np.array(["a", "a", "b"]))])
+    >>> found["confusion"], found["errors"], found["unknown_classes"]
+    ([[1, 0], [1, 0], [0, 1]], 2, ['c'])
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    for truth, given in pairs:
+        counts.update(zip(map(str, truth.tolist()), map(str, given.tolist()), strict=True))
+    known = [str(label) for label in classes]
+    unknown = sorted({truth for truth, _ in counts} - set(known))
+    n = sum(counts.values())
+    errors = sum(count for (truth, given), count in counts.items() if truth != given)
+    matrix = [[counts[truth, given] for given in known] for truth in [*known, *unknown]]
+    return {
+        "rows": n, "errors": errors, "error": errors / n, "classes": known,
+        "unknown_classes": unknown, "confusion": matrix,
+    }  # fmt: skip
+
+
+def of_folds(folds: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the means of measures over folds, with their standard errors.
+
+    >>> found = of_folds([{"mae": 1.0}, {"mae": 3.0}])
+    >>> found["mae"], found["standard_errors"], found["by_fold"]
+    (2.0, {'mae': 1.0}, {'mae': [1.0, 3.0]})
+    """
+    by_fold = {key: [fold[key] for fold in folds] for key in folds[0] if key in NAMES}
+    means = {key: float(np.mean(values)) for key, values in by_fold.items()}
+    errors = {
+        key: float(np.std(values, ddof=1) / math.sqrt(len(values)))
+        for key, values in by_fold.items()
+    }
+    return {"folds": len(folds)} | means | {"standard_errors": errors, "by_fold": by_fold}
+
+
+def in_words(
+    measures: Mapping[str, Any], spread: Mapping[str, float] | None = None, *, named: bool = True
+) -> str:
+    """Return measures in words; ``spread`` are their standard errors.
+
+    >>> in_words({"r2": 0.5, "mae": 1.0, "rmse": 2.0}, {"r2": 0.1, "mae": 0.25, "rmse": 0.5})
+    'R² 0.5 ± 0.1, MAE 1 ± 0.25, RMSE 2 ± 0.5'
+    >>> in_words({"error": 0.125})
+    '12.50 %'
+    """
+    words = []
+    for key in (key for key in NAMES if key in measures):
+        shown = _number(key, measures[key])
+        if spread is not None:
+            shown += f" ± {_number(key, spread[key])}"
+        words.append(f"{NAMES[key]} {shown}" if named and key not in SHARES else shown)
+    return ", ".join(words)
+
+
+def _number(key: str, value: float | None) -> str:
+    """Return a share in percent, another measure with four digits, a dash where there is none."""
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{100 * value:.2f} %" if key in SHARES else rounded(value)
+
+
+def rounded(value: float) -> str:
+    """Return a number with four digits, or all digits before the point.
+
+    >>> rounded(0.123456), rounded(123456.7), rounded(1.5e12)
+    ('0.1235', '123457', '1.5e+12')
+    """
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
