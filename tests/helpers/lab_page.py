@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import select
+import shutil
 import socket
 import subprocess
 import sys
@@ -12,6 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 # Seconds after which what is waited for does not happen, on however slow a machine.
 PATIENCE = 120
 # Three points of each class, which a plane separates.

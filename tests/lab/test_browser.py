@@ -3,7 +3,6 @@
 import http.client
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +15,7 @@ import pytest
 
 import maxmargin as mm
 from tests.helpers.lab_page import (
+    CHROMIUM,
     GOOD,
     PATIENCE,
     SIX,
@@ -28,96 +28,11 @@ from tests.helpers.lab_page import (
 )
 
 pytest.importorskip("bokeh", reason="bokeh is not installed")
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 if CHROMIUM is None:
     pytest.skip("no Chromium or Chrome is installed", allow_module_level=True)
 
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--no-first-run",
-]  # fmt: skip
 MARKUP = "<img src=x onerror=alert(1)>"
-
-
-@pytest.fixture(scope="module")
-def log(tmp_path_factory):
-    """What the server complains of."""
-    return tmp_path_factory.mktemp("lab") / "log"
-
-
-@pytest.fixture(scope="module")
-def server(log):
-    with log.open("w") as out:
-        process, port = start_lab(out)
-        yield process, port
-        ended(process, signal.SIGTERM)
-
-
-@pytest.fixture(scope="module")
-def address(server):
-    return f"http://127.0.0.1:{server[1]}/"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def opened(browser, address, log):
-    """Open pages; in the end, neither they nor the server may have complained."""
-    pages = []
-    known = log.stat().st_size
-
-    def open_page(**options):
-        pages.append(Page(browser, address, **options))
-        return pages[-1]
-
-    yield open_page
-    for page in pages:
-        page.context.close()
-    for page in pages:
-        _assert_content(page)
-    assert "Traceback" not in log.read_text()[known:]
-
-
-@pytest.fixture(scope="module")
-def kept():
-    """The page that tests hand on to each other."""
-    pages = []
-    yield pages
-    for page in pages:
-        page.context.close()
-
-
-@pytest.fixture
-def lab(browser, address, log, kept, request):
-    """A page with six points, and no complaints in the end."""
-    known = log.stat().st_size
-    if kept:
-        page = kept.pop()
-        page.begin_anew()
-    else:
-        page = Page(browser, address)
-    yield page
-    if request.node.get_closest_marker("xfail") or page.errors or request.session.testsfailed:
-        page.context.close()
-    else:
-        kept.append(page)
-    _assert_content(page)
-    assert "Traceback" not in log.read_text()[known:]
-
-
-def _assert_content(page):
-    assert page.errors == []
-    assert page.dialogs == []
-    assert page.foreign == []
 
 
 # Drawing ------------------------------------------------------------------------------------------
@@ -452,6 +367,50 @@ def test_names_and_files_do_not_become_formulas(lab):
     assert lab.page.locator("mjx-container").count() == 0
     assert lab.foreign == []
     assert formula in lab.note() or not lab.note()
+
+
+# Without classes ----------------------------------------------------------------------------------
+
+
+def test_a_regression_is_read_and_taken_away(lab, tmp_path):
+    """What has no meaning leaves the page, and comes back with a classifier."""
+    lab.algorithm("Support vector regression")
+    lab.sample("sinc")
+    X, _ = lab.points()
+    model = mm.SVR(kernel="rbf", gamma=1.0).fit(X[:, :1], X[:, 1])
+    assert f"{len(model.support_)} support vectors" in lab.proof()
+    assert lab.page.get_by_text("targets outside of the tube").first.is_visible()
+    assert lab.page.get_by_text("weight space").count() == 0
+    assert not lab.button("A").is_visible()
+    lab.tab("points")
+    lab.page.locator(".slick-row").nth(5).wait_for()
+    assert "residual" in lab.page.locator(".slick-header").first.inner_text()
+    residual = X[:, 1] - model.predict(X[:, :1])
+    found = [float(row[3]) for row in lab.table()]
+    np.testing.assert_allclose(found, residual[: len(found)], atol=1e-3)
+
+    lab.tab("download")
+    space = {}
+    exec(compile(lab.download("code ↓", tmp_path).read_text("utf-8"), "model.py", "exec"), space)
+    np.testing.assert_allclose(space["model"].predict(X[:, :1]), X[:, 1] - residual, atol=1e-3)
+    assert lab.download("CSV ↓", tmp_path).read_text("utf-8").splitlines()[0] == "x,y"
+
+    lab.algorithm("Perceptron")
+    assert "two classes" in lab.proof()
+    lab.tab("weight space")
+
+
+def test_a_link_restores_a_machine_of_one_class(opened):
+    one = opened()
+    one.algorithm("One-class machine")
+    one.sample("ring")
+    one.act(lambda: one.slide("nu-A", "ArrowRight", "ArrowRight"))
+    assert "of 120 points are outliers" in one.proof()
+    other = opened(query="?" + one.link().split("?")[1])
+    assert other.model("algorithm-A", "value") == "one-class"
+    assert other.model("nu-A", "value") == pytest.approx(0.14)
+    assert not other.model("pen", "visible")
+    assert re.sub(r"[\d.]+ ms", "", other.proof()) == re.sub(r"[\d.]+ ms", "", one.proof())
 
 
 # Downloads ----------------------------------------------------------------------------------------

@@ -300,5 +300,7 @@ def evaluated(frame: Frame, model: ModelLike, X: Floats, rows: Floats) -> Floats
     """Return g of rows by the planes or the α of a frame: (n, n_vectors)."""
     if len(frame.w):
         return rows @ frame.w.T + frame.b
-    K = model.kernel_(rows, X[frame.rows])
-    return np.asarray((K @ frame.coefficients + frame.b[0])[:, np.newaxis])
+    coefficients = frame.coefficients
+    support = np.flatnonzero(coefficients)
+    K = model.kernel_(rows, X[frame.rows[support]])
+    return np.asarray((K @ coefficients[support] + frame.b[0])[:, np.newaxis])
