@@ -204,7 +204,7 @@ def test_no_region_is_painted_where_w_is_zero(lab, key):
 
 
 @pytest.mark.parametrize("key", ["svr", "nu-svr", "linear-svr", "one-class"])
-def test_what_has_no_meaning_is_hidden(lab, key):
+def test_what_has_no_meaning_is_hidden(lab, key, tmp_path):
     """Classes, errors and the space of weights are those of classifiers."""
     lab._load(SAMPLES["sinc"](), remember=False)
     assert "two classes" in fit_error(lab)
@@ -229,6 +229,11 @@ def test_what_has_no_meaning_is_hidden(lab, key):
     assert sum(value > 0 for value in shown["alpha"]) == len(outcome.model.support_)
     lab._go(0)
     assert lab.panels[0].proof.text.startswith("<p class='step'>shown: step 1 of")
+    lab.downloads.send_model()
+    path = tmp_path / "model.mm"
+    path.write_bytes(base64.b64decode(lab.downloads.parcel.value.split("|")[2]))
+    X, _ = lab.points.training(ALGORITHMS[key].family)
+    np.testing.assert_array_equal(mm.load(path).predict(X), outcome.model.predict(X))
 
     lab.panels[0].select.value = "svc"
     assert lab.pen.visible

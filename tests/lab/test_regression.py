@@ -5,10 +5,11 @@ import pytest
 
 pytest.importorskip("bokeh", reason="bokeh is not installed")
 
+from maxmargin.diagnostics.targets import TUBE_STATES
 from maxmargin.lab.drawing import picture_of, weight_space
 from maxmargin.lab.panel import proof_of
 from maxmargin.lab.points import OF_A_LINE, SAMPLES, checked
-from maxmargin.lab.regression import ABOVE, BELOW, TUBE_STATES, columns
+from maxmargin.lab.regression import ABOVE, BELOW, columns
 from tests.helpers.lab import fitted
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -30,9 +30,8 @@ class Downloads:
         # A hidden text field transfers files to the page: name, type and content.
         self.parcel = TextInput(value="", visible=False, name="parcel")
         self.parcel.js_on_change("value", CustomJS(args={"parcel": self.parcel}, code=DOWNLOAD))
-        self.model = button("model ↓", self.send_model, 90)
         buttons = row(
-            self.model,
+            button("model ↓", self.send_model, 90),
             button("code ↓", self.send_code, 80),
             button("link", self.make_link, 60, "make-link"),
         )

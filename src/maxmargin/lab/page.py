@@ -337,7 +337,6 @@ class Lab:
         self.columns[2].visible = self.has_classes and self.uploaded is not None
         algorithm = self.looked_at().algorithm
         self.beside.show(algorithm)
-        self.downloads.model.visible = algorithm.has_classes
         now = self.tabs.tabs[self.tabs.active]
         tabs = [tab for tab in self.tabs.tabs if tab is not self.weight_space]
         if algorithm.has_classes:

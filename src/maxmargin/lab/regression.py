@@ -9,15 +9,13 @@ import numpy as np
 import maxmargin as mm
 
 from ..arrays import Floats
-from ..diagnostics.fitted_model import ModelLike
+from ..diagnostics.fitted_model import FittedModel, ModelLike
+from ..diagnostics.targets import TUBE_STATES, edge_tolerance, target_errors, tube_states
 from ..estimators.svr import KernelRegressor, centre_of
 from ..plots.canvas import PALETTE
 from .fitting import Frame, Outcome, evaluated
 from .picture import Picture, sizes_of
 
-TUBE_STATES = ("in the tube", "on its edge", "above", "below")
-# Relative to half the range of the targets: residuals that differ by less are equal.
-ROUNDING = 1e-9
 # Points of a curve.
 CURVE_POINTS = 500
 ABOVE, BELOW = PALETTE[5], PALETTE[0]
@@ -29,25 +27,20 @@ def draw(picture: Picture, outcome: Outcome, frame: Frame | None) -> None:
     """Draw the fitted curve, or that of a step, with its tube, slack and support vectors."""
     model, (X, y) = outcome.model, outcome.request.training
     xs = np.linspace(*picture.window[:2], CURVE_POINTS)
-    beta: Floats = np.zeros(len(y))
+    beta = np.zeros(len(y))
     if frame is None:
         curve, picture.predicted = model.predict(xs[:, np.newaxis]), model.predict(X)
-        picture.tube = tube_of(model)
+        picture.tube = FittedModel(model).epsilon
         beta[model.support_] = np.ravel(model.dual_coef_)
     else:
         curve, picture.predicted = (_predicted(frame, model, X, x) for x in (xs[:, np.newaxis], X))
         # ε of a step of the ν-machine is not known.
-        picture.tube = None if isinstance(model, mm.NuSVR) else tube_of(model)
-        beta = _betas(frame)
+        picture.tube = None if isinstance(model, mm.NuSVR) else FittedModel(model).epsilon
+        beta[frame.rows] = _betas(frame)
     picture.planes, picture.colours = [np.column_stack([xs, curve])], [""]
     _draw_support(picture, beta)
     if picture.tube is not None:
         _draw_tube(picture, xs, curve, outcome)
-
-
-def tube_of(model: ModelLike) -> float:
-    """Return ε of a fitted model: given, or found by the ν-machine."""
-    return float(model.epsilon_ if isinstance(model, mm.NuSVR) else model.epsilon)
 
 
 def _predicted(frame: Frame, model: ModelLike, X: Floats, rows: Floats) -> Floats:
@@ -64,7 +57,7 @@ def _betas(frame: Frame) -> Floats:
 
 
 def _draw_support(picture: Picture, beta: Floats) -> None:
-    """Draw rings as large as |α − α*|, in one colour above of the curve and in another below."""
+    """Draw rings as large as |α − α*|, of one colour above the curve and of another below."""
     picture.alpha, picture.support = np.abs(beta), beta != 0.0
     picture.sizes = sizes_of(picture.alpha)
     picture.rings = [ABOVE if each > 0.0 else BELOW for each in beta[picture.support]]
@@ -85,15 +78,10 @@ def _draw_tube(picture: Picture, xs: Floats, curve: Floats, outcome: Outcome) ->
 
 def states_of(outcome: Outcome, picture: Picture) -> Any:
     """Return the state of each target about the tube."""
-    model, y = outcome.model, outcome.request.training[1]
-    half = 0.5 * float(np.ptp(y))
-    # The violation of a kernel machine is relative to half the range of the targets.
-    unit = half if isinstance(model, KernelRegressor) else 1.0
-    level = model.certificate_.violation * unit + ROUNDING * half
-    residual = y - picture.predicted
-    beyond = np.abs(residual) - picture.tube
-    outside = np.where(residual > 0.0, *TUBE_STATES[2:])
-    return np.select([beyond < -level, beyond <= level], TUBE_STATES[:2], outside)
+    assert picture.tube is not None
+    y = outcome.request.training[1]
+    tol = edge_tolerance(FittedModel(outcome.model), y)
+    return tube_states(y - picture.predicted, picture.tube, tol)
 
 
 def columns(outcome: Outcome, picture: Picture) -> dict[str, Any]:
@@ -112,15 +100,14 @@ def columns(outcome: Outcome, picture: Picture) -> dict[str, Any]:
 
 def facts(outcome: Outcome) -> list[str]:
     """Return the width of the tube, how well it fits, and how many targets are outside of it."""
-    model, (X, y) = outcome.model, outcome.request.training
-    picture = Picture((0.0, 1.0, 0.0, 1.0), predicted=model.predict(X), tube=tube_of(model))
-    states = states_of(outcome, picture)
-    above, below = (int((states == side).sum()) for side in ("above", "below"))
-    found = [f"ε {picture.tube:.6g}"]
-    if np.ptp(y) > 0.0:
-        found.append(f"R² {model.score(X, y):.4g}")
+    model, (X, y) = FittedModel(outcome.model), outcome.request.training
+    assert model.epsilon is not None
+    tol = edge_tolerance(model, y)
+    found = target_errors(y, outcome.model.predict(X), model.epsilon, tol)
+    fits = [f"R² {found.r2:.4g}", f"RMSE {found.rmse:.4g}"] if len(y) > 1 else []
     return [
-        *found,
-        f"{above + below} of {len(y)} targets outside of the tube: {above} above (orange), "
-        f"{below} below (blue)",
+        f"ε {found.epsilon:.6g}",
+        *fits,
+        f"{found.n_above + found.n_below} of {len(y)} targets outside of the tube: "
+        f"{found.n_above} above (orange), {found.n_below} below (blue)",
     ]
