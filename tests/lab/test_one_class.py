@@ -55,7 +55,7 @@ def test_no_region_is_drawn_where_w_is_zero():
     picture = picture_of(outcome)
     assert picture.flat
     assert picture.regions is None
-    assert "w = 0: there is no region" in proof_of(outcome)
+    assert "w = 0 is optimal: there is no region" in proof_of(outcome)
     assert "class='good'" not in proof_of(outcome)
     one = picture_of(fitted("one-class", checked([[1, 1]], [0])))
     assert not one.flat

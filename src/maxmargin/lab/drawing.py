@@ -60,7 +60,7 @@ def picture_of(outcome: Outcome, k: int | None = None, window: Window | None = N
 def _draw_answer(picture: Picture, points: Points, model: ModelLike) -> None:
     xs, ys, rows = lattice(picture.window)
     known = np.array([points.names.index(label) for label in model.classes_.tolist()])
-    picture.flat = is_constant(model, points)
+    picture.flat = _is_constant(model, points)
     if picture.flat:
         _draw_support(picture, points, model)
         return
@@ -76,8 +76,19 @@ def _draw_answer(picture: Picture, points: Points, model: ModelLike) -> None:
     _draw_support(picture, points, model)
 
 
-def is_constant(model: ModelLike, points: Points) -> bool:
-    """Say whether w of all planes of a model is 0 to rounding: there is no plane to show."""
+def is_flat(outcome: Outcome) -> bool:
+    """Say whether w = 0 to rounding, so that there is no plane and no region to show.
+
+    A constant is an answer of a regression.
+    """
+    family = outcome.request.recipe.family
+    if family == "one-class":
+        return one_class.is_flat(outcome)
+    return family != "regression" and _is_constant(outcome.model, outcome.request.points)
+
+
+def _is_constant(model: ModelLike, points: Points) -> bool:
+    """Say whether w of all planes of a classifier is 0 to rounding."""
     fitted = FittedModel(model)
     return fitted.is_constant(points.X, fitted.scores(points.X))
 

@@ -73,8 +73,6 @@ def is_flat(outcome: Outcome) -> bool:
 
 def facts(outcome: Outcome) -> list[str]:
     """Return how many points are outliers."""
-    if is_flat(outcome):
-        return ["w = 0: there is no region; try another kernel"]
     X = outcome.request.points.X
     n = int((outcome.model.predict(X) < 0).sum())
     return [f"ρ {outcome.model.offset_[0]:.6g}", f"{n} of {len(X)} points are outliers"]

@@ -14,11 +14,11 @@ from bokeh.models import Div, Select, Slider
 import maxmargin as mm
 
 from ..diagnostics.fitted_model import SupportVectorMachine
-from ..diagnostics.summary import Summary, ending, linear_verdict, summarize
+from ..diagnostics.summary import Summary, linear_verdict, summarize
 from ..kernels import Linear
 from . import one_class, regression
 from .algorithms import ALGORITHMS, Algorithm, Choice, Slide
-from .drawing import is_constant, picture_of
+from .drawing import is_flat, picture_of
 from .figures import SceneFigure
 from .fitting import LIMITS, Frame, Outcome, Request, Worker
 from .picture import Picture
@@ -206,10 +206,7 @@ def proof_of(outcome: Outcome) -> str:
     if outcome.failure is not None:
         return _line("bad", outcome.failure)
     lines = [_line("bad", f"warning: {text}") for text in outcome.warnings]
-    if not outcome.request.recipe.has_classes:
-        return "".join([*lines, *_without_classes(outcome)])
-    found = summarize(outcome.model)
-    flat = is_constant(outcome.model, outcome.request.points)
+    found, flat = summarize(outcome.model), is_flat(outcome)
     lines.append(_line("good" if found.is_proved and not flat else "open", str(found.certificate)))
     if flat:
         lines.append(_line("open", _about_flat(outcome)))
@@ -217,22 +214,6 @@ def proof_of(outcome: Outcome) -> str:
     if outcome.verdict is not None:
         lines.append(_line("facts", _about_verdict(outcome, flat)))
     return "".join(lines)
-
-
-def _without_classes(outcome: Outcome) -> list[str]:
-    """Return the certificate and the facts of a regression, or of a machine of one class."""
-    model, of_targets = outcome.model, outcome.request.recipe.family == "regression"
-    flat = not of_targets and one_class.is_flat(outcome)
-    proved = model.certificate_.holds(model.tol) and not flat
-    facts = [
-        *_ended(outcome, ending(model)),
-        _supported(len(model.support_)),
-        *(regression.facts(outcome) if of_targets else one_class.facts(outcome)),
-    ]
-    return [
-        _line("good" if proved else "open", str(model.certificate_)),
-        _line("facts", " · ".join(facts)),
-    ]
 
 
 def _line(kind: str, text: str) -> str:
@@ -246,36 +227,35 @@ def _bounds(frame: Frame) -> list[str]:
 
 
 def _about_flat(outcome: Outcome) -> str:
-    if not isinstance(outcome.model, SupportVectorMachine):
+    if not isinstance(outcome.model, SupportVectorMachine | mm.OneClassSVM):
         return "w = 0: there is no plane"
     remedy = "raise ν" if isinstance(outcome.model, mm.NuSVC) else "try another kernel"
     remedy = "no plane is better" if isinstance(outcome.model, mm.LinearSVC) else remedy
     optimal = " is optimal" if summarize(outcome.model).is_proved else ""
-    return f"w = 0{optimal}: there is no plane; {remedy}"
+    what = "region" if isinstance(outcome.model, mm.OneClassSVM) else "plane"
+    return f"w = 0{optimal}: there is no {what}; {remedy}"
 
 
 def _facts(outcome: Outcome, found: Summary, flat: bool) -> list[str]:
-    """Return how the fit ended, and its margin, support vectors and errors."""
-    facts = _ended(outcome, f"{found.ended}")
-    if found.margin is not None and not flat:
-        facts.append(f"margin {found.margin_in_words}")
-    if found.n_support is not None:
-        facts.append(_supported(found.n_support))
-    if not flat:  # otherwise labels depend on rounding
-        wrong = outcome.model.predict(outcome.request.points.X) != outcome.request.points.labels
-        facts.append(f"{int(wrong.sum())} of {len(wrong)} points misclassified")
-    return facts
-
-
-def _supported(n: int) -> str:
-    return f"{n} support vector{'' if n == 1 else 's'}"
-
-
-def _ended(outcome: Outcome, ended: str) -> list[str]:
-    """Return the algorithm, how its fit ended, and how long it took."""
+    """Return how the fit ended, its margin and support vectors, and how well it fits."""
+    ended, recipe = f"{found.ended}", outcome.request.recipe
     if outcome.overdue:
         ended = ended.replace(str(mm.Status.STOPPED), f"stopped by the lab at {LIMITS.seconds:g} s")
-    return [outcome.request.recipe.title, ended, f"{1000 * outcome.seconds:.1f} ms"]
+    facts = [recipe.title, ended, f"{1000 * outcome.seconds:.1f} ms"]
+    if found.margin is not None and recipe.has_classes and not flat:
+        facts.append(f"margin {found.margin_in_words}")
+    if found.n_support is not None:
+        facts.append(f"{found.n_support} support vector{'' if found.n_support == 1 else 's'}")
+    if flat:  # labels would depend on rounding
+        return facts
+    of_family = {"regression": regression.facts, "one-class": one_class.facts}
+    return [*facts, *of_family.get(recipe.family, _errors)(outcome)]
+
+
+def _errors(outcome: Outcome) -> list[str]:
+    """Return how many points are misclassified."""
+    wrong = outcome.model.predict(outcome.request.points.X) != outcome.request.points.labels
+    return [f"{int(wrong.sum())} of {len(wrong)} points misclassified"]
 
 
 def _about_verdict(outcome: Outcome, flat: bool) -> str:
