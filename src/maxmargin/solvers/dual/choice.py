@@ -338,7 +338,9 @@ class Dual:
     ) -> Solution:
         from .feature_space import FeatureSpace
 
-        solver = FeatureSpace(self.engine.features(problem.index), self.tol, limits)
+        # The two variables of a row of a regression share it.
+        rows = problem.index if problem.has_unit_margin else np.split(problem.index, 2)[0]
+        solver = FeatureSpace(self.engine.features(rows), self.tol, limits)
         return solver.solve(problem, start and start.alpha, progress)
 
     def _interior(
@@ -477,12 +479,14 @@ def _after(attempts: Attempts, start: WarmStart | None) -> WarmStart | None:
 
 def _in_feature_space(problem: DualProblem) -> bool:
     """Whether this is the linear machine, by its kernel, with more samples than features."""
-    return (
-        isinstance(problem.kernel, Linear)
-        and problem.n_variables > problem.X.shape[1]
-        and problem.has_unit_margin
-        and not is_hard(problem).any()
-    )
+    d = problem.X.shape[1]
+    if not isinstance(problem.kernel, Linear) or is_hard(problem).any():
+        return False
+    if problem.has_unit_margin or problem.n_variables <= 2 * d:
+        return problem.has_unit_margin and problem.n_variables > d
+    from .feature_space import linear_machine
+
+    return linear_machine(problem) is not None
 
 
 def _moved_back(problem: DualProblem, origin: Origin, solution: Solution) -> Solution:

@@ -4,23 +4,26 @@ Given: a `DualProblem` with K(x, z) = x·z and more samples than features. Wante
 
 The linear machine is solved by `newton`, or by `interior_point` where C or the scales of the
 features are too much for that, to a gap far below the one required. That gap is one of P(w, b) at
-the solver's own w; the kernel machine has w = Σ α_i y_i x_i. So α of samples off the margin is put
-onto the bound where it belongs, and α on the margin is corrected by Newton steps on
+the solver's own w; the kernel machine has w = Σ α_i s_i x_i. So α of samples off the kink is put
+onto the bound where it belongs, and α on the kink is corrected by Newton steps on
 
-    y_i (w·x_i + b) + (D_i + ε)α_i = 1 + εα⁰_i,   w = Σ α_i y_i x_i,   yᵀα = 0,
+    s_i (w·x_i + b) + (D_i + δ)α_i = −p_i + δα⁰_i,   w = Σ α_i s_i x_i,   sᵀα = 0,
 
 with the free set held, w computed anew from α in each (proximal steps: α⁰ is the last α).
+
+A regression has two variables per row, α and α*. Its linear machine is that of targets, whose
+β = α − α* has one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from ...arrays import Floats
+from ...arrays import Floats, Integers
 from ...engines.linear import HostFeatures
 from ...problems import DualProblem, PrimalProblem
 from ...problems.best_bias import balanced
@@ -31,6 +34,7 @@ from ..linear_systems import Factored
 from ..primal.interior_point import InteriorPoint
 from ..primal.ledger import Plane
 from ..primal.newton import SemismoothNewton
+from ..targets import Units
 from .feasibility import Mask
 from .optimality import AIM, Optimality, best_bias, exactly_balanced, moved_to_balance
 
@@ -43,16 +47,102 @@ class Tuning:
     tight_gap: float = 1e-9
     # Newton steps after which the interior point takes over.
     newton_steps: int = 100
-    # Corrections of α on the margin, and their ε relative to max K(x, x).
+    # Corrections of α on the kink, and their δ relative to max K(x, x).
     max_corrections: int = 12
     proximal_share: float = 1e-9
     # Features up to which the interior point's systems are worth their time.
     interior_point_up_to_features: int = 3000
 
 
+def linear_machine(problem: DualProblem) -> PrimalProblem | None:
+    """Return the linear machine of a dual with a linear kernel; None where there is none.
+
+    That of labels has p = −1. That of targets has variables of opposite signs, one after the other,
+    for every row, with p = ε − y and ε + y.
+    """
+    bias: Literal["free", "none"] = "free" if problem.groups else "none"
+    if problem.has_unit_margin:
+        upper, ridge = _one_if_equal(problem.upper), _one_if_equal(problem.ridge)
+        return PrimalProblem(problem.X, problem.signs, upper, ridge, bias)
+    if len(problem.groups) > 1 or problem.total or problem.lower.any() or problem.n_variables % 2:
+        return None
+    first, second = np.array([problem.index, problem.signs, problem.upper, problem.ridge]).reshape(
+        4, 2, -1
+    ).swapaxes(0, 1)  # fmt: skip
+    mirrored = np.array([1.0, -1.0, 1.0, 1.0])[:, np.newaxis] * second
+    p, p_starred = np.split(problem.p, 2)
+    widths = 0.5 * (p + p_starred)
+    epsilon = float(np.median(widths))
+    rounding = 8.0 * float(np.finfo(float).eps * np.abs(problem.p).max())
+    if not ((first == mirrored).all() and (first[1] == 1.0).all() and epsilon >= 0.0):
+        return None
+    if np.abs(widths - epsilon).max() > rounding:
+        return None
+    return PrimalProblem(
+        problem.X, 0.5 * (p_starred - p), _one_if_equal(first[2]), _one_if_equal(first[3]), bias,
+        two_sided=True, epsilon=epsilon,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """A dual problem, its linear machine, and the rows that its variables belong to."""
+
+    problem: DualProblem
+    linear: PrimalProblem
+    features: HostFeatures
+    units: Units
+
+    @classmethod
+    def of(cls, problem: DualProblem, features: HostFeatures) -> _Machine:
+        linear = linear_machine(problem)
+        assert linear is not None
+        units = Units.of(linear) if linear.two_sided else Units(0.0, 1.0)
+        return cls(problem, linear, features, units)
+
+    @property
+    def posed(self) -> PrimalProblem:
+        """The linear machine in the units of its targets."""
+        return self.units.posed(self.linear) if self.linear.two_sided else self.linear
+
+    def scores(self, w: Floats, b: float = 0.0) -> Floats:
+        """Return w·x + b of every variable."""
+        scores = self.features.scores(w, b)
+        return np.tile(scores, 2) if self.linear.two_sided else scores
+
+    def combine(self, alpha: Floats) -> Floats:
+        """Return w = Σ α s x."""
+        beta = self.beta(alpha)
+        return self.features.combine(beta if self.linear.two_sided else beta * self.problem.signs)
+
+    def beta(self, alpha: Floats) -> Floats:
+        """Return what the linear machine has in the place of α."""
+        if not self.linear.two_sided:
+            return alpha
+        above, below = np.split(alpha, 2)
+        return above - below
+
+    def alpha(self, beta: Floats) -> Floats:
+        """Return α of what the linear machine has in its place."""
+        if not self.linear.two_sided:
+            return beta
+        return np.maximum(np.concatenate([beta, -beta]), 0.0)
+
+    def slacks(self, scores: Floats) -> Floats:
+        """Return z = −p − s(w·x + b) of every variable."""
+        return -self.problem.p - self.problem.signs * scores
+
+    def rows(self, variables: Integers, alpha: Floats) -> tuple[Integers, Integers]:
+        """Return some variables, of the two of a row the larger, and their rows, which increase."""
+        n = self.features.n_rows
+        order = variables[np.argsort(-alpha[variables], kind="stable")]
+        rows, first = np.unique(order % n, return_index=True)
+        return order[first], rows
+
+
 @dataclass(frozen=True)
 class FeatureSpace:
-    """The solver of kernel machines with a linear kernel, for n > d, hinge and squared hinge.
+    """The solver of kernel machines with a linear kernel, for n > d: labels and targets.
 
     Ends with ``CONVERGED`` where the KKT conditions hold to ``tol`` and the relative gap is at most
     2·tol; with ``PATIENCE`` where rounding allows no more. A callback or a limit leaves the best α
@@ -61,9 +151,9 @@ class FeatureSpace:
     Parameters
     ----------
     features : Features
-        X of the rows ``problem.index``.
+        X of the rows ``problem.index``, those of a regression once.
     tol : float
-        The largest violation of a KKT condition, in units of y g(x).
+        The largest violation of a KKT condition, in the units of the certificate.
     limits : Limits
         Of steps, and seconds.
     tuning : Tuning
@@ -76,22 +166,22 @@ class FeatureSpace:
 
     def solve(self, problem: DualProblem, alpha: Floats | None, progress: Progress) -> Solution:
         """Return α and b, starting from ``alpha`` or from nothing."""
-        upper, ridge = _one_if_equal(problem.upper), _one_if_equal(problem.ridge)
-        linear = PrimalProblem(
-            None, problem.signs, upper, ridge, "free" if problem.groups else "none"
-        )
-        shown = _Shown(problem, linear, self.features, progress)
+        machine = _Machine.of(problem, self.features)
+        shown = _Shown(machine, progress)
+        if shown.point.share(self.tol) <= AIM:
+            shown.settle(shown.point)
+            return shown.solution(Status.CONVERGED)
         start = None
         if alpha is not None:
             point = shown.judge(np.clip(alpha, 0.0, problem.upper))
-            start = Plane(shown.w, point.b, point.alpha)
+            start = machine.units.entered(Plane(shown.w, point.b, machine.beta(point.alpha)))
         status = Status.PATIENCE
         for solver in self._solvers():
-            found = solver.solve(linear, start, shown)
+            found = machine.units.back(solver.solve(machine.posed, start, shown))
             status = self._ended(found, progress)
             if status is not Status.PATIENCE:
                 break
-            if self._settle(problem, shown, found):
+            if self._settle(machine, shown, found):
                 status = Status.CONVERGED
                 break
         return shown.solution(status)
@@ -115,20 +205,21 @@ class FeatureSpace:
             return Status.PATIENCE
         return self.limits.reached(len(progress.history), progress) or Status.PATIENCE
 
-    def _settle(self, problem: DualProblem, shown: _Shown, found: Solution) -> bool:
+    def _settle(self, machine: _Machine, shown: _Shown, found: Solution) -> bool:
         """Make α belong to the plane found; return whether it is then optimal to tol."""
         assert found.alpha is not None
-        margins = problem.signs * self.features.scores(found.w[0], float(found.b[0]))
-        # Only samples about the margin of the plane found may be free.
-        near = margins < 1.0 + 0.5 * self.tol
-        if not problem.ridge.any():
-            near &= margins > 1.0 - 0.5 * self.tol
-        point = shown.judge(_at_bounds(problem, found.alpha, margins, 0.5 * self.tol))
+        z = machine.slacks(machine.scores(found.w[0], float(found.b[0])))
+        # Only samples about the kink of the plane found may be free.
+        band = 0.5 * self.tol * machine.problem.target_scale
+        near = z > -band
+        if not machine.problem.ridge.any():
+            near &= z < band
+        point = shown.judge(_at_bounds(machine.problem, machine.alpha(found.alpha), z, band))
         best, share = point, point.share(self.tol)
         for _ in range(self.tuning.max_corrections):
             if share <= self.tuning.tight_gap / self.tol:
                 break
-            point = shown.judge(self._corrected(problem, point, near))
+            point = shown.judge(self._corrected(machine, point, near))
             if point.share(self.tol) < share:
                 best = point
             elif point.share(self.tol) > 0.9 * share:
@@ -137,65 +228,62 @@ class FeatureSpace:
         shown.settle(best)
         return share <= AIM
 
-    def _corrected(self, problem: DualProblem, point: Optimality, near: Mask) -> Floats:
+    def _corrected(self, machine: _Machine, point: Optimality, near: Mask) -> Floats:
         """Return α after a proximal Newton step on what is free or, if near, violates."""
-        y, alpha, upper = problem.signs, point.alpha, problem.upper
-        lacking = 1.0 - y * (point.scores + point.b) - problem.ridge * alpha
+        problem = machine.problem
+        alpha, upper = point.alpha, problem.upper
+        lacking = machine.slacks(point.scores + point.b) - problem.ridge * alpha
         free = (alpha > 0.0) & (alpha < upper)
         if point.violation <= self.tol:
             free |= ((alpha <= 0.0) & (lacking > 0.0)) | ((alpha >= upper) & (lacking < 0.0))
-        rows = np.flatnonzero(free & near)
+        moving, rows = machine.rows(np.flatnonzero(free & near), alpha)
         if not rows.size:
             return alpha
-        here = self.features.restrict(rows)
+        here, signs = self.features.restrict(rows), problem.signs[moving]
         largest = float(here.squared_lengths().max()) or 1.0
-        c = 1.0 / (problem.ridge[rows] + self.tuning.proximal_share * largest)
-        e = lacking[rows]
+        c = 1.0 / (problem.ridge[moving] + self.tuning.proximal_share * largest)
+        e = lacking[moving]
         H = here.moments(c)
         H[np.diag_indices(self.features.n_columns)] += 1.0
-        signed = c * e * y[rows]
-        # α of the caller's own may leave yᵀα ≠ 0: the step makes up for it.
-        excess = float(y @ alpha) if problem.groups else 0.0
+        signed = c * e * signs
+        # α of the caller's own may leave sᵀα ≠ 0: the step makes up for it.
+        excess = float(problem.signs @ alpha) if problem.groups else 0.0
         right = np.append(here.combine(signed), signed.sum() + excess)
         if not problem.groups:
             H[-1], H[:, -1], H[-1, -1], right[-1] = 0.0, 0.0, 1.0, 0.0
         step = Factored(H).solve(right)
-        change = c * (e - y[rows] * here.scores(step[:-1], float(step[-1])))
+        change = c * (e - signs * here.scores(step[:-1], float(step[-1])))
         alpha = alpha.copy()
-        alpha[rows] = np.clip(alpha[rows] + change, 0.0, upper[rows])
+        alpha[moving] = np.clip(alpha[moving] + change, 0.0, upper[moving])
         return alpha
 
 
 class _Shown(BestSeen):
     """Steps of the linear machine, shown as those of the kernel machine.
 
-    P of a step is that of Σ α_i y_i x_i, not of the solver's w; what is shown is the best so far.
+    P of a step is that of Σ α_i s_i x_i, not of the solver's w; what is shown is the best so far.
     """
 
-    def __init__(
-        self,
-        problem: DualProblem,
-        linear: PrimalProblem,
-        features: HostFeatures,
-        progress: Progress,
-    ) -> None:
+    def __init__(self, machine: _Machine, progress: Progress) -> None:
         super().__init__(progress)
-        self.problem, self.linear, self.features = problem, linear, features
+        problem = machine.problem
+        self.machine, self.problem = machine, problem
         nothing = np.zeros(problem.n_variables)
         b = best_bias(problem, nothing)
         self.point = Optimality.of(problem, nothing, nothing, b=b)
         self.settled: Optimality | None = None
-        self.w: Floats = np.zeros(features.n_columns)
+        self.w: Floats = np.zeros(machine.features.n_columns)
 
     def judge(self, alpha: Floats, *, exactly: bool = True) -> Optimality:
-        """Return what α is worth once yᵀα = 0, to rounding or exactly."""
-        problem = self.problem
+        """Return what α is worth once sᵀα = 0, to rounding or exactly."""
+        problem, machine = self.problem, self.machine
         if problem.groups:
-            free_moved = moved_to_balance(alpha, problem.signs, problem.upper)
-            alpha = balanced(self.linear, alpha) if free_moved is None else free_moved
-            alpha = exactly_balanced(problem, alpha) if exactly else alpha
-        self.w = self.features.combine(alpha * problem.signs)
-        return Optimality.of(problem, alpha, self.features.scores(self.w))
+            moved = moved_to_balance(alpha, problem.signs, problem.upper)
+            if moved is None:
+                moved = machine.alpha(balanced(machine.linear, machine.beta(alpha)))
+            alpha = exactly_balanced(problem, moved) if exactly else moved
+        self.w = machine.combine(alpha)
+        return Optimality.of(problem, alpha, machine.scores(self.w))
 
     def keep(self, point: Optimality) -> None:
         """Hand this out unless something better has been seen."""
@@ -204,10 +292,11 @@ class _Shown(BestSeen):
 
     def record(self, report: Report) -> bool:
         """Judge the α of a step, where it has one, as the kernel machine's."""
-        solution = report.snapshot()
+        scale, solution = self.machine.units.scale, report.snapshot()
         if solution.alpha is not None:
-            self.keep(self.judge(solution.alpha, exactly=False))
-        return self._show(report.objective, report.errors, report.violation)
+            alpha = self.machine.alpha(scale * solution.alpha)
+            self.keep(self.judge(alpha, exactly=False))
+        return self._show(report.objective * scale**2, report.errors, report.violation)
 
     def _show(self, objective: float, errors: int, violation: float) -> bool:
         point = self.point
@@ -223,7 +312,10 @@ class _Shown(BestSeen):
         """Show what α became in the end, as a last step."""
         self.keep(point)
         self.settled, shown = point, self.point
-        wrong = int(np.count_nonzero(self.problem.signs * (shown.scores + shown.b) <= 0.0))
+        scores = shown.scores + shown.b
+        wrong = int(
+            np.count_nonzero(self.machine.linear.errors(scores[: self.machine.linear.y.size]))
+        )
         self._show(shown.primal, wrong, max(shown.gap, 0.0))
 
     def solution(self, status: Status) -> Solution:
@@ -240,10 +332,9 @@ def _one_if_equal(values: Floats) -> Floats:
     return values[:1] if (values == values[0]).all() else values
 
 
-def _at_bounds(problem: DualProblem, alpha: Floats, margins: Floats, band: float) -> Floats:
-    """Return α at the bound that its margin implies, where that is off 1 by more than the band."""
+def _at_bounds(problem: DualProblem, alpha: Floats, z: Floats, band: float) -> Floats:
+    """Return α at the bound that its slack implies, where that is off 0 by more than the band."""
     if problem.ridge.any():
-        lacking = np.maximum(1.0 - margins, 0.0)
-        return lacking / problem.ridge
-    alpha = np.where(margins > 1.0 + band, 0.0, alpha)
-    return np.where(margins < 1.0 - band, problem.upper, alpha)
+        return np.maximum(z, 0.0) / problem.ridge
+    alpha = np.where(z < -band, 0.0, alpha)
+    return np.where(z > band, problem.upper, alpha)
