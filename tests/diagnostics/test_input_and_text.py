@@ -94,7 +94,7 @@ def test_what_is_refused(diagnose):
     model = mm.SVC().fit(X, y)
     with pytest.raises(NotFittedError):
         diagnose(mm.SVC(), X, y)
-    with pytest.raises(TypeError, match="SVC, NuSVC or LinearSVC, got Perceptron"):
+    with pytest.raises(TypeError, match="LinearSVR or OneClassSVM, got Perceptron"):
         diagnose(mm.Perceptron(max_iter=5000).fit(*mm.datasets.load_and(return_X_y=True)), X, y)
     with pytest.raises(TypeError, match="got Pipeline"):
         diagnose(make_pipeline(model), X, y)

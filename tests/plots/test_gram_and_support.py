@@ -132,3 +132,35 @@ def test_support_of_hard_weighted_and_many(six, hard, pair, fruit):
     assert chosen.ax_.get_title().startswith("apple against pear")
     with pytest.raises(ValueError, match="tasks"):
         plots.support(clf, *fruit, ax=one())
+
+
+@pytest.mark.parametrize(
+    ("options", "label"),
+    [
+        ({}, "KKT: α = 0, on the edge, α = ±C"),
+        ({"loss": "squared_epsilon_insensitive"}, "KKT: α = 0, then α = ±2Cξ"),
+    ],
+)
+def test_support_of_a_regression_is_drawn_against_its_residuals(overlap, options, label):
+    X = overlap[0]
+    y = X[:, 0] + np.sin(3.0 * X[:, 1])
+    model = mm.SVR(C=2.0, **options).fit(X, y)
+    display = plots.support(model, X, y)
+    np.testing.assert_allclose(display.positions, y - model.predict(X), atol=1e-9)
+    corner = display.corner_.get_xydata()
+    assert {(-0.1, 0.0), (0.1, 0.0)} <= {tuple(point) for point in corner}
+    assert display.corner_.get_label() == label
+    assert (display.bound_ is not None) == (not options)
+    assert display.ax_.get_ylabel() == "α − α*"
+
+
+def test_support_of_one_class_is_drawn_against_its_scores(overlap):
+    X = overlap[0]
+    model = mm.OneClassSVM(nu=0.2).fit(X)
+    display = plots.support(model, X)
+    np.testing.assert_allclose(display.positions, model.decision_function(X), atol=1e-6)
+    assert display.bound_ is not None
+    weights = np.linspace(0.5, 1.5, len(X))
+    weighted = plots.support(model.fit(X, sample_weight=weights), X, None, weights)
+    assert weighted.ax_.get_ylabel() == "α/weight of the sample"
+    assert weighted.heights.max() == pytest.approx(1.0)

@@ -1,18 +1,29 @@
 """Margins, slacks, support vectors, KKT states and bounds of fitted support vector machines.
 
-`support_table` has one row per training sample, `margin_report` describes the whole machine. Both
-take a fitted `SVC`, `NuSVC` or `LinearSVC`; α, b and the plane of a `LinearSVC` are those of the
-fit, everything else is recomputed from the data in float64.
+`support_table` has one row per training sample, `margin_report` describes the whole machine, and
+`scaling_advice` says what is badly scaled. They take a fitted `SVC`, `NuSVC`, `LinearSVC`, `SVR`,
+`NuSVR`, `LinearSVR` or `OneClassSVM`; α, b and the plane of a linear machine are those of the fit,
+everything else is recomputed from the data in float64.
 """
 
+from .advice import scaling_advice
+from .region import RegionReport, RegionTable
 from .report import MarginReport, TaskMargin, margin_report
-from .table import STATES, SupportTable, support_table
+from .support import STATES, SupportTable, support_table
+from .targets import TargetErrors
+from .tube import TubeReport, TubeTable
 
 __all__ = [
     "STATES",
     "MarginReport",
+    "RegionReport",
+    "RegionTable",
     "SupportTable",
+    "TargetErrors",
     "TaskMargin",
+    "TubeReport",
+    "TubeTable",
     "margin_report",
+    "scaling_advice",
     "support_table",
 ]

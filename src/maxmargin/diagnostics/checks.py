@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,11 +20,9 @@ from ..estimators.svc import NuSVC
 from ..estimators.training import Training
 from ..kernels import Precomputed
 from ..multiclass import OneVsOne, Task
-from .fitted_model import FittedModel, SupportVectorMachine
-from .measured_task import MeasuredTask, measured, posed, signed
+from .fitted_model import AnyMachine, FittedModel
+from .measured_task import AT_BOUND, MeasuredTask, measured, posed, signed
 
-# Relative distance of α from its bound that counts as 0: QP libraries stop short of the bound.
-AT_BOUND = 1e-6
 # Relative gap up to which ρ of a ν-machine is known from Σα = ν.
 KNOWN_RHO_GAP = 1e-2
 # Relative error of P and D of a plane when the terms are summed in another order.
@@ -33,10 +32,12 @@ REMEDY = "pass the X, y and sample_weight of the fit, in the same order."
 
 def checked_model(clf: object) -> FittedModel:
     """Return a fitted support vector machine whose tasks are binary; raise for anything else."""
-    if not isinstance(clf, SupportVectorMachine):
+    if not isinstance(clf, AnyMachine):
+        names = [each.__name__ for each in get_args(AnyMachine)]
         raise TypeError(
-            f"clf must be SVC, NuSVC or LinearSVC, got {type(clf).__name__}: pass the classifier "
-            "of a pipeline, pipe[-1], or of a search, best_estimator_, with its own X."
+            f"clf must be {', '.join(names[:-1])} or {names[-1]}, got {type(clf).__name__}: pass "
+            "the last step of a pipeline, pipe[-1], or of a search, best_estimator_, with its own "
+            "X."
         )
     model = FittedModel(clf)
     if not hasattr(clf, "certificate_"):
@@ -44,7 +45,7 @@ def checked_model(clf: object) -> FittedModel:
             f"the {model.name} was trained by another program, whose file does not hold the "
             "parameters of the fit: fit it with maxmargin."
         )
-    if not isinstance(clf, NuSVC) and clf._fitted_with != clf.C:
+    if hasattr(clf, "C") and clf._fitted_with != clf.C:
         raise ValueError(
             f"C={clf.C:g} was set after the fit, which had C={clf._fitted_with:g}: fit again."
         )
@@ -102,30 +103,32 @@ def task_number(model: FittedModel, task: object) -> int:
 
 
 def check_data(
-    model: FittedModel, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
+    model: FittedModel, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> Training:
     """Return the training data with the weights of the fit; raise where the fit had other data."""
     clf = model.classifier
+    if y is None and model.scheme != "one-class":
+        raise ValueError(f"y must hold the {_called(model)} of the fit, got None.")
     # A copy, so that validation does not change the model.
     training = copy(clf)._method().check(X, y, sample_weight, reset=False)
-    plane = isinstance(clf, LinearSVC)
-    shape = (training.X.shape[0], clf.n_features_in_) if plane else tuple(clf.shape_fit_)
+    shape = (training.X.shape[0], clf.n_features_in_) if model.is_plane else tuple(clf.shape_fit_)
     if training.X.shape != shape:
         raise ValueError(
             f"X has shape {training.X.shape}, the model was fitted on {shape}: {REMEDY}"
         )
-    if not np.array_equal(training.classes, clf.classes_):
+    if model.has_classes and not np.array_equal(training.classes, clf.classes_):
         raise ValueError(
             f"y holds the classes {training.classes.tolist()}, the model was fitted on "
             f"{clf.classes_.tolist()}: {REMEDY}"
         )
-    if isinstance(clf, LinearSVC):
-        _check_count(clf, training)
+    if model.is_plane:
+        _check_count(model, training)
     else:
         _check_vectors(model, training)
-        training = replace(
-            training, weights=training.sample_weights * clf.class_weight_[training.codes]
-        )
+        if model.has_classes:
+            training = replace(
+                training, weights=training.sample_weights * clf.class_weight_[training.codes]
+            )
     absent = np.flatnonzero(training.weights[clf.support_] == 0.0)
     if absent.size:
         raise ValueError(
@@ -139,16 +142,15 @@ def trained(
     model: FittedModel, training: Training, numbers: Iterable[int]
 ) -> Iterator[MeasuredTask]:
     """Yield tasks of the fit on its training data; raise where the fit had other data."""
-    clf = model.classifier
-    tasks = clf._method().tasks(training, clf._reduced_by)
+    clf, tasks = model.classifier, _tasks(model, training)
     for number in numbers:
         rows, labels = tasks[number].rows, tasks[number].labels
         order = np.argsort(rows)
         task = replace(tasks[number], rows=rows[order], labels=labels[order])
-        if isinstance(clf, LinearSVC):
+        if model.is_plane and model.has_classes:
             _check_signs(model, training, number, task)
         machine = measured(model, training, number, task)
-        if isinstance(clf, LinearSVC):
+        if model.is_plane:
             _check_bounds(machine)
             _check_values(model, training, number, task)
         # Σα = ν, which gives ρ of a ν-machine, holds near its optimum only.
@@ -158,6 +160,17 @@ def trained(
             _check_bounds(machine)
             _check_primal(model, machine)
         yield machine
+
+
+def _tasks(model: FittedModel, training: Training) -> list[Task]:
+    """Return the tasks of the fit."""
+    clf = model.classifier
+    tasks: list[Task] = clf._method().tasks(training, getattr(clf, "_reduced_by", None))
+    return tasks
+
+
+def _called(model: FittedModel) -> str:
+    return "targets" if model.has_targets else "labels"
 
 
 def _check_bounds(machine: MeasuredTask) -> None:
@@ -176,14 +189,16 @@ def _check_bounds(machine: MeasuredTask) -> None:
 
 def _check_vectors(model: FittedModel, training: Training) -> None:
     """Raise where a support vector has another class or other features."""
-    clf, codes = model.classifier, model.support_codes
-    others = np.flatnonzero(training.codes[clf.support_] != codes)
-    if others.size:
-        k = others[0]
-        raise ValueError(
-            f"y[{clf.support_[k]}] is {training.y[clf.support_[k]]!r}, a support vector of class "
-            f"{clf.classes_[codes[k]]!r} in the fit: {REMEDY}"
-        )
+    clf = model.classifier
+    if model.has_classes:
+        codes = model.support_codes
+        others = np.flatnonzero(training.codes[clf.support_] != codes)
+        if others.size:
+            k = others[0]
+            raise ValueError(
+                f"y[{clf.support_[k]}] is {training.y[clf.support_[k]]!r}, a support vector of "
+                f"class {clf.classes_[codes[k]]!r} in the fit: {REMEDY}"
+            )
     if isinstance(clf.kernel_, Precomputed):
         return
     given, fitted = training.X[clf.support_], clf.support_vectors_
@@ -210,11 +225,13 @@ def _check_primal(model: FittedModel, machine: MeasuredTask) -> None:
     if isinstance(clf, NuSVC) and machine.rho:
         # ½‖w‖² − νρ + Σ u_i ξ_i of the ν-machine is ρ² times that of margin 1, less νρ.
         claimed = (claimed + clf.nu * machine.rho) / machine.rho**2
-    if not np.isfinite(claimed):
+    hard = np.isinf(problem.upper).all() and not problem.ridge.any()
+    if not np.isfinite(claimed) or (hard and not problem.has_unit_margin):
         return
     known = 1e-12 * machine.magnitude
-    if problem.groups and machine.alpha.any():  # the certificate repairs yᵀα = 0
-        known += 2.0 * abs(problem.signs @ machine.alpha) / machine.alpha.sum() * machine.magnitude
+    if problem.groups and machine.alpha.any():  # the certificate repairs the sums
+        rest = abs(problem.signs @ machine.alpha - sum(problem.sums))
+        known += 2.0 * rest / machine.alpha.sum() * machine.magnitude
     if certificate.n_checked < machine.alpha.size:
         # Other scores are the solver's, with an error of up to the doubtful one.
         known += TUNING.doubtful_error * max(1.0, float(np.abs(machine.margins).max()))
@@ -222,10 +239,11 @@ def _check_primal(model: FittedModel, machine: MeasuredTask) -> None:
     relative = max(1e-6, 4.0 * clf.tol) if isinstance(clf, NuSVC) else 1e-6
     slack = relative * abs(claimed) + known * float(machine.alpha.sum())
     lowest, highest = (
-        primal_value(problem, machine.square, machine.margins + shift) for shift in (known, -known)
+        primal_value(problem, machine.square, machine.margins + shift, machine.b)
+        for shift in (known, -known)
     )
     if not lowest - slack <= claimed <= highest + slack:
-        now = primal_value(problem, machine.square, machine.margins)
+        now = primal_value(problem, machine.square, machine.margins, machine.b)
         raise ValueError(
             f"'{machine.name}' has the primal value {now:.8g} on these data, {claimed:.8g} in the "
             f"fit: {REMEDY}"
@@ -235,10 +253,10 @@ def _check_primal(model: FittedModel, machine: MeasuredTask) -> None:
 # Of a plane ----------------------------------------------------------------------------------
 
 
-def _check_count(clf: LinearSVC, training: Training) -> None:
+def _check_count(model: FittedModel, training: Training) -> None:
     """Raise where a task has more or fewer samples than in the fit."""
-    tasks = clf._method().tasks(training, clf._reduced_by)
-    for task, certificate in zip(tasks, clf.certificates_, strict=True):
+    clf = model.classifier
+    for task, certificate in zip(_tasks(model, training), clf.certificates_, strict=True):
         # A problem on RowBlocks has all rows, with a cost of 0 for those outside the task.
         if certificate.n_checked not in (task.rows.size, training.X.shape[0]):
             raise ValueError(

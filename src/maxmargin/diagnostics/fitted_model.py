@@ -26,6 +26,7 @@ from ..estimators.linear_svc import LinearSVC
 from ..estimators.linear_svr import LinearSVR
 from ..estimators.one_class import OneClassSVM
 from ..estimators.svc import SVC, NuSVC
+from ..estimators.svr import SVR, NuSVR
 from ..kernels import Kernel, Linear, Precomputed
 from ..multiclass import Binary, Kesler, OneVsOne, Reduction
 from .scaling import Scaling
@@ -34,6 +35,8 @@ from .scaling import Scaling
 ModelLike: TypeAlias = Any
 Scheme = Literal["binary", "ovr", "ovo", "joint", "one-class", "targets"]
 SupportVectorMachine: TypeAlias = SVC | NuSVC | LinearSVC
+SupportVectorRegression: TypeAlias = SVR | NuSVR | LinearSVR
+AnyMachine: TypeAlias = SupportVectorMachine | SupportVectorRegression | OneClassSVM
 
 SCHEMES: dict[type[Reduction], Scheme] = {Binary: "binary", OneVsOne: "ovo", Kesler: "joint"}
 # Scores that differ by less than this, relative to the terms that they sum, are equal.
@@ -284,7 +287,7 @@ class FittedModel:
     @property
     def is_any_machine(self) -> bool:
         """Whether this is a support vector machine for classes, targets or one class."""
-        return self.is_support_vector_machine or not self.has_classes
+        return isinstance(self.classifier, AnyMachine)
 
     @property
     def kernel(self) -> Kernel | None:
@@ -296,6 +299,11 @@ class FittedModel:
         """Whether the classifier has planes in the space of its features."""
         linear = isinstance(self.classifier, (LinearClassifier, LinearSVR))
         return linear or isinstance(self.kernel, Linear)
+
+    @property
+    def is_plane(self) -> bool:
+        """Whether this is a support vector machine without a kernel."""
+        return isinstance(self.classifier, (LinearSVC, LinearSVR))
 
     @property
     def W(self) -> Floats:

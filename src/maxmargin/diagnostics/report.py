@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,15 +12,18 @@ from ..arrays import Floats, MatrixLike
 from ..certificates import MarginCertificate
 from ..certificates.primal import PlaneCertificate
 from ..estimators.linear_svc import LinearSVC
+from ..estimators.one_class import OneClassSVM
 from ..estimators.svc import NuSVC
 from ..estimators.training import Training
 from ..kernels import RBF, Precomputed
 from ..problems import DualProblem
 from ..solution import Status
-from .checks import AT_BOUND, check_data, checked_model, margin_tolerance, trained
-from .fitted_model import FittedModel, SupportVectorMachine
+from .checks import check_data, checked_model, margin_tolerance, trained
+from .fitted_model import AnyMachine, FittedModel, SupportVectorMachine, SupportVectorRegression
 from .measured_task import MeasuredTask, diagonal, supported
-from .text import aligned, if_known
+from .region import RegionReport, region_report
+from .text import aligned, described_support, described_task, if_known
+from .tube import TubeReport, tube_report
 
 # Samples up to which R² comes from the whole Gram matrix.
 MOST_GRAM_ROWS = 2000
@@ -93,13 +96,12 @@ class TaskMargin:
     def __str__(self) -> str:
         lines = [
             ("margin", self._margin()),
-            ("support", self._support()),
+            ("support", described_support(self.n_support, self.n_samples, self.n_bound)),
             ("ν", self._nu()),
             ("leave one out", self._leave_one_out()),
             ("proof", f"{self.certificate}; {self.status}"),
         ]
-        body = [f"  {name:<13}  {text}" for name, text in lines if text]
-        return "\n".join([self.name, *body])
+        return described_task(self.name, lines)
 
     def _margin(self) -> str:
         if self.rho == 0.0:
@@ -111,13 +113,6 @@ class TaskMargin:
             text += f"; ρ = {self.rho:.6g}"
             text += "" if self.C is None else f", the machine of C = {self.C:.6g}"
         return text
-
-    def _support(self) -> str:
-        text = f"{self.n_support} support vectors"
-        text += "" if self.n_samples is None else f" of {self.n_samples} samples"
-        if self.n_bound is None:
-            return f"{text} (pass X and y for more)"
-        return f"{text}: {self.n_free} free, {self.n_bound} at their bound"
 
     def _nu(self) -> str:
         if self.margin_errors is None:
@@ -191,12 +186,33 @@ class MarginReport:
         return "\n".join([f"{self.estimator}: {len(self)} tasks", *lines, last])
 
 
+@overload
 def margin_report(
     clf: SupportVectorMachine,
     X: MatrixLike = None,
     y: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-) -> MarginReport:
+) -> MarginReport: ...
+@overload
+def margin_report(
+    clf: SupportVectorRegression,
+    X: MatrixLike = None,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> TubeReport: ...
+@overload
+def margin_report(
+    clf: OneClassSVM,
+    X: MatrixLike = None,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> RegionReport: ...
+def margin_report(
+    clf: AnyMachine,
+    X: MatrixLike = None,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> MarginReport | TubeReport | RegionReport:
     """Return width of the margin, support vectors and bounds of the leave-one-out error.
 
     The band −1 ≤ g ≤ 1 is 2/‖w‖ wide, ‖w‖² = αᵀQα = Σ_ij α_i y_i α_j y_j K(x_i, x_j). ν, where
@@ -214,23 +230,28 @@ def margin_report(
     Recomputed in float64: ‖w‖ from the support vectors and ``dual_coef_``, or from the ``coef_`` of
     a `LinearSVC`, and with X and y all margins. The certificate is that of the fit.
 
+    Of a regression: R² and errors on its samples, how many lie in the tube, and ν between the
+    fractions of samples outside of it and of support vectors. Of a `OneClassSVM`: the outliers, and
+    ν between their fraction and that of support vectors.
+
     Parameters
     ----------
-    clf : SVC, NuSVC or LinearSVC
+    clf : SVC, NuSVC, LinearSVC, SVR, NuSVR, LinearSVR or OneClassSVM
         The fitted machine.
     X : array-like or CSR matrix of shape (n_samples, n_features), optional
         Samples of the fit, checked as in `support_table`. Without them there are only widths,
         numbers of support vectors and, unless each pair of classes has its own samples, their
         fraction. A precomputed kernel needs them, since the model holds no kernel values.
     y : array-like of shape (n_samples,), optional
-        Labels of the fit.
+        Labels or targets of the fit; not needed for a `OneClassSVM`.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the fit.
 
     Returns
     -------
-    MarginReport
-        One `TaskMargin` per task.
+    MarginReport, TubeReport or RegionReport
+        One `TaskMargin` per task of a classifier; a `TubeReport` of a regression, a `RegionReport`
+        of a `OneClassSVM`.
 
     References
     ----------
@@ -255,19 +276,24 @@ def margin_report(
       proof          optimal to a relative gap of ...
     """
     model = checked_model(clf)
-    if (X is None) != (y is None):
+    needs_y = model.scheme != "one-class"
+    if needs_y and (X is None) != (y is None):
         raise ValueError("X and y belong together: pass both, or neither.")
-    if X is None or y is None:
-        if sample_weight is not None:
-            raise ValueError("sample_weight needs X and y: pass X and y with it.")
-        if isinstance(model.kernel, Precomputed):
-            raise ValueError(
-                "the model of a precomputed kernel holds no kernel values: pass X, the Gram matrix "
-                "of the training samples, and y."
-            )
+    if X is None and sample_weight is not None:
+        raise ValueError("sample_weight needs X and y: pass X and y with it.")
+    if X is None and isinstance(model.kernel, Precomputed):
+        raise ValueError(
+            "the model of a precomputed kernel holds no kernel values: pass X, the Gram matrix "
+            "of the training samples, and y."
+        )
+    training = None if X is None else check_data(model, X, y, sample_weight)
+    if model.has_targets:
+        return tube_report(model, training)
+    if not model.has_classes:
+        return region_report(model, training)
+    if training is None:
         measured = [_without_data(model, task) for task in supported(model)]
     else:
-        training = check_data(model, X, y, sample_weight)
         tasks = trained(model, training, range(len(model.task_names)))
         measured = [_with_data(model, training, task) for task in tasks]
     return MarginReport(model.name, tuple(measured))
@@ -304,7 +330,6 @@ def _with_data(model: FittedModel, training: Training, machine: MeasuredTask) ->
     if machine.rho == 0.0:
         return TaskMargin(**basics, n_samples=n_samples, loo_support=n_support / n_samples)
     bounded = bool(np.isfinite(problem.upper).all())
-    n_bound = int(np.count_nonzero(alpha >= problem.upper * (1.0 - AT_BOUND)))
     # The weight of each sample: its cost, where ν is a fraction of costs.
     shares = problem.upper / problem.upper.sum() if bounded else np.full(n_samples, 1 / n_samples)
     C = problem.upper / training.weights[problem.index] if machine.rho else np.array([clf.C])
@@ -316,8 +341,8 @@ def _with_data(model: FittedModel, training: Training, machine: MeasuredTask) ->
         **basics,
         C=float(C[0]),
         n_samples=n_samples,
-        n_bound=n_bound,
-        n_free=n_support - n_bound,
+        n_bound=machine.n_bound,
+        n_free=n_support - machine.n_bound,
         margin_errors=float(shares[machine.margins < 1.0 - margin_tolerance(model)].sum()),
         support_fraction=float(shares[alpha > 0.0].sum()),
         nu=float(alpha.sum() / problem.upper.sum()) if bounded else None,

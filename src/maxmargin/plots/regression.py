@@ -361,7 +361,6 @@ def _compute(
     target_name: str,
 ) -> RegressionDisplay:
     n, epsilon = data.n_samples, model.epsilon
-    assert epsilon is not None
     predicted = model.scores(data.X)[:, 0]
     tol = edge_tolerance(model, targets)
     errors = target_errors(targets, predicted, epsilon, tol)
