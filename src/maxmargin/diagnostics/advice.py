@@ -72,7 +72,7 @@ def scaling_advice(model: ModelLike, X: MatrixLike, y: ArrayLike | None = None) 
 
 def _of_targets(model: FittedModel, targets: Floats) -> list[str]:
     """Return what is wrong with ε and C beside the spread of the targets."""
-    spread, epsilon, clf = float(targets.std()), model.epsilon, model.classifier
+    spread, epsilon, clf = float(targets.std()), model.epsilon or 0.0, model.classifier
     if not spread:
         return []
     advice, share = [], epsilon / spread

@@ -96,7 +96,7 @@ class TubeTable(SampleTable):
 def tube_table(model: FittedModel, training: Training, tol: float | None) -> TubeTable:
     """Return the table of a regression on its training data."""
     (machine,) = trained(model, training, [0])
-    problem, g, epsilon = machine.problem, machine.predictions, model.epsilon
+    problem, g, epsilon = machine.problem, machine.predictions, model.epsilon or 0.0
     n = g.size
     index = problem.index[:n]
     targets = training.y[index]
@@ -210,7 +210,7 @@ class TubeReport:
 def tube_report(model: FittedModel, training: Training | None) -> TubeReport:
     """Return the report of a regression, with what its training data say where they are given."""
     (machine,) = supported(model) if training is None else trained(model, training, [0])
-    clf, epsilon = model.classifier, model.epsilon
+    clf, epsilon = model.classifier, model.epsilon or 0.0
     basics = TubeReport(
         estimator=model.name,
         epsilon=epsilon,

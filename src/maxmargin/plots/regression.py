@@ -360,7 +360,7 @@ def _compute(
     max_points: int,
     target_name: str,
 ) -> RegressionDisplay:
-    n, epsilon = data.n_samples, model.epsilon
+    n, epsilon = data.n_samples, model.epsilon or 0.0
     predicted = model.scores(data.X)[:, 0]
     tol = edge_tolerance(model, targets)
     errors = target_errors(targets, predicted, epsilon, tol)
