@@ -20,6 +20,9 @@ EXPECTED = {
                              ["perceptron-to-svm.png", "perceptron-path.png", "perceptron.gif"]),
     "real_data.py": (["chosen", "test error 0.0", "optimal to a relative gap"],
                      ["tumours.mm", "tumours.html"]),
+    "regression.py": (["SVR: the targets", "NuSVR: the targets", "OneClassSVM: the region",
+                       "within ε = 0.15", "optimal to a relative gap", "standardise y"],
+                      ["regression.png"]),
     "pipelines.py": (["SVC after ColumnEncoder: accuracy 0.887", "colour=red", "optimal to"], []),
 }  # fmt: skip
 
