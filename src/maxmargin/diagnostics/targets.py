@@ -23,6 +23,7 @@ class TargetErrors:
     Parameters
     ----------
     n_samples : int
+        How many samples there are.
     r2 : float
         1 − Σ(y − g)²/Σ(y − ȳ)², the coefficient of determination; as in scikit-learn 1 or 0 where
         all targets are equal, nan of a single sample.
