@@ -163,7 +163,13 @@ def test_every_regression_has_a_page(name):
     assert "training targets instead" not in page.text
     assert "True labels" not in page.text
     assert ["ε", f"{getattr(model, 'epsilon_', None) or model.epsilon:.6g}"] in page.cells
-    assert len(page.pictures) == 2
+    assert len(page.pictures) == 3
+    assert "SVR: the targets fit R² " in page.text
+    assert " within ε = " in page.text
+    assert "residual state alpha" in page.text
+    other = check_page(report.render(model, X + 1.0, y))
+    assert "the targets fit" not in other.text
+    assert "Not drawn: " in other.text
     about = {"data": {"targets": {"mean": float(y.mean())}}}
     assert "training targets instead: R² 0, " in report.render(model, X, y, about=about)
 
@@ -179,7 +185,18 @@ def test_a_one_class_machine_has_a_page():
     assert "True labels" not in page.text
     assert "misclassified" not in page.text
     assert "errors" not in page.text
-    assert len(page.pictures) == 3
+    assert len(page.pictures) == 4
+    assert "OneClassSVM: the region outliers" in page.text
+
+
+def test_badly_scaled_data_are_named():
+    X = StandardScaler().fit_transform(mm.datasets.load_fruit(return_X_y=True)[0])
+    y = 1e5 * X[:, 2]
+    page = check_page(report.render(mm.SVR().fit(X[:, :2], y), X[:, :2], y))
+    assert "Scales C = 1 is only 1e-05 standard deviations of y" in page.text
+    wide = X * [1.0, 1e4, *[1.0] * (X.shape[1] - 2)]
+    page = check_page(report.render(mm.SVC().fit(wide, y > 0), wide, y > 0))
+    assert "Scales The widest feature spreads" in page.text
 
 
 def test_a_fit_that_proves_nothing_says_so():

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from . import __version__, plots
 from .arrays import MatrixLike
+from .diagnostics import margin_report, scaling_advice, support_table
 from .diagnostics.fitted_model import FittedModel, ModelLike
 from .diagnostics.metrics import confusion, in_words, outlier_counts, regression_errors
 from .diagnostics.summary import Summary, planes, summarize
@@ -23,6 +24,7 @@ from .persistence.writing import write_bytes
 from .plots.drawn import as_drawn
 
 SHOWN_WEIGHTS = 30
+SHOWN_SAMPLES = 15
 # Names of features that are passed to figures.
 MOST_NAMES = 100_000
 
@@ -99,6 +101,8 @@ def render(
         found=found,
         version=__version__,
         **_measured(model, X, y, about or {}),
+        advice=scaling_advice(model, X, y),
+        texts=_texts(model, X, y),
         weights=_weights(model, found),
         facts=_facts(found, FittedModel(model).has_classes),
         training=training_facts(about or {}),
@@ -218,15 +222,36 @@ def _figures(model: ModelLike, X: MatrixLike, y: ArrayLike | None) -> Iterator[F
 
 def _titles(fitted: FittedModel) -> list[str]:
     """Return the figures of a model."""
-    if fitted.has_targets:
-        return ["The regression", "Convergence"]
-    # Only machines for classes have a table of KKT conditions.
-    support = ["Support vectors"] if fitted.is_support_vector_machine else []
-    return ["The boundary", "Margins", "Convergence", *support]
+    drawn = ["The regression"] if fitted.has_targets else ["The boundary", "Margins"]
+    support = ["Support vectors"] if fitted.is_any_machine else []  # others have no KKT conditions
+    return [*drawn, "Convergence", *support]
+
+
+def _texts(model: ModelLike, X: MatrixLike, y: ArrayLike | None) -> list[str]:
+    """Return the report and the table of a machine without classes, if these rows are its own."""
+    fitted = FittedModel(model)
+    if fitted.has_classes:
+        return []
+    machine, rows = fitted.classifier, fitted.transform(X)
+    labels = None if y is None else np.asarray(y)
+    try:
+        table = support_table(machine, rows, labels)
+        text = table.to_text(SHOWN_SAMPLES, "residual" if fitted.has_targets else "score")
+        return [str(margin_report(machine, rows, labels)), text.rsplit("\n…", 1)[0]]
+    except ValueError:  # other rows than those of the fit, or a model of another program
+        return []
 
 
 def _about_regression(display: plots.RegressionDisplay) -> str:
-    return "The function and its tube, and the rows above and below it."
+    seen = {
+        "curve": "the function and its tube",
+        "surface": "levels of the function",
+        "targets": "targets over predictions, and the tube around the diagonal",
+    }
+    parts = [seen[display.kind], "the rows above and below the tube"]
+    if display.support_ is not None:
+        parts.append("support vectors (rings, by the size of α)")
+    return _sentence(parts)
 
 
 def _about_boundary(display: plots.BoundaryDisplay) -> str:
@@ -264,7 +289,8 @@ def _about_convergence(display: plots.ConvergenceDisplay) -> str:
 
 
 def _about_support(display: plots.SupportDisplay) -> str:
-    return f"α against y·g, and the conditions of optimality, for {display.table.task}."
+    along = display.ax_.get_xlabel().removesuffix("(x)")
+    return f"α against {along}, and the conditions of optimality, for {display.table.task}."
 
 
 def _sentence(parts: list[str]) -> str:

@@ -56,7 +56,8 @@ def scaling_advice(model: ModelLike, X: MatrixLike, y: ArrayLike | None = None) 
     """
     fitted = FittedModel(model)
     advice = []
-    if not isinstance(fitted.kernel, Precomputed):
+    given = isinstance(fitted.kernel, Precomputed)
+    if not given and getattr(fitted.classifier, "_objects", None) is None:
         features = fitted.transform(X)
         features = by_rows(features if hasattr(features, "tocsr") else np.asarray(features, float))
         ratio = scale_ratio(features)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arrays import Floats
 from ..estimators.linear_svr import LinearSVR
 from .fitted_model import FittedModel
+from .metrics import in_words, regression_errors
 
 TUBE_STATES = ("in the tube", "on its edge", "above", "below")
 # Relative to half the range of the targets: residuals that differ by less are equal.
@@ -25,8 +26,7 @@ class TargetErrors:
     n_samples : int
         How many samples there are.
     r2 : float
-        1 − Σ(y − g)²/Σ(y − ȳ)², the coefficient of determination; as in scikit-learn 1 or 0 where
-        all targets are equal, nan of a single sample.
+        1 − Σ(y − g)²/Σ(y − ȳ)², the coefficient of determination; nan where all targets are equal.
     mae, rmse : float
         The mean of \\|y − g\\|, and the root of the mean of (y − g)², in units of y.
     epsilon : float
@@ -65,7 +65,7 @@ class TargetErrors:
     @property
     def measures(self) -> str:
         """R² and the errors."""
-        return f"R² {self.r2:.4g}, MAE {self.mae:.4g}, RMSE {self.rmse:.4g}"
+        return in_words(vars(self))
 
     def __str__(self) -> str:
         return f"{self.measures}; {self.inside_in_words}"
@@ -82,14 +82,12 @@ def target_errors(
     y, g = np.asarray(targets, dtype=float).ravel(), np.asarray(predicted, dtype=float).ravel()
     if y.size != g.size or not y.size:
         raise ValueError(f"y must hold one target per row of X, got {y.size} for {g.size} rows.")
-    residual = y - g
-    squares, total = float(residual @ residual), float(np.sum((y - y.mean()) ** 2))
-    r2 = 1.0 - squares / total if total > 0.0 else float(squares == 0.0)
+    residual, found = y - g, regression_errors([(y, g)])
     return TargetErrors(
         n_samples=y.size,
-        r2=r2 if y.size > 1 else np.nan,
-        mae=float(np.abs(residual).mean()),
-        rmse=float(np.sqrt(squares / y.size)),
+        r2=found["r2"],
+        mae=found["mae"],
+        rmse=found["rmse"],
         epsilon=float(epsilon),
         n_above=int(np.count_nonzero(residual > epsilon + tol)),
         n_below=int(np.count_nonzero(residual < -epsilon - tol)),
@@ -116,15 +114,11 @@ def edge_tolerance(model: FittedModel, targets: Floats) -> float:
     ``tol``.
     """
     clf, half = model.classifier, 0.5 * float(np.ptp(targets)) or 1.0
-    linear = isinstance(clf, LinearSVR)
     # tol of a LinearSVR is a gap, and ½‖w − w*‖² is at most the gap.
-    most = half * min(float(np.sqrt(clf.tol)) if linear else float(clf.tol), 0.5)
-    certificates = getattr(clf, "certificates_", None)
-    if certificates:
-        certificate = certificates[0]
-        found = certificate.violation + certificate.rounding
-        most = min(most, 1.001 * found * (1.0 if linear else half))
-    return most + RESIDUAL_ROUNDING * half
+    most = min(float(np.sqrt(clf.tol) if isinstance(clf, LinearSVR) else clf.tol), 0.5)
+    for certificate in getattr(clf, "certificates_", []):
+        most = min(most, 1.001 * (certificate.violation + certificate.rounding))
+    return (most + RESIDUAL_ROUNDING) * half
 
 
 def tube_states(residuals: Floats, epsilon: float, tol: float) -> NDArray[np.str_]:

@@ -31,7 +31,7 @@ def aligned(columns: Iterable[tuple[str, Iterable[str]]], left: Sequence[str]) -
 
 def near_zero(values: Floats, unit: float) -> list[str]:
     """Return numbers without the rounding errors of differences of numbers of this size."""
-    digits = 9 - int(np.floor(np.log10(unit))) if unit > 0.0 else 9
+    digits = 7 - int(np.floor(np.log10(unit))) if unit > 0.0 else 7
     return [f"{round(float(value), digits) + 0.0:.6g}" for value in values]
 
 

@@ -337,6 +337,11 @@ def _require_targets(model: FigureModel) -> None:
             f"the model must be SVR, NuSVR or LinearSVR, got {model.name}: plots.boundary and "
             "plots.margins draw it."
         )
+    if model.epsilon is None:
+        raise ValueError(
+            f"the {model.name} was trained by another program, whose file does not hold the width "
+            "of its tube: fit it with maxmargin."
+        )
 
 
 def _view(model: FigureModel, data: FigureData, features: FeatureLike) -> View | None:
@@ -380,7 +385,7 @@ def _compute(
         weights=_weights(model, n, is_support)[rows], x=x, g=g, epsilon=epsilon, errors=errors,
         slacks=_slacks(points, residuals, states, epsilon) if exact else np.empty((0, 2, 2)),
         labels=labels, surface_label=f"prediction of {target_name}",
-        title=f"{described(model)}, R² {errors.r2:.4g}",
+        title=f"{described(model)}, {errors.measures.split(',')[0]}",
         note=_note(view, len(rows), n),
     )  # fmt: skip
 
