@@ -282,9 +282,9 @@ def _about_convergence(display: plots.ConvergenceDisplay) -> str:
     seen = ["the criterion that the algorithm minimises"]
     if course.knows_gap:
         seen = ["the least primal and the largest dual so far", "the gap between them"]
-    if course.counted:
+    if course.has_classes:
         counts = "mistakes met, not those of one plane"
-        seen.append(f"{course.counted}s" if course.knows_errors else counts)
+        seen.append("errors" if course.knows_errors else counts)
     return _sentence([*seen, f"after each {course.unit} of the fit: {course.name}"])
 
 

@@ -80,9 +80,9 @@ def test_scores_and_their_threshold(region, moon):
     np.testing.assert_allclose(both.margins, display.margins)
 
 
-def test_convergence_counts_outliers(region):
+def test_convergence_counts_nothing(region):
     display = plots.convergence(region)
-    assert [ax.get_ylabel() for ax in display.axes_] == ["objective", "relative gap", "outliers"]
+    assert [ax.get_ylabel() for ax in display.axes_] == ["objective", "relative gap"]
 
 
 def test_gram_needs_no_labels(region, moon):

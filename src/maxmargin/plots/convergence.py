@@ -58,8 +58,8 @@ class Course:
         How many samples the fitted plane of a separating rule has on the wrong side, in words.
     certified : float
         The relative gap of the certificate, NaN without one.
-    counted : {"error", "outlier", ""}
-        What ``errors`` are; nothing of a regression.
+    has_classes : bool
+        Whether there are errors to count.
     """
 
     name: str
@@ -74,17 +74,17 @@ class Course:
     steps: int
     final: str = ""
     certified: float = np.nan
-    counted: str = "error"
+    has_classes: bool = True
 
     @property
     def knows_errors(self) -> bool:
         """Whether errors of a plane were counted, not only mistakes met."""
-        return bool(self.counted and self.exact.any())
+        return bool(self.has_classes and self.exact.any())
 
     @property
     def knows_mistakes(self) -> bool:
         """Whether mistakes met were counted, but no errors."""
-        return bool(self.counted and not self.exact.any())
+        return bool(self.has_classes and not self.exact.any())
 
     @property
     def length(self) -> str:
@@ -128,7 +128,7 @@ class ConvergenceDisplay:
     Attributes
     ----------
     axes_ : list of Axes
-        Objective, gap (where a model has one), errors or outliers (where one counts them).
+        Objective, gap (where a model has one), errors (where a model has classes).
     ax_, figure_ : Axes, Figure
         The first of them, and their figure.
     mistakes_ax_ : Axes or None
@@ -180,14 +180,14 @@ class ConvergenceDisplay:
         P(w, b) ≥ D(α) for every plane and every feasible α, so that the optimum lies between them.
         Drawn are the least P and the largest D so far. For algorithms without a dual (the
         perceptron and its variants) the criterion that they minimise is drawn instead; next to
-        models with a gap only the last panel shows them. It shows the outliers of a `OneClassSVM`;
-        regressions have no errors to count.
+        models with a gap only the last panel shows them.
 
-        The last panel shows errors: the samples that the plane of an iteration misclassifies. Rules
-        that move the plane while they visit the samples do not know that number. For these the
-        mistakes met are drawn, dotted and on a second axis: samples found on the wrong side when
-        they were visited. The title then gives the errors of the fitted model. It also gives the
-        gap of the certificate where that differs, since solvers may improve the last iterate.
+        The last panel shows errors of classifiers: the samples that the plane of an iteration
+        misclassifies. Rules that move the plane while they visit the samples do not know that
+        number. For these the mistakes met are drawn, dotted and on a second axis: samples found on
+        the wrong side when they were visited. The title then gives the errors of the fitted model.
+        It also gives the gap of the certificate where that differs, since solvers may improve the
+        last iterate.
 
         Parameters
         ----------
@@ -204,8 +204,8 @@ class ConvergenceDisplay:
             The horizontal axis. Iterations are passes over the samples, steps, or rounds of many
             steps, as the axis and the title say.
         axes : sequence of matplotlib Axes, optional
-            Where to draw: three where a model has a gap, else two, and one less for regressions
-            alone; by default a new figure.
+            Where to draw: three where a model has a gap, else two, and one less where none has
+            classes; by default a new figure.
         legend : bool, default=True
             Whether to draw a legend.
 
@@ -240,9 +240,9 @@ class ConvergenceDisplay:
         return any(course.knows_gap for course in self.courses)
 
     @property
-    def counted(self) -> list[str]:
-        """What models count: errors, outliers or both; nothing if all are regressions."""
-        return sorted({f"{course.counted}s" for course in self.courses if course.counted})
+    def has_classes(self) -> bool:
+        """Whether some model has errors to count."""
+        return any(course.has_classes for course in self.courses)
 
     def plot(self, axes: AxesLike = None, *, legend: bool = True) -> ConvergenceDisplay:
         """Draw on several axes, or on a new figure.
@@ -259,7 +259,7 @@ class ConvergenceDisplay:
         ConvergenceDisplay
             The display itself, with its artists.
         """
-        panels = 1 + self.knows_gap + bool(self.counted)
+        panels = 1 + self.knows_gap + self.has_classes
         self.axes_ = several_axes(axes, panels, (7.5, 2.1 * panels + 0.6), rows=True)
         self.ax_, self.figure_ = self.axes_[0], figure_of(self.axes_[0])
         self.mistakes_ax_ = self._mistakes_axis()
@@ -314,7 +314,7 @@ class ConvergenceDisplay:
             middle.set_ylabel("relative gap")
             middle.grid(axis="y", color="#E5E5E5")
         set_title(top, self._words(), self._final())
-        if self.counted:
+        if self.has_classes:
             self._frame_errors(bottom)
         units = {course.unit for course in self.courses}
         unit = units.pop() if len(units) == 1 else "iteration"
@@ -328,7 +328,7 @@ class ConvergenceDisplay:
 
     def _frame_errors(self, bottom: Axes) -> None:
         """Label what is counted; the axes begin at 0."""
-        bottom.set_ylabel(" or ".join(self.counted))
+        bottom.set_ylabel("errors")
         if self.mistakes_ax_ is not None:
             self.mistakes_ax_.set_ylabel("mistakes met")
         for ax in {bottom, self.mistakes_ax_ or bottom}:
@@ -353,9 +353,9 @@ class ConvergenceDisplay:
 
     def _words(self) -> str:
         if len(self.courses) > 1:
-            met = [] if self.mistakes_ax_ is None else ["mistakes met"]
+            counts = "errors" if self.mistakes_ax_ is None else "errors or mistakes met"
             top = "least primal and largest dual so far" if self.knows_gap else "criterion"
-            return "; ".join([top, " or ".join([*self.counted, *met])] if self.counted else [top])
+            return f"{top}; {counts}" if self.has_classes else top
         (course,) = self.courses
         if course.knows_gap:
             last, proved = f"{course.gap[-1]:.1e}", f"{course.certified:.1e}"
@@ -457,7 +457,7 @@ def _course(model: FigureModel, name: str, task: object) -> Course:
         steps=int(n_iter[k] if n_iter.size == len(traces) else n_iter.max()),
         final=_final_errors(machine.certificates_[k]),
         certified=max(float(getattr(machine.certificates_[k], "relative_gap", np.nan)), 0.0),
-        counted={"targets": "", "one-class": "outlier"}.get(model.scheme, "error"),
+        has_classes=model.has_classes,
     )
 
 
