@@ -66,6 +66,8 @@ def test_no_region_where_w_is_0():
     display = plots.boundary(mm.OneClassSVM(kernel="linear", nu=1.0).fit(X), X, ax=one())
     assert display.is_flat
     assert "w = 0" in display.title
+    alone = plots.boundary(mm.OneClassSVM().fit(X[:1]), X[:1], ax=one(), resolution=20)
+    assert not alone.is_flat
 
 
 def test_scores_and_their_threshold(region, moon):

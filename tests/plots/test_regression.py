@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
@@ -186,6 +187,9 @@ def test_bad_input_is_named(wave, six, hard):
             plots.regression(model, X, bad)
     with pytest.raises(ValueError, match="resolution must be at least 2, got 1"):
         plots.regression(model, X, y, resolution=1)
+    standardised = TransformedTargetRegressor(mm.SVR(), transformer=StandardScaler()).fit(X, y)
+    with pytest.raises(TypeError, match="got TransformedTargetRegressor: pass its regressor_"):
+        plots.regression(standardised, X, y)
     with pytest.raises(TypeError, match=r"SVR, NuSVR or LinearSVR, got SVC: plots\.boundary"):
         plots.regression(hard, *six)
 

@@ -94,9 +94,11 @@ class FittedModel:
         self.model: ModelLike = getattr(model, "best_estimator_", model)
         self.steps, last = _unwrapped(self.model)
         if not isinstance(last, CertifiedEstimator):
+            inner = hasattr(last, "regressor_")  # a TransformedTargetRegressor
+            remedy = ": pass its regressor_, with the targets that it was given" if inner else ""
             raise TypeError(
                 f"the model must be an estimator of maxmargin, or a Pipeline or search that ends "
-                f"in one; got {type(last).__name__}."
+                f"in one; got {type(last).__name__}{remedy}."
             )
         check_is_fitted(last)
         self.classifier: Any = last
@@ -267,7 +269,7 @@ class FittedModel:
         scores : ndarray of shape (n, n_planes)
             Their scores.
         """
-        if not len(scores):
+        if len(scores) < 2:
             return False
         dual = getattr(self.classifier, "dual_coef_", None)
         if dual is None or isinstance(self.kernel, Precomputed):

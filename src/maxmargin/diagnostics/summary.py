@@ -95,7 +95,7 @@ class Summary:
         if not self.holds:
             return (
                 "It does not prove what the estimator promises: the fit ended too early, or "
-                "there is no such plane."
+                "there is no such plane or function."
             )
         if not self.is_proved:
             return "It was checked on a sample of the rows only: it is not a proof for all rows."
