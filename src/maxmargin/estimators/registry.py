@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 if TYPE_CHECKING:
     from ..files.targets import Targets
-    from .base import CertifiedClassifier, CertifiedEstimator
+    from .base import CertifiedEstimator
 
 Family = Literal["plane", "expansion", "machine", "regression", "one-class"]
 
@@ -220,10 +220,3 @@ MODULES = {variant.estimator: variant.module for variant in _BY_FAMILY}
 def estimators() -> list[type[CertifiedEstimator[Any]]]:
     """Return every estimator."""
     return list({variant.estimator: variant.type for variant in _BY_FAMILY}.values())
-
-
-def classifiers() -> list[type[CertifiedClassifier[Any]]]:
-    """Return every classifier."""
-    from .base import CertifiedClassifier
-
-    return [each for each in estimators() if issubclass(each, CertifiedClassifier)]
