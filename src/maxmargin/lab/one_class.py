@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Floats
-from ..diagnostics.fitted_model import SCORE_ROUNDING, ModelLike
-from ..estimators.one_class import BORDER
+from ..diagnostics.fitted_model import SCORE_ROUNDING, FittedModel, ModelLike
+from ..diagnostics.region import REGION_STATES, border_tolerance
 from .fitting import Frame, Outcome, evaluated
 from .picture import Picture, contours, lattice, sizes_of, to_line
 
@@ -54,10 +54,8 @@ def columns(outcome: Outcome, picture: Picture) -> dict[str, Any]:
     """Return the columns of the table of points."""
     if picture.margins is None:
         return {}
-    model, g = outcome.model, picture.margins
-    # The violation is relative to ρ.
-    level = (model.certificate_.violation + BORDER) * abs(float(model.offset_[0]))
-    state = np.where(g > level, "inside", np.where(g >= -level, "on border", "outlier"))
+    g, level = picture.margins, border_tolerance(FittedModel(outcome.model))
+    state = np.select([g > level, g >= -level], REGION_STATES[:2], REGION_STATES[2])
     return {
         "alpha": picture.alpha.tolist(), "margin": g.tolist(),
         "slack": np.maximum(-g, 0.0).tolist(), "state": state.tolist(),

@@ -33,8 +33,8 @@ OF_REGRESSION = {
     "residual": ("residual", 72), "alpha": ("|α|", 66), "state": ("state", 72),
 }  # fmt: skip
 OF_ONE_CLASS = {
-    "row": ("point", 38), "alpha": ("α", 80), "margin": ("g", 80), "slack": ("ξ", 80),
-    "state": ("state", 80),
+    "row": ("point", 38), "alpha": ("α", 75), "margin": ("g", 75), "slack": ("ξ", 75),
+    "state": ("state", 105),
 }  # fmt: skip
 ALL_COLUMNS = COLUMNS | OF_REGRESSION | OF_ONE_CLASS
 # Margins and slacks below this are 0.
