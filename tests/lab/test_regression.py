@@ -97,6 +97,8 @@ def test_equal_targets_and_one_wide_tube_are_a_constant():
             assert np.ptp(picture.planes[0][:, 1]) == pytest.approx(0, abs=1e-9)
             assert not picture.support.any()
             assert "0 support vectors" in proof_of(outcome)
+            assert "nan" not in proof_of(outcome)
+            assert ("R²" in proof_of(outcome)) == (epsilon == 2.0)
 
 
 def test_a_hard_tube_that_nothing_fits_is_said():

@@ -104,10 +104,12 @@ def facts(outcome: Outcome) -> list[str]:
     assert model.epsilon is not None
     tol = edge_tolerance(model, y)
     found = target_errors(y, outcome.model.predict(X), model.epsilon, tol)
-    fits = [f"R² {found.r2:.4g}", f"RMSE {found.rmse:.4g}"] if len(y) > 1 else []
+    # Equal targets have no variance to explain.
+    fits = [f"R² {found.r2:.4g}"] if np.ptp(y) > 0.0 else []
     return [
         f"ε {found.epsilon:.6g}",
         *fits,
+        f"RMSE {found.rmse:.4g}",
         f"{found.n_above + found.n_below} of {len(y)} targets outside of the tube: "
         f"{found.n_above} above (orange), {found.n_below} below (blue)",
     ]
