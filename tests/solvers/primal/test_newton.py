@@ -63,3 +63,13 @@ def test_samples_have_a_row_of_every_run(monkeypatch):
         ends = np.arange(size + 1) * n // size
         assert (found[0] >= ends[:-1]).all()
         assert (found[0] < ends[1:]).all()
+
+
+def test_many_columns_are_multiplied_with_before_they_are_summed(watched):
+    products, sums = (watched(direction, name) for name in ("by_conjugate_gradients", "by_columns"))
+    X, y = cloud(1500, 300)
+    assert_solves(METHODS[0], posed(X, y, 1.0, "squared_hinge", "free"), 1e-7)
+    assert products
+    assert not sums
+    assert_solves(METHODS[0], posed(X.cumsum(axis=1), y, 1.0, "squared_hinge", "free"), 1e-7)
+    assert sums  # products alone would have been many

@@ -187,7 +187,8 @@ class PrimalState:
         rows = self._sum.rows()
         costs, factor = self._costs(delta)
         weights = np.broadcast_to(_of(costs, rows) * factor, rows.size)
-        return WeightedRows(self.features.restrict(rows), weights)
+        features = self.features if rows.size == self.n_rows else self.features.restrict(rows)
+        return WeightedRows(features, weights)
 
     # Values --------------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 H = M + Σ_F c_i (x_i, 1)(x_i, 1)ᵀ over the rows F on the kink; M is the identity (for w) and what
 rows held contribute. It is factored in the d + 1 unknowns; or in the rows on the kink, where they
-are fewer (Woodbury); or H is only multiplied with (conjugate gradients).
+are fewer (Woodbury); or H is only multiplied with (conjugate gradients), which is tried first where
+a few products take less time than the sum, and the loss has a curvature of its own.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ class Tuning:
     largest_bias_step: float = 10.0  # where nothing else bounds it
     cg_accuracy: float = 0.03  # the relative residual at which conjugate gradients end
     cg_products: int = 100  # at most
+    # Products with H that are tried first where the loss is curved and H has many columns, and what
+    # a multiplication of theirs takes, in time, of one of the sum that makes H.
+    first_products: int = 20
+    product_slower: float = 10.0
 
 
 @dataclass(frozen=True)
@@ -87,9 +92,15 @@ class Quadratic:
 
 
 def newton_direction(
-    state: PrimalState, quadratic: Quadratic, gradient: Floats, delta: float, tuning: Tuning
+    state: PrimalState,
+    quadratic: Quadratic,
+    gradient: Floats,
+    delta: float,
+    tuning: Tuning,
+    *,
+    curved: bool = False,
 ) -> Floats:
-    """Return −H⁻¹g."""
+    """Return −H⁻¹g; ``curved`` where the loss is a parabola on the kink, however small δ is."""
     kink, features = state.kink(), state.features
     d = features.n_columns
     normal = normal_work(features, kink.n_changed)
@@ -98,7 +109,13 @@ def newton_direction(
     too_large = 8 * min(d, kink.n_rows) ** 2 > int(free_memory() * tuning.memory_share)
     if min(normal, gram) > tuning.direct_multiplications or too_large:
         rows = state.kink_rows(delta)
-        return by_conjugate_gradients(rows, quadratic, gradient, damping, tuning)
+        most = tuning.cg_products
+        return by_conjugate_gradients(rows, quadratic, gradient, damping, tuning, most)[0]
+    if curved and product_work(features, kink.n_rows, tuning) < min(normal, gram):
+        rows, most = state.kink_rows(delta), tuning.first_products
+        step, met = by_conjugate_gradients(rows, quadratic, gradient, damping, tuning, most)
+        if met:  # else the sum is made, and later ones are updates of it
+            return step
     if gram < normal:
         return by_gram(state.kink_rows(delta), quadratic, gradient, damping)
     return by_columns(state.curvature(delta), quadratic, gradient, damping)
@@ -142,9 +159,14 @@ def by_gram(rows: WeightedRows, quadratic: Quadratic, gradient: Floats, damping:
 
 
 def by_conjugate_gradients(
-    rows: WeightedRows, quadratic: Quadratic, gradient: Floats, damping: float, tuning: Tuning
-) -> Floats:
-    """Multiply with H, and divide by its diagonal."""
+    rows: WeightedRows,
+    quadratic: Quadratic,
+    gradient: Floats,
+    damping: float,
+    tuning: Tuning,
+    most: int,
+) -> tuple[Floats, bool]:
+    """Multiply with H, and divide by its diagonal; say whether ``most`` products were enough."""
     diagonal = rows.squares() + quadratic.diagonal()
     extra = max(0.0, damping - diagonal[-1])
     diagonal[-1] += extra
@@ -162,10 +184,8 @@ def by_conjugate_gradients(
     size = gradient.size
     operator = LinearOperator((size, size), matvec=product)
     inverse = LinearOperator((size, size), matvec=lambda r: r / diagonal)
-    step, _ = cg(
-        operator, -gradient, rtol=tuning.cg_accuracy, maxiter=tuning.cg_products, M=inverse
-    )
-    return step
+    step, status = cg(operator, -gradient, rtol=tuning.cg_accuracy, maxiter=most, M=inverse)
+    return step, status == 0
 
 
 def normal_work(features: Features, n_rows: int) -> float:
@@ -177,6 +197,14 @@ def gram_work(features: Features, n_rows: int, tuning: Tuning) -> float:
     """Return the multiplications of a step that solves for the rows on the kink."""
     slower = 1.0 if features.is_dense else tuning.sparse_slower
     return slower * n_rows**2 * features.stored_per_row + n_rows**3 / 3.0
+
+
+def product_work(features: Features, n_rows: int, tuning: Tuning) -> float:
+    """Return the multiplications of a step by few products with dense rows, in units of the sum."""
+    if not features.is_dense:
+        return np.inf
+    products = tuning.first_products * tuning.product_slower
+    return products * n_rows * (features.stored_per_row + 1.0)
 
 
 def step_work(features: Features, n_rows: int, tuning: Tuning) -> float:

@@ -37,7 +37,7 @@ from ...runtime.vectors import in_slices
 from ...solution import Solution, Status
 from ..line_search import line_search
 from . import direction
-from .direction import Quadratic, newton_direction
+from .direction import Quadratic, newton_direction, normal_work, product_work
 from .ledger import Ledger, Plane
 
 
@@ -108,7 +108,7 @@ class SemismoothNewton:
     def solve(self, problem: PrimalProblem, start: Plane | None, progress: Progress) -> Solution:
         """Return the plane, and α that proves it."""
         state = self.features.primal_state(problem)
-        run = _Run(problem.bias, self.limits, progress, self.tuning)
+        run = _Run(problem.bias, problem.curved, self.limits, progress, self.tuning)
         if start is None and not problem.quadratic:  # of which one step is the answer
             start = run.from_samples(state)
         return run.on_all(Ledger(problem, state), start, self.tol)
@@ -117,8 +117,11 @@ class SemismoothNewton:
 class _Run:
     """The steps of a fit so far, and what ends it early."""
 
-    def __init__(self, bias: str, limits: Limits, progress: Progress, tuning: Tuning) -> None:
-        self.bias, self.limits, self.progress, self.tuning = bias, limits, progress, tuning
+    def __init__(
+        self, bias: str, curved: bool, limits: Limits, progress: Progress, tuning: Tuning
+    ) -> None:
+        self.bias, self.curved, self.limits = bias, curved, limits
+        self.progress, self.tuning = progress, tuning
         self.n_iter = 0
         self.status: Status | None = None
 
@@ -153,8 +156,12 @@ class _Run:
         features = state.features
         iterate = self.begin(state, start)
         stored = features.stored_per_row * features.n_rows
-        # The parabolas of rows held make a square matrix, which must not outgrow X.
-        wide = ledger.curved and features.n_columns**2 > stored
+        # The parabolas of rows held make a square matrix, which must not outgrow X, nor take longer
+        # than steps on all rows.
+        n, products = features.n_rows, product_work(features, features.n_rows, tuning.direction)
+        wide = self.curved and (
+            features.n_columns**2 > stored or products < normal_work(features, n)
+        )
         share = 1.0 if stored <= tuning.whole_numbers or wide else tuning.near_share
         aim, idle, end = tuning.aim * tol, 0, End.STRAYED
         while True:
@@ -272,8 +279,9 @@ class _Steps:
                 self._project()
                 continue
             step = newton_direction(
-                self.state, self.quadratic, gradient, iterate.delta, tuning.direction
-            )
+                self.state, self.quadratic, gradient, iterate.delta, tuning.direction,
+                curved=self.fit.curved,
+            )  # fmt: skip
             moved, largest = self._move(step)
             strayed += moved
             if moved <= tuning.still * max(1.0, largest):
