@@ -61,6 +61,8 @@ def test_sums(held):
     assert sums.errors == np.count_nonzero(held.slack > 1.0)
     assert sums.n_inside == np.count_nonzero(held.signed)
     near(held.state.correlations(), held.X.T @ held.signed)
+    weights = np.random.default_rng(3).standard_normal(held.X.shape[0])
+    near(held.state.random_sums(3), held.X.T @ weights)
 
 
 def test_the_bias_settles_where_the_balance_is_0(held):

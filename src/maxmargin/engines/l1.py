@@ -55,6 +55,9 @@ class L1State(Protocol):
     def correlations(self) -> Floats:
         """Return Σ α_i y_i x_i of the α that was measured last."""
 
+    def random_sums(self, seed: int) -> Floats:
+        """Return Σ r_i x_i, r being standard normal numbers."""
+
     def aim(self, step: Floats, shift: float) -> None:
         """Compute the scores of a step of w and of b, for `slope` and `advance`."""
 

@@ -14,7 +14,7 @@ from maxmargin.engines.cpu.features import Features
 from maxmargin.problems import L1Problem
 from maxmargin.progress import Limits, Progress
 from maxmargin.solution import Status
-from maxmargin.solvers.primal.l1_newton import L1Newton, Tuning
+from maxmargin.solvers.primal.l1_newton import L1Newton, Tuning, equal_columns
 from maxmargin.solvers.primal.ledger import Plane
 from tests.helpers.primal_solvers import BIASES, KINDS, WEIGHTS, cloud, weights
 
@@ -178,3 +178,30 @@ def test_nothing_enters_below_the_least_cost():
     for C, n_used in ((0.999 * least, 0), (1.001 * least, 1)):
         found, _ = assert_solves(posed(X, y, C))
         assert np.count_nonzero(found.w) == n_used
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "csr"])
+def test_equal_columns_are_found(kind):
+    X, y = wide()
+    X = KINDS[kind](np.hstack([X, -X[:, 5:6], X[:, 7:8], np.zeros((40, 2))]))
+    first, sign = equal_columns(Features(X).l1_state(posed(X, y)), 1e-12)
+    assert first.tolist() == [*range(120), 5, 7, 122, 122]
+    assert sign[120:122].tolist() == [-1.0, 1.0]
+
+
+@pytest.mark.parametrize("C", [1e3, 1e6])
+def test_equal_features_and_large_costs_end_soon(C):
+    """The first took hundreds of steps, the second all that were allowed."""
+    X, y = wide(100, 300)
+    once = solved(posed(X, y, C), 1e-6)
+    several, _ = assert_solves(posed(np.hstack([X, -X, X[:, :50]]), y, C), 1e-6)
+    assert max(once.n_iter, several.n_iter) <= 150
+    assert np.isclose(np.abs(several.w).sum(), np.abs(once.w).sum(), rtol=1e-5)
+
+
+def test_equal_features_share_one_weight():
+    X, y = wide(100, 300)
+    problem = posed(np.hstack([X, -X]), y, 1e3)
+    found = solved(problem, way="working sets")
+    halves = found.w[0].reshape(2, -1)
+    assert not (halves[0] * halves[1]).any()

@@ -109,6 +109,10 @@ class L1State:
         """Return Σ α_i y_i x_i."""
         return self.features.combine(self._signed)
 
+    def random_sums(self, seed: int) -> Floats:
+        """Return Σ r_i x_i, r being standard normal numbers."""
+        return self.features.combine(np.random.default_rng(seed).standard_normal(self.n_rows))
+
     def keep(self, factor: float) -> None:
         """Remember the α measured last, multiplied by a factor."""
         memory = self._kept[0]

@@ -11,6 +11,8 @@ over columns of the working set elsewhere. A line search follows on the loss its
 
 α_i = c_i ξ_i, multiplied by a factor that makes it feasible, gives D after every step, and the gap.
 
+Equal features leave the model flat: after some steps only one of them stays.
+
 Where features are many and costs large, most features would violate at first, and hardly one in the
 end. Costs then begin at a share τ of their own, with which few features enter, and grow; P and D
 are those of the costs themselves all the time.
@@ -47,9 +49,11 @@ class Tuning:
     first_columns: int = 64  # that may enter an empty working set
     most_columns: int = 2000  # of a matrix
     first_ratio: float = 4.0  # of the first costs to the least with which a feature enters
-    growth: float = 4.0  # of the costs
-    stage_gap: float = 0.1  # at which they grow
-    stage_steps: int = 6  # after which they do in any case
+    growth: float = 10.0  # of the costs
+    stage_gap: float = 0.02  # at which they grow: large ones leave the path of the answers else
+    stage_steps: int = 20  # after which they do in any case
+    equal_after: int = 20  # steps, that equal features are looked for
+    equal: float = 1e-12  # relative difference of sums that equal features may have
     fall: float = 0.05  # of the violation, that a model is minimised to
     passes: tuple[int, int] = (60, 4000)  # over features, for a model: at first, and at most
     settled: float = 0.01  # violation that an answer may have
@@ -140,6 +144,25 @@ def _dual(sums: SlackSums, top: float, share: float) -> float:
     return factor * (sums.total - factor * sums.loss / share)
 
 
+def equal_columns(state: L1State, difference: float) -> tuple[Integers, Floats]:
+    """Return the first column that each is equal to, and the sign that makes it so.
+
+    By two sums over the rows with random weights, which equal columns alone have in common.
+    """
+    one, other = (state.random_sums(seed) for seed in (0, 1))
+    size = np.abs(one)
+    sign = np.where(one < 0.0, -1.0, 1.0)
+    other = sign * other
+    order = np.argsort(size, kind="stable")
+    little = difference * (size + np.abs(other))[order]
+    same = (np.diff(size[order]) <= little[1:]) & (np.abs(np.diff(other[order])) <= little[1:])
+    begins = np.flatnonzero(np.append(True, ~same))
+    first = np.empty(size.size, dtype=np.intp)
+    leaders = np.minimum.reduceat(order, begins)
+    first[order] = np.repeat(leaders, np.diff(np.append(begins, size.size)))
+    return first, sign * sign[first]
+
+
 class _Fit:
     """The plane, the best plane and the best α so far; w ends with b where it is penalised."""
 
@@ -164,7 +187,8 @@ class _Fit:
         self.set_size = tuning.first_columns
         self.passes = tuning.passes[0]
         self.share = 1.0  # τ
-        self.settling = 0
+        self.settling, self.n_steps = 0, 0
+        self.usable = np.ones(self.w.size, dtype=bool)
         # With this share: the least violation, and the steps.
         self.least, self.steps = np.inf, 0
 
@@ -259,6 +283,9 @@ class _Fit:
     def step(self, found: _Found) -> bool:
         """Minimise the model on a working set, and go along; return whether the plane moved."""
         self.steps += 1
+        self.n_steps += 1
+        if self.n_steps == self.tuning.equal_after:
+            self._merge_equal()
         chosen = self._working_set(found.correlations)
         self.least = min(self.least, found.violation)
         enough = max(self.tuning.fall * self.least, 1e-3 * self.tol) / self.share
@@ -271,12 +298,27 @@ class _Fit:
         target[chosen] = u
         return self._go(step, shift, target)
 
+    def _merge_equal(self) -> None:
+        """Give the weights of features that are equal, up to a sign, to the first of each.
+
+        The penalty does not grow by it, and scores stay.
+        """
+        first, sign = equal_columns(self.state, self.tuning.equal)
+        others = np.flatnonzero(first != np.arange(self.d))
+        if not others.size:
+            return
+        self.usable[others] = False
+        np.add.at(self.w, first[others], sign[others] * self.w[others])
+        self.w[others] = 0.0
+        self._place()
+
     def _working_set(self, v: Floats) -> Integers:
         """Return the features with w_j ≠ 0, and those of the largest violations."""
         if self.takes_all:
-            return np.arange(self.w.size)
+            return np.flatnonzero(self.usable)
         used = self.w != 0.0
-        excess = np.where(used, 0.0, np.abs(v) / self.penalties - 1.0 / self.share)
+        excess = np.abs(v) / self.penalties - 1.0 / self.share
+        excess = np.where(used | ~self.usable, 0.0, excess)
         others = np.flatnonzero(excess > 0.0)
         most = max(self.set_size, int(used.sum()))
         if others.size > most:
