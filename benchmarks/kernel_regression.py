@@ -2,6 +2,7 @@
 
     python benchmarks/kernel_regression.py [--data DIR] [--quick] [--out FILE] [--only SET ...]
         [--without CONTESTANT ...] [--cores N,N,...] [--known FILE ...] [--budget SECONDS]
+        [--limit SECONDS]
 
 Without ``--data`` the sets are generated; DIR adds columns of other sets as targets: a pixel among
 its neighbours, the elevation of a patch of forest. Features and targets are standardised, γ = 1/d
@@ -10,7 +11,7 @@ runs. By default every contestant has all cores.
 
 Ours runs at tol = 5e-4, so that every answer has a relative gap of at most 1e-3, and the others at
 their default of 1e-3. What an answer is worth is said by `certify`, from α − α*, b and the data in
-float64. A peer is stopped at twelve times our seconds, but not before 20.
+float64. A peer is stopped at twelve times our seconds, but not before 20, nor after ``--limit``.
 """
 
 from __future__ import annotations
@@ -220,7 +221,7 @@ class Race:
         for name in set(self.contestants) - set(present):
             print(f"{name} is missing: it takes no part.")
         chosen = [name for name in present if name not in arguments.without]
-        plan = scaling.plan(arguments, list(self.cases), chosen, patience=PATIENCE)
+        plan = scaling.plan(arguments, list(self.cases), chosen, PATIENCE, arguments.limit)
         done: list[scaling.Table] = []
 
         def tables() -> Iterator[scaling.Table | Summary]:
@@ -258,6 +259,7 @@ def command_line(
     add("--only", nargs="+", choices=sets, metavar="SET", help=", ".join(sets))
     add("--without", nargs="+", choices=contestants, metavar="CONTESTANT", default=[],
         help=", ".join(contestants))  # fmt: skip
+    add("--limit", type=float, metavar="SECONDS", default=120.0, help="of one fit of a peer (120)")
     scaling.add_options(parser)
     parser.set_defaults(cores=[len(os.sched_getaffinity(0))])
     arguments = parser.parse_args()

@@ -2,6 +2,7 @@
 
     python benchmarks/one_class.py [--data DIR] [--quick] [--out FILE] [--only SET ...]
         [--without CONTESTANT ...] [--cores N,N,...] [--known FILE ...] [--budget SECONDS]
+        [--limit SECONDS]
 
 Without ``--data`` the rows are generated; DIR adds a digit of MNIST, a9a, covtype and ijcnn1. ν is
 0.1 and 0.5. Contestants, judge and limits are those of `kernel_regression.py`; scikit-learn-intelex

@@ -87,6 +87,7 @@ class Plan:
     known: dict[str, Table]
     deadline: float
     patience: float = PATIENCE
+    longest: float = inf  # seconds of a peer's fit
 
     @property
     def seconds_left(self) -> float:
@@ -115,11 +116,12 @@ def plan(
     cases: Sequence[str],
     contestants: Sequence[str],
     patience: float = PATIENCE,
+    longest: float = inf,
 ) -> Plan:
     """Read a plan from the options."""
     known = read_known(arguments.known)
     deadline = time.monotonic() + arguments.budget
-    return Plan(cases, arguments.cores, contestants, known, deadline, patience)
+    return Plan(cases, arguments.cores, contestants, known, deadline, patience, longest)
 
 
 def read_known(files: Iterable[Path]) -> dict[str, Table]:
@@ -165,7 +167,7 @@ def _measured(plan: Plan, table: Table, run: Run, name: str, cores: int) -> Row:
         return Row(name, cores, note="not run: out of time")
     limit, ours = inf, table.row(plan.contestants[0], cores)
     if name != plan.contestants[0] and ours is not None and ours.seconds:
-        limit = max(EARLIEST, plan.patience * ours.seconds)
+        limit = min(max(EARLIEST, plan.patience * ours.seconds), plan.longest)
     # The judge needs all cores to be quick: in full on the largest number only.
     judged = cores == max([*plan.counts, *(row.cores for row in table.rows)])
     try:
