@@ -98,9 +98,12 @@ def newton_direction(
     delta: float,
     tuning: Tuning,
     *,
-    curved: bool = False,
-) -> Floats:
-    """Return −H⁻¹g; ``curved`` where the loss is a parabola on the kink, however small δ is."""
+    try_products: bool = False,
+) -> tuple[Floats, bool]:
+    """Return −H⁻¹g, and False where few products with H were tried first and not enough.
+
+    They may be where the loss is a parabola on the kink, however small δ is.
+    """
     kink, features = state.kink(), state.features
     d = features.n_columns
     normal = normal_work(features, kink.n_changed)
@@ -110,15 +113,16 @@ def newton_direction(
     if min(normal, gram) > tuning.direct_multiplications or too_large:
         rows = state.kink_rows(delta)
         most = tuning.cg_products
-        return by_conjugate_gradients(rows, quadratic, gradient, damping, tuning, most)[0]
-    if curved and product_work(features, kink.n_rows, tuning) < min(normal, gram):
+        return by_conjugate_gradients(rows, quadratic, gradient, damping, tuning, most)[0], True
+    tried = try_products and product_work(features, kink.n_rows, tuning) < min(normal, gram)
+    if tried:
         rows, most = state.kink_rows(delta), tuning.first_products
         step, met = by_conjugate_gradients(rows, quadratic, gradient, damping, tuning, most)
-        if met:  # else the sum is made, and later ones are updates of it
-            return step
+        if met:
+            return step, True
     if gram < normal:
-        return by_gram(state.kink_rows(delta), quadratic, gradient, damping)
-    return by_columns(state.curvature(delta), quadratic, gradient, damping)
+        return by_gram(state.kink_rows(delta), quadratic, gradient, damping), not tried
+    return by_columns(state.curvature(delta), quadratic, gradient, damping), not tried
 
 
 def by_columns(H: Floats, quadratic: Quadratic, gradient: Floats, damping: float) -> Floats:

@@ -120,7 +120,8 @@ class _Run:
     def __init__(
         self, bias: str, curved: bool, limits: Limits, progress: Progress, tuning: Tuning
     ) -> None:
-        self.bias, self.curved, self.limits = bias, curved, limits
+        self.bias, self.limits = bias, limits
+        self.curved, self.tries_products = curved, curved
         self.progress, self.tuning = progress, tuning
         self.n_iter = 0
         self.status: Status | None = None
@@ -159,9 +160,8 @@ class _Run:
         # The parabolas of rows held make a square matrix, which must not outgrow X, nor take longer
         # than steps on all rows.
         n, products = features.n_rows, product_work(features, features.n_rows, tuning.direction)
-        wide = self.curved and (
-            features.n_columns**2 > stored or products < normal_work(features, n)
-        )
+        quick = self.tries_products and products < normal_work(features, n)
+        wide = quick or (self.curved and features.n_columns**2 > stored)
         share = 1.0 if stored <= tuning.whole_numbers or wide else tuning.near_share
         aim, idle, end = tuning.aim * tol, 0, End.STRAYED
         while True:
@@ -278,10 +278,11 @@ class _Steps:
                 iterate.delta *= tuning.narrower
                 self._project()
                 continue
-            step = newton_direction(
+            step, enough = newton_direction(
                 self.state, self.quadratic, gradient, iterate.delta, tuning.direction,
-                curved=self.fit.curved,
+                try_products=self.fit.tries_products,
             )  # fmt: skip
+            self.fit.tries_products &= enough
             moved, largest = self._move(step)
             strayed += moved
             if moved <= tuning.still * max(1.0, largest):
