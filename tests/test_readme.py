@@ -18,7 +18,8 @@ def test_first_programs_print_what_the_readme_shows():
     outputs = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(outputs)
     blocks = outputs.blocks((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert set(blocks) == {"program", "command"}
+    assert [name.split()[0] for name in blocks] == ["program", "fit", "fit"]
+    assert any("--model svr" in name for name in blocks)
     for shown, true in blocks.values():
         assert len(steady(true)) >= 2
         assert steady(shown) == steady(true)

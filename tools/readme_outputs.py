@@ -1,6 +1,6 @@
 """Fill in what the README's first programs print: ``python tools/readme_outputs.py``.
 
-The blocks are those after the first Python program and after the line that begins with
+The blocks are those after the first Python program and after the lines that begin with
 ``$ maxmargin fit``; times are those of the machine that this runs on.
 """
 
@@ -26,14 +26,13 @@ def printed(arguments: list[str]) -> str:
 
 
 def blocks(readme: str) -> dict[str, tuple[str, str]]:
-    """Return what is in the README, and what should be: of the program, and of the command."""
+    """Return what is in the README, and what should be: of the program, and of every command."""
     program, shown = PYTHON.search(readme).groups()
-    _, command, table = COMMAND.search(readme).groups()
-    words = [str(ROOT / w) if w.startswith("src/") else w for w in shlex.split(command)]
-    return {
-        "program": (shown, printed(["-c", program])),
-        "command": (table, printed(["-m", "maxmargin", *words])),
-    }
+    found = {"program": (shown, printed(["-c", program]))}
+    for _, command, table in COMMAND.findall(readme):
+        words = [str(ROOT / w) if w.startswith("src/") else w for w in shlex.split(command)]
+        found[command] = (table, printed(["-m", "maxmargin", *words]))
+    return found
 
 
 def main() -> None:

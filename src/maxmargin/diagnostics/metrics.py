@@ -179,22 +179,22 @@ def in_words(
     for key in (key for key in NAMES if key in measures):
         shown = _number(key, measures[key])
         if spread is not None:
-            shown += f" ± {_number(key, spread[key])}"
+            shown += f" ± {_number(key, spread[key], 2)}"
         words.append(f"{NAMES[key]} {shown}" if named and key not in SHARES else shown)
     return ", ".join(words)
 
 
-def _number(key: str, value: float | None) -> str:
-    """Return a share in percent, another measure with four digits, a dash where there is none."""
+def _number(key: str, value: float | None, digits: int = 4) -> str:
+    """Return a share in percent, another measure with some digits, a dash where there is none."""
     if value is None or math.isnan(value):
         return "–"
-    return f"{100 * value:.2f} %" if key in SHARES else rounded(value)
+    return f"{100 * value:.2f} %" if key in SHARES else rounded(value, digits)
 
 
-def rounded(value: float) -> str:
-    """Return a number with four digits, or all digits before the point.
+def rounded(value: float, digits: int = 4) -> str:
+    """Return a number with some digits, or all digits before the point.
 
-    >>> rounded(0.123456), rounded(123456.7), rounded(1.5e12)
-    ('0.1235', '123457', '1.5e+12')
+    >>> rounded(0.123456), rounded(123456.7), rounded(1.5e12), rounded(376.2, 2)
+    ('0.1235', '123457', '1.5e+12', '376')
     """
-    return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+    return f"{value:.0f}" if 10**digits <= abs(value) < 1e9 else f"{value:.{digits}g}"
