@@ -131,6 +131,10 @@ def test_labels_that_may_be_absent(put):
     assert part.y is None
     (part,) = batches(put("t.npz", packed_npz(X=X)), labelled="if present")
     assert part.y is None
+    (part,) = batches(put("t.npz", packed_npz(X=X, y=[1.0, np.nan, 2.5])), labelled="if present")
+    assert part.y.tolist() == ["1", "", "2.5"]
+    (part,) = batches(put("t.svm", "0 1:2\n-1 2:1\n"), labelled="if present")
+    assert part.y.tolist() == ["0", "-1"]
 
 
 def test_another_kind_of_target_is_refused(put):

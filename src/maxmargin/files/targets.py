@@ -79,8 +79,15 @@ def as_targets(
     if targets == "numbers":
         return as_numbers(values, source, where)
     if labelled == "if present":  # any labels will do
-        return np.array(["" if value != value else str(value) for value in values.tolist()])
+        return np.array([_as_text(value) for value in values.tolist()])
     return as_labels(values, source, where)
+
+
+def _as_text(value: object) -> str:
+    """Return a label as text: 1 for 1.0, and "" for NaN."""
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:.17g}"
+    return str(value)
 
 
 def are_targets(numbers: Floats) -> Labels:
