@@ -18,7 +18,7 @@ from .arrays import MatrixLike
 from .diagnostics import margin_report, scaling_advice, support_table
 from .diagnostics.fitted_model import FittedModel, ModelLike
 from .diagnostics.metrics import confusion, in_words, outlier_counts, regression_errors
-from .diagnostics.summary import Summary, planes, summarize
+from .diagnostics.summary import Summary, outlier_bound, planes, summarize
 from .persistence.training_facts import training_facts
 from .persistence.writing import write_bytes
 from .plots.drawn import as_drawn
@@ -135,10 +135,11 @@ def _measured(
                 f" The mean of the training targets instead: {in_words(errors['baseline'])}."
             )
         return {"sentence": sentence, "meaning": "the prediction"}
-    counts = outlier_counts([(None, given)])
+    counts, nu = outlier_counts([(None, given)]), outlier_bound(fitted)
+    beside = "" if nu is None else f" (ν = {nu:g})"
     return {
         "sentence": f"{counts['outliers']} of {counts['rows']} rows are outliers: "
-        f"{in_words(counts)} (ν = {fitted.classifier.nu:g}).",
+        f"{in_words(counts)}{beside}.",
         "meaning": "positive inside of the region",
     }
 

@@ -361,6 +361,24 @@ def test_models_that_the_library_saved(friedman):
     assert "SVR" in good(call("inspect", "m.mm"))
 
 
+def test_models_of_libsvm_have_no_nu_and_no_tube(friedman, sensors):
+    X, y = friedman.select(f"x{k}" for k in range(5)).to_numpy(), friedman["y"].to_numpy()
+    np.savez("d.npz", X=X, y=y)
+    for name in ("svr", "nu-svr", "one-class"):
+        model = MODELS[name]().fit(X, y)
+        mm.persistence.save_libsvm(model, "m.model")
+        text = good(call("inspect", "m.model"))
+        assert "tube" not in text
+        assert "none: trained by another program" in text
+        found = json.loads(good(call("evaluate", "m.model", "d.npz", "--json")))
+        if name == "one-class":
+            assert found["nu"] is None
+            assert found["outliers"] == (model.predict(X) < 0).sum()
+            assert "ν" not in good(call("evaluate", "m.model", "d.npz"))
+        else:
+            assert found["r2"] == pytest.approx(model.score(X, y))
+
+
 def test_progress_of_a_regression(here):
     X, y = make_friedman1(3000, 5, noise=1.0, random_state=0)
     np.savez(here / "d.npz", X=X, y=y)

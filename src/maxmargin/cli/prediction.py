@@ -209,6 +209,7 @@ def _measured(rows: NewRows, told: list[str]) -> dict[str, Any]:
     """Return the measures of the predictions for the rows of a file."""
     from ..diagnostics.fitted_model import FittedModel
     from ..diagnostics.metrics import confusion, outlier_counts, regression_errors
+    from ..diagnostics.summary import outlier_bound
 
     fitted, pairs = FittedModel(rows.model), _pairs(rows, told)
     if fitted.has_classes:
@@ -216,7 +217,7 @@ def _measured(rows: NewRows, told: list[str]) -> dict[str, Any]:
     if fitted.has_targets:
         learnt = training_of(facts_of(rows.model_file)).get("targets", {})
         return regression_errors(pairs, learnt.get("mean"))
-    return outlier_counts(pairs) | {"nu": float(fitted.classifier.nu)}
+    return outlier_counts(pairs) | {"nu": outlier_bound(fitted)}
 
 
 def _pairs(rows: NewRows, told: list[str]) -> Iterator[Any]:
@@ -253,7 +254,8 @@ def _print_numbers(title: str, record: dict[str, Any]) -> None:
 
 
 def _print_outliers(title: str, record: dict[str, Any]) -> None:
-    share = f"{console.percent(record['outlier_share'])} (ν = {record['nu']:g})"
+    share = console.percent(record["outlier_share"])
+    share += "" if record["nu"] is None else f" (ν = {record['nu']:g})"
     console.print_facts(
         title,
         {"rows": record["rows"], "outliers": record["outliers"], "share of outliers": share},

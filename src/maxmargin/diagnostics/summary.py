@@ -63,7 +63,7 @@ class Summary:
     coverage : {"complete", "bounded", "sampled"}
         The rows that the certificates cover, as in `MarginCertificate`: the weakest of all tasks.
     epsilon : float or None
-        Half the width of the tube of a regression.
+        Half the width of the tube of a regression; None where another program has trained it.
     """
 
     name: str
@@ -143,7 +143,7 @@ def summarize(model: ModelLike) -> Summary:
         holds=_holds(clf) if certificates else None,
         n_tasks=len(certificates) if certificates else 1,
         coverage=_coverage(certificates or []),
-        epsilon=fitted.epsilon,
+        epsilon=fitted.epsilon if certificates else None,
     )
 
 
@@ -169,6 +169,12 @@ def ending(clf: ModelLike) -> str:
     of = {status: "all" if n == n_tasks else f"{n} of" for status, n in statuses.items()}
     each = ", ".join(f"{status} ({which} {n_tasks} tasks)" for status, which in of.items())
     return f"{each}; the longest task took {length}"
+
+
+def outlier_bound(fitted: FittedModel) -> float | None:
+    """Return ν of a one-class machine; None where another program has trained it."""
+    clf = fitted.classifier
+    return float(clf.nu) if getattr(clf, "certificates_", None) else None
 
 
 def linear_verdict(report: object) -> str:
