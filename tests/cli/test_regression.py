@@ -324,7 +324,9 @@ def test_pictures_and_reports(friedman, sensors, here):
     good(call("plot", "m.mm", "--kind", "convergence", "--out", "c.png"))
     good(call("plot", "f.csv", "--target", "y", "--model", "linear-svr", "--out", "d.png"))
     good(call("plot", "f.csv", "--target", "y", "--kind", "regression", "--out", "e.png"))
-    for name in ("regression", "boundary", "c", "d", "e"):
+    good(call("plot", "m.mm", "f.csv", "--kind", "support", "--out", "g.png"))
+    good(call("plot", "o.mm", "s.csv", "--kind", "support", "--out", "h.png"))
+    for name in ("regression", "boundary", "c", "d", "e", "g", "h"):
         is_picture(here / f"{name}.png")
     for args, said in (
         (["m.mm", "f.csv", "--kind", "boundary"], "not for m.mm, a regression: pass regression or"),
@@ -332,6 +334,7 @@ def test_pictures_and_reports(friedman, sensors, here):
         (["o.mm", "s.csv", "--kind", "regression"], "not for o.mm, a one-class model"),
         (["f.csv", "--target", "y", "--model", "svr", "--kind", "animation"], "--model svr"),
         (["f.csv", "--target", "y", "--model", "svr", "--pair", "1", "2"], "--pair is for classes"),
+        (["m.mm", "f.csv", "--kind", "support", "--pair", "1", "2"], "--pair is for classes"),
     ):
         bad(call("plot", *args), said, code=2)
     good(call("report", "m.mm", "f.csv", "--out", "m.html"))

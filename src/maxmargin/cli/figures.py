@@ -36,8 +36,8 @@ TWO_FEATURES = ("boundary", "regression", *OF_DATA)
 # The figures of a model, the first by default, by what it learns from.
 FIGURES = {
     "classes": ("boundary", "margins", "support", "convergence"),
-    "numbers": ("regression", "convergence"),
-    "none": ("boundary", "margins", "convergence"),
+    "numbers": ("regression", "support", "convergence"),
+    "none": ("boundary", "margins", "support", "convergence"),
 }
 READING = ("format", "separator", "no_header", "first_index")
 PREPARING = ("drop", "words", "no_scale", "impute", "float32")
@@ -71,7 +71,7 @@ def plot(
 
     \b
     For a model:  boundary, margins, support (on its training rows), convergence; for a regression
-                  regression (the function and its tube) and convergence.
+                  regression (the function and its tube) in place of the first two.
     For data:     separability (the hulls, and the widest band or a common point), gram (the
                   kernel matrix), path and animation (the steps of an algorithm on two features);
                   with --model also the figures of a model fitted to them.
@@ -311,7 +311,10 @@ def _support(subject: Subject, pair: tuple[str, str] | None) -> Any:
     from .. import plots
 
     model, X = subject.model, subject.X
-    if len(model.classes_) == 2:
+    has_classes = targets_of(model) == "classes"
+    if pair and not has_classes:
+        raise click.UsageError("--pair is for classes, which the model has none of.")
+    if not has_classes or len(model.classes_) == 2:
         return plots.support(model, X, subject.y)
     known = {str(label): label for label in model.classes_.tolist()}
     strange = [name for name in pair or () if name not in known]
