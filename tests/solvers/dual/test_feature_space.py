@@ -89,3 +89,10 @@ def test_svr_of_a_linear_kernel_is_linear_svr(form):
     assert kernel.certificate_.holds(1e-6)
     assert np.allclose(coef[0], plane.coef_, atol=1e-4)
     assert kernel.n_iter_ < 500
+
+
+def test_decomposition_goes_on_where_alpha_of_the_plane_is_not_good_enough():
+    X, y = targets(5000, 300)
+    model = mm.SVR(kernel="linear").fit(X.cumsum(axis=1), y)
+    assert model.status_ == "converged"
+    assert model.certificate_.holds(1e-3)

@@ -255,6 +255,8 @@ class Dual:
             attempts.run(partial(self._linear, problem, _after(attempts, start)))
         if attempts.wants_another and n <= most_variables:
             self._otherwise(problem, attempts)
+        elif attempts.wants_another and linear:  # the plane is known, and α of it nearly
+            attempts.run(partial(self._decompose, problem, _after(attempts, None)))
         if attempts.status is Status.CONVERGED and self.engine.is_few:
             self._polish(problem, attempts)
         return attempts.solution()
