@@ -395,6 +395,14 @@ def quadric(folder: Any = None, n: int = 20_000, d: int = 50) -> tuple[Any, Any]
     return X.astype(np.float64), y
 
 
+def table(folder: Any = None) -> tuple[Any, Any]:
+    """A table of ten measurements with classes that overlap: one label in ten is flipped."""
+    rng = np.random.default_rng(SEED)
+    X, y = curved(19_000, 10)
+    X = X.astype(np.float64)
+    return (X - X.mean(axis=0)) / X.std(axis=0), np.where(rng.random(y.size) < 0.1, -y, y)
+
+
 def svmlight(folder: Path, name: str) -> tuple[Any, Any]:
     """Read a file of the data folder: CSR with 32-bit indices, which scikit-learn requires."""
     from scipy import sparse
@@ -454,6 +462,7 @@ class Problem:
 
 PROBLEMS = {
     "dense": Problem(quadric, 1.0, 1 / 50, generated=True),
+    "table": Problem(table, 10.0, 0.5, generated=True),
     "sparse": Problem(one_hot, 1.0, 1 / 126, generated=True),
     "classes": Problem(twelve_classes, 10.0, 1 / 30, generated=True),
     "a9a": Problem(lambda folder: svmlight(folder, "a9a"), 1.0, 1 / 123),
