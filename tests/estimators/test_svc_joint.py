@@ -165,6 +165,7 @@ def test_limits_and_callbacks():
     ("parameters", "message"),
     [
         ({"probability": True}, "probability=True"),
+        ({"probability": np.True_}, "probability=True"),
         ({"loss": "squared_hinge"}, "loss='squared_hinge'"),
         ({"C": np.inf}, "C=inf"),
         ({"solver": "smo"}, "solver='smo'"),

@@ -21,6 +21,7 @@ from ..solution import Solution, Status
 from .claims import TimeLimit
 from .expansion import Expansion, expanded
 from .fitting import Attributes, Method, Outcome, Work
+from .probability import asks_for_probabilities
 from .training import Training
 
 
@@ -107,7 +108,7 @@ class JointMethod:
 def _check_parameters(model: Any) -> None:
     """Refuse what the joint machine does not offer."""
     joint = "multi_class='crammer_singer'"
-    if model.probability is True:
+    if asks_for_probabilities(model.probability):
         raise ValueError(
             f"probability=True with {joint}: its scores are compared with each other, and no "
             "sigmoid belongs to one of them. Use multi_class='ovo' or 'ovr', or "
