@@ -133,3 +133,14 @@ def test_gap_against_rational_numbers(kind, offset):
     assert found.dual <= float(dual) * (1 + 1e-15)
     assert found.gap >= float(primal - dual) * (1 - 1e-15)
     assert found.primal == pytest.approx(float(primal), rel=1e-6)
+
+
+@pytest.mark.parametrize("cost", [1e-300, 1e-200, 1e-160, 1e-150])
+def test_costs_whose_squares_underflow_raise_no_dual(cost):
+    X, y = cloud()
+    n = y.size
+    problem = L1Problem(dense(X), y, np.full(1, np.inf), np.full(1, 0.5 / cost), bias="free")
+    certificate = claimed(problem, np.zeros(X.shape[1]), 0.0, np.full(n, 2.0 * cost))
+    least = Fraction(cost) * 4 * min(int(np.sum(y > 0)), int(np.sum(y < 0)))
+    assert Fraction(certificate.dual) <= least
+    assert certificate.relative_gap >= 0.0

@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import Floats
 from ..runtime.row_access import compiled, compiled_part, row_add, row_dot, row_square
 from ..runtime.team import parallel
-from .dual_tasks import ROUNDING
+from .dual_tasks import ROUNDING, TINY
 from .scores import UNIT
 
 # How norms are rounded up.
@@ -285,7 +285,8 @@ def _judge(
         error = max(error, unsure)
         total += abs(restored)
         rest += restored
-        squares += finite * restored * restored
+        if restored != 0.0:  # β² may underflow
+            squares += finite * (restored * restored + TINY)
         if u > 0.0 and np.inf > D:
             a = abs(a)
             slope = y_score + finite * a
