@@ -580,3 +580,14 @@ def test_targets_of_whole_numbers_and_of_one_column():
     np.testing.assert_array_equal(made().fit(X, whole).coef_, expected.coef_)
     with pytest.warns(UserWarning, match="column-vector"):
         np.testing.assert_array_equal(made().fit(X, whole[:, np.newaxis]).coef_, expected.coef_)
+
+
+@losses
+def test_a_huge_weight_hides_no_gap_of_the_other_rows(loss):
+    X, y = targets(80)
+    weights = np.where(np.arange(80) == 0, 1e30, 1.0)
+    with pytest.warns(ConvergenceWarning):
+        model = made(loss=loss).fit(X, y, sample_weight=weights)
+    certificate = model.certificate_
+    assert certificate.primal - certificate.dual > 1.0
+    assert not certificate.holds(0.1)
