@@ -386,3 +386,35 @@ def test_scores_and_searches_take_it_for_a_regressor():
 def test_same_answer_with_one_thread():
     one = mm.SVR(n_jobs=1).fit(X, Y)
     np.testing.assert_array_equal(mm.SVR(n_jobs=2).fit(X, Y).predict(X), one.predict(X))
+
+
+# What certificates are relative to, and about ----------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["auto", "decomposition"])
+def test_violations_are_relative_to_half_the_range_of_the_targets(solver):
+    epsilon = 0.3 * np.ptp(Y)
+    model = mm.SVR(epsilon=epsilon, solver=solver, max_iter=3)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, Y)
+    beta, r = coefficients(model, Y.size), Y - model.predict(X)
+    grow = np.where(beta < model.C, r - np.where(beta >= 0.0, epsilon, -epsilon), 0.0)
+    shrink = np.where(beta > -model.C, np.where(beta > 0.0, epsilon, -epsilon) - r, 0.0)
+    worst = max(grow.max(), shrink.max())
+    assert model.certificate_.violation == pytest.approx(worst / (0.5 * np.ptp(Y)), rel=1e-6)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_certificate_is_about_the_bias_as_it_is_rounded(model):
+    assert model().fit(FEW, Y_FEW + 2.0**30).certificate_.holds(1e-6)
+    with pytest.warns(ConvergenceWarning):
+        far = model().fit(FEW, Y_FEW + 2.0**53)
+    # The bias is a multiple of 2 there.
+    assert far.intercept_[0] % 2.0 == 0.0
+    assert far.certificate_.relative_gap > 1e-2
+
+
+def test_a_tube_beyond_the_range_of_squares():
+    model = mm.SVR(epsilon=1e300).fit(X, Y)
+    assert not model.support_.size
+    assert model.certificate_.holds(1e-10)

@@ -61,6 +61,11 @@ def signed(
     return solution.alpha * task.labels, float(solution.b[0])
 
 
+def no_centre(task: Task) -> float:
+    """Return 0: labels are as they are."""
+    return 0.0
+
+
 def no_attributes(kernel: Kernel, training: Training, task: Task, solution: Solution) -> Attributes:
     """Return no attributes beyond those of all kernel machines."""
     return {}
@@ -83,6 +88,8 @@ class Formulation:
         How several classes are reduced to tasks; None where y holds no classes.
     expand : callable, default=signed
         (kernel, training, task, solution) ↦ the coefficients of the rows of a task in w, and b.
+    centre : callable
+        task ↦ what its targets are reduced by when they are posed; `expand` adds it to b.
     variables_per_row : int, default=1
     growth : callable
         By how much α of the last fit is multiplied in a warm start.
@@ -101,6 +108,7 @@ class Formulation:
     may_centre: bool
     multi_class: str | None = None
     expand: Callable[[Kernel, Training, Task, Solution], tuple[Floats, float]] = signed
+    centre: Callable[[Task], float] = no_centre
     variables_per_row: int = 1
     growth: Callable[[], float] = lambda: 1.0
     remarks: Callable[[Outcome[DualProblem, MarginCertificate]], list[Remark]] = no_remarks
@@ -193,10 +201,22 @@ def _begin(
         partial(formulation.pose, kernel, training),
         solve,
         partial(_attributes, model, formulation, kernel, training),
+        finish=partial(_as_published, [formulation.centre(task) for task in tasks]),
         certify=partial(_certify, model.tol, time_limit),
         side_by_side=at_once > 1,
         solve_all=partial(_solve_all, dual, time_limit) if small else None,
     )
+
+
+def _as_published(centres: Sequence[float], solutions: list[Solution]) -> list[Solution]:
+    """Return solutions with b as it is once a centre of the targets has been added.
+
+    That is rounded, and the proof is one of the published model.
+    """
+    return [
+        replace(solution, b=(solution.b + centre) - centre) if centre else solution
+        for centre, solution in zip(centres, solutions, strict=True)
+    ]
 
 
 def _are_small(kernel: Kernel, tasks: Sequence[Task]) -> bool:

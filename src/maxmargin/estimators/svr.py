@@ -26,7 +26,7 @@ from . import fitting
 from .base import Constraints, Gamma, KernelLike, sparse_allowed, validated
 from .documentation import documented
 from .fitting import Attributes, Method
-from .formulation import Formulation, growth_with_cost, machine_method
+from .formulation import Formulation, growth_with_cost, machine_method, no_centre
 from .kernel_machine import KernelMachine
 from .saved import REGRESSOR, Saved
 from .training import Training, without_classes
@@ -119,6 +119,10 @@ def centre_of(targets: Floats) -> float:
     return 0.5 * (float(targets.min()) + float(targets.max()))
 
 
+def _centre_of_task(task: Task) -> float:
+    return centre_of(task.labels)
+
+
 def _expand(
     kernel: Kernel, training: Training, task: Task, solution: Solution
 ) -> tuple[Floats, float]:
@@ -133,7 +137,7 @@ def _expand_about_centre(
 ) -> tuple[Floats, float]:
     """Return α − α*, and b of the targets as they are."""
     beta, b = _expand(kernel, training, task, solution)
-    return beta, b + centre_of(task.labels)
+    return beta, b + _centre_of_task(task)
 
 
 @documented
@@ -260,6 +264,7 @@ class SVR(KernelRegressor):
                 self._largest_cost,
                 may_centre=self.fit_intercept and bool(np.isfinite(self.C)),
                 expand=_expand_about_centre if self.fit_intercept else _expand,
+                centre=_centre_of_task if self.fit_intercept else no_centre,
                 variables_per_row=2,
                 growth=partial(growth_with_cost, self),
                 attributes=self._attributes,
@@ -397,6 +402,7 @@ class NuSVR(KernelRegressor):
                 self._largest_cost,
                 may_centre=True,
                 expand=_expand_about_centre,
+                centre=_centre_of_task,
                 variables_per_row=2,
                 growth=partial(growth_with_cost, self),
                 attributes=self._attributes,

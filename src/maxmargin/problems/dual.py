@@ -94,13 +94,14 @@ class DualProblem:
 
     @cached_property
     def target_scale(self) -> float:
-        """Half the range of the targets −s_i p_i, the unit of scores: 1 of a classifier.
+        """Half the range of the targets, the unit of scores: 1 of a classifier.
 
-        max |p| where all targets are equal, and 0 where p = 0: scores then have the unit of ρ.
+        −s_i p_i are the targets of a regression less s_i ε. Where all are equal it is ε, or
+        max |p|; 0 where p = 0: scores then have the unit of ρ.
         """
-        targets = -self.signs * self.p
-        half = 0.5 * (float(targets.max()) - float(targets.min()))
-        return half or float(np.abs(self.p).max())
+        targets, is_above = -self.signs * self.p, self.signs > 0
+        of_sides = (_half_range(targets[side]) for side in (is_above, ~is_above))
+        return max(of_sides) or _half_range(targets) or float(np.abs(self.p).max())
 
     def restrict(self, rows: Integers) -> DualProblem:
         """Return the problem in some of its variables.
@@ -286,3 +287,7 @@ class DualProblem:
             kernel, X, index, np.ones(n), np.zeros(n), np.zeros(n), upper, np.zeros(n),
             (np.arange(n),), (nu * float(upper.sum()),),
         )  # fmt: skip
+
+
+def _half_range(values: Floats) -> float:
+    return 0.5 * (float(values.max()) - float(values.min())) if values.size else 0.0

@@ -427,9 +427,8 @@ def test_the_unit_of_scores_is_that_of_the_targets():
     assert DualProblem.hinge(KERNEL, X, np.ones(80), 3.0).target_scale == 1.0
     assert DualProblem.nu(KERNEL, X, LABELS, 0.3).target_scale == 0.0
     half = 0.5 * np.ptp(Y)
-    assert DualProblem.regression(KERNEL, X, Y + 5.0, 1.0, 0.25).target_scale == pytest.approx(
-        half + 0.25
-    )
+    assert DualProblem.regression(KERNEL, X, Y + 5.0, 1.0, 0.25).target_scale == pytest.approx(half)
+    assert DualProblem.regression(KERNEL, X, np.full(80, 5.0), 1.0, 0.25).target_scale == 0.25
 
 
 @pytest.mark.parametrize("nu", [0.0, 1.5, -1.0])

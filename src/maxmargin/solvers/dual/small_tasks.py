@@ -43,7 +43,9 @@ def _scaled_up(solution: Solution, unit: float) -> Solution:
     trace = solution.trace
     assert solution.alpha is not None
     assert trace is not None
-    values = {name: unit**2 * getattr(trace, name) for name in ("objective", "primal", "dual")}
+    # unit² may be beyond the range of float64.
+    names = ("objective", "primal", "dual")
+    values = {name: unit * (unit * getattr(trace, name)) for name in names}
     trace = replace(trace, violation=unit * trace.violation, **values)
     return replace(solution, alpha=unit * solution.alpha, b=unit * solution.b, trace=trace)
 
