@@ -194,3 +194,19 @@ def test_where_the_optimum_is_0_no_sample_is_an_outlier_by_rounding():
         model = mm.OneClassSVM(kernel="linear").fit(rows)
         assert model.certificate_.holds(1e-3)
         assert (model.predict(rows) == 1).all()
+
+
+def test_a_row_far_from_all_others_hides_no_gap():
+    X = np.random.default_rng(3).normal(size=(90, 5))
+    X[3] = 1e8
+    with pytest.warns(ConvergenceWarning):
+        certificate = mm.OneClassSVM(kernel="linear").fit(X).certificate_
+    # w = 0 and ρ = 0 has P = 0.
+    assert not certificate.holds(1e-3)
+
+
+def test_heavy_tails_about_the_origin():
+    X = np.random.default_rng(1).standard_cauchy(size=(500, 5))
+    model = mm.OneClassSVM(kernel="linear").fit(X)
+    assert model.certificate_.holds(model.tol)
+    assert model.certificate_.primal <= 1e-2

@@ -25,6 +25,7 @@ import numpy as np
 
 from ..arrays import Floats, Integers
 from ..problems import DualProblem
+from ..problems.dual import usual_length
 from ..solution import Solution
 from .base import certify
 from .dual_tasks import (
@@ -198,7 +199,7 @@ def _certificates(tasks: Tasks, claim: _Claim, margins: Margins) -> list[MarginC
         nominal = np.maximum(tasks.largest(wrong), 0.0)
         worst = np.maximum(tasks.largest(wrong + margins.errors), 0.0)
         largest = _largest(tasks)
-        unit = _units(tasks, b, rho, largest)
+        unit = _units(tasks, b, rho)
         primal, dual, gap, least = values_of(tasks, alpha, margins, b, largest)
         # Where p = 0, P is about −Σ|t|ρ, and may be 0.
         least = np.where(_target_scales(tasks) > 0.0, least, np.maximum(least, tasks.totals * unit))
@@ -215,19 +216,18 @@ def _certificates(tasks: Tasks, claim: _Claim, margins: Margins) -> list[MarginC
     ]
 
 
-def _units(tasks: Tasks, b: Floats, rho: Floats, largest: Floats) -> Floats:
+def _units(tasks: Tasks, b: Floats, rho: Floats) -> Floats:
     """Return what violations are relative to: the scale of the targets, ρ where p = 0.
 
-    But there need be no margin at all, and then it is that of the machine of C = 10⁶/max K.
+    But there need be no margin at all, and then it is that of the machine of C = 10⁶/max K, where
+    rows far from all others do not count.
     """
     scales = _target_scales(tasks)
     if scales.all():
         return scales
-    if len(tasks.groups) == 2:
-        first = tasks.problems[0]
-        index = np.concatenate([problem.index for problem in tasks.problems])
-        largest = tasks.largest(squared_radii(first.kernel, first.X)[index])
-    least = [least_rho(p, most) for p, most in zip(tasks.problems, largest.tolist(), strict=True)]
+    first, of_two = tasks.problems[0], len(tasks.groups) == 2
+    lengths = squared_radii(first.kernel, first.X) if of_two else first.kernel.diagonal(first.X)
+    least = [least_rho(each, usual_length(lengths[each.index])) for each in tasks.problems]
     of_rho = np.maximum(-of_sums(tasks, b, rho) / tasks.totals, least)
     return np.where(scales > 0.0, scales, np.where(tasks.totals > 0.0, of_rho, 1.0))
 

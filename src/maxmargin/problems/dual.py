@@ -11,6 +11,9 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..kernels import Kernel
 
+# K(x, x), relative to its median, beyond which a row is far from all others.
+FAR = 1e3
+
 
 @dataclass(frozen=True)
 class DualProblem:
@@ -291,3 +294,9 @@ class DualProblem:
 
 def _half_range(values: Floats) -> float:
     return 0.5 * (float(values.max()) - float(values.min())) if values.size else 0.0
+
+
+def usual_length(lengths: Floats) -> float:
+    """Return the largest K(x, x), rows that are far from all others left out."""
+    largest = float(lengths.max())
+    return min(largest, FAR * float(np.median(lengths))) or largest

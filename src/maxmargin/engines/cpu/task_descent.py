@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...problems.dual import FAR
 from ...runtime.exponential import exp2
 from ...runtime.row_access import compiled_part
 from ...runtime.simd import vectors
@@ -214,12 +215,17 @@ def subtract_moved(K, beta, origin, f):
 
 @compiled_part
 def smallest_margin(places, low, up, curvature):
-    """Return the ρ below which there is no margin to speak of: that of C = 10⁶/max K."""
-    costs, largest = 0.0, 0.0
-    for k in places:
+    """Return the ρ below which there is no margin to speak of: that of C = 10⁶/max K.
+
+    Rows that are far from all others do not count, as in `usual_length`.
+    """
+    costs, lengths = 0.0, np.empty(places.size)
+    for j, k in enumerate(places):
         costs += up[k] - low[k]
-        largest = max(largest, np.float64(curvature[k]))
-    return max(1e-6 * costs / places.size * largest, 1e-300)
+        lengths[j] = curvature[k]
+    largest = np.max(lengths)
+    usual = min(largest, FAR * np.median(lengths))
+    return max(1e-6 * costs / places.size * (usual if usual > 0.0 else largest), 1e-300)
 
 
 @compiled_part

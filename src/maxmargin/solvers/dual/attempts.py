@@ -11,6 +11,7 @@ import numpy as np
 from ...arrays import Floats
 from ...engines.base import HostGram
 from ...problems import DualProblem
+from ...problems.dual import usual_length
 from ...progress import Limits, Progress
 from ...solution import Solution, Status
 from ..best_seen import BestSeen
@@ -221,7 +222,7 @@ class Attempts:
         )
 
     def _of(self, alpha: Floats, scores: Floats, b: float, bounds: Floats | None) -> Optimality:
-        largest = float(np.max(self.gram().diagonal())) if self.problem.total else 1.0
+        largest = usual_length(self.gram().diagonal()) if self.problem.total else 1.0
         return Optimality.of(self.problem, alpha, scores, largest, b, bounds)
 
     def improve(self, solution: Solution) -> None:

@@ -30,6 +30,7 @@ import numpy as np
 from ...arrays import Floats, Integers
 from ...engines.base import Claim, DualState, Gram, Level, Moves, Totals
 from ...problems import DualProblem
+from ...problems.dual import usual_length
 from ...progress import Limits, Progress
 from ...runtime.threads import single_threaded_blas
 from ...solution import Solution, Status
@@ -154,6 +155,7 @@ class _Descent:
         self.may_turn_exact = options.exact is not None and parent is None
         self.tuning = options.tuning
         self.n_variables, self.largest = sum(state.sizes), state.largest
+        self.usual: float = parent.usual if parent else self._usual_length()
         self.working_set = _WorkingSet(options, state)
         # Nothing keeps α of a hard margin from growing where no plane separates.
         self.is_open: bool = parent.is_open if parent else bool(is_hard(problem).any())
@@ -161,6 +163,13 @@ class _Descent:
         self.steps = 0
         self.best, self.least, self.idle = np.inf, np.inf, 0
         self.n_corrections = 0
+
+    def _usual_length(self) -> float:
+        """Return K(x, x) for the unit of violations, where targets set none."""
+        problem = self.problem
+        if problem.target_scale:
+            return self.largest
+        return usual_length(problem.kernel.diagonal(problem.X)[problem.index])
 
     def run(self) -> Status:
         """Go on until the conditions hold, or something ends it."""
@@ -216,7 +225,7 @@ class _Descent:
     def unit(self) -> float:
         """Return what violations are relative to."""
         middles = np.array([self.middle(k) for k in range(len(self.levels))])
-        return violation_unit(self.problem, middles, self.largest)
+        return violation_unit(self.problem, middles, self.usual)
 
     def round(self) -> Status | None:
         """Solve the problem of some variables, the others held fixed, and update all others."""

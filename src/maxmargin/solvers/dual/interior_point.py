@@ -26,6 +26,7 @@ import numpy as np
 from ...arrays import Floats
 from ...engines.base import HostGram
 from ...problems import DualProblem
+from ...problems.dual import usual_length
 from ...progress import Limits, Progress
 from ...solution import Solution, Status
 from ..linear_systems import Factored
@@ -146,7 +147,7 @@ class _Iterate:
         self.H[np.diag_indices(n)] += problem.ridge
         self.constraints = Constraints.of(problem)
         self.A, self.a = self.constraints.A, self.constraints.a
-        self.largest = float(K.diagonal().max())
+        self.largest = usual_length(K.diagonal())
         self.bounded = np.isfinite(problem.upper)
         self.alpha = self._start()
         self.lam = np.zeros(len(self.A))
