@@ -184,3 +184,11 @@ def test_rows_of_zeros_and_rows_that_repeat():
 def test_deterministic():
     problem = _problem()
     np.testing.assert_array_equal(_solve(problem).alpha, _solve(problem).alpha)
+
+
+def test_steps_that_lead_nowhere_end():
+    X, _ = _data()
+    X[3] = 1e8
+    solution = _solve(_problem(kernel=Linear(), X=X), patience_numbers=1e7, patience_passes=0.0)
+    assert solution.status is Status.PATIENCE
+    assert solution.n_iter * X.shape[0] * 3 <= 1e9

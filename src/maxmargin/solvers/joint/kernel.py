@@ -66,8 +66,11 @@ class Tuning:
     largest_growth: float = 50.0
     growth: float = 1.5
     slow_share: float = 0.9
-    # Rounds without a violation below 0.9 of the least so far, after which the descent ends.
+    # What the descent does without a violation below 0.9 of the least so far, before it ends:
+    # rounds, and numbers that steps pass over, with those of so many passes over all pairs.
     patience_rounds: int = 1000
+    patience_numbers: float = 5e9
+    patience_passes: float = 1000.0
     # The relative gap of the linear machine that a linear kernel begins with, in tols and at least.
     linear_gap_tols: float = 1e-4
     least_linear_gap: float = 1e-10
@@ -195,6 +198,7 @@ class _Descent:
         self.largest_step = self.tuning.largest_growth * first
         self.steps, self.tightened = steps, 1.0
         self.least, self.idle, self.last_rest = np.inf, 0, np.inf
+        self.passed, self.numbers = 0.0, float(n) * n * problem.n_classes
         self.is_fresh = False
 
     def run(self) -> Status:
@@ -292,16 +296,20 @@ class _Descent:
         stop = tuning.round_share * violation
         if violation > self.goal:  # else it is the sums of α that are not good enough
             stop = max(stop, 0.5 * self.goal)
-        self.steps += self.state.solve(self.block, self.step, stop, most)
+        steps = self.state.solve(self.block, self.step, stop, most)
+        self.steps += steps
+        self.passed += float(steps) * self.block.size * self.state.b.size
         self.is_fresh = False
 
     def stalled(self) -> Status | None:
         """Return a status once the violation has not shrunk for long."""
         better = self.found.violation < 0.9 * self.least
-        self.idle = 0 if better else self.idle + 1
+        self.idle, self.passed = (0, 0.0) if better else (self.idle + 1, self.passed)
         self.least = min(self.least, self.found.violation)
-        too_fine = self.tightened < 1e-6
-        return Status.PATIENCE if too_fine or self.idle > self.tuning.patience_rounds else None
+        tuning = self.tuning
+        most = tuning.patience_numbers + tuning.patience_passes * self.numbers
+        too_long = self.idle > tuning.patience_rounds or self.passed > most
+        return Status.PATIENCE if too_long or self.tightened < 1e-6 else None
 
     def report(self) -> bool:
         """Report a round; return whether a callback stops the fit."""
