@@ -418,3 +418,13 @@ def test_a_tube_beyond_the_range_of_squares():
     model = mm.SVR(epsilon=1e300).fit(X, Y)
     assert not model.support_.size
     assert model.certificate_.holds(1e-10)
+
+
+def test_a_finer_tolerance_gives_no_coarser_answer():
+    rough, fine = (
+        mm.SVR(kernel="poly", coef0=0.0, gamma=1.0, C=100.0, tol=tol) for tol in (1e-4, 1e-12)
+    )
+    rough.fit(X, Y)
+    with pytest.warns(ConvergenceWarning):
+        fine.fit(X, Y)
+    assert fine.certificate_.relative_gap <= max(rough.certificate_.relative_gap, 1e-6)

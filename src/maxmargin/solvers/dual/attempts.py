@@ -36,6 +36,8 @@ class Tuning:
     enlargement_errors: float = 32.0
     # Aα − a relative to Σα up to which α counts as feasible.
     negligible_rest: float = 1e-9
+    # The share of a violation that is rounding, from which no method makes it smaller.
+    rounded_share: float = 1e-3
     # The least share of an unfinished α that is tried.
     shortest_share: float = 1e-6
 
@@ -191,11 +193,14 @@ class Attempts:
     def _is_blurred(self) -> bool:
         """Whether the last α is so large that float64 cannot tell its scores to tol.
 
-        Rounding its last digits alone then violates the KKT conditions: nothing is left to try.
+        Rounding its last digits alone then violates the KKT conditions: nothing is left to try,
+        unless they are violated by far more than that.
         """
         if self.last is None or self.last.alpha is None or self.problem.total:
             return False
-        return EPSILON * self._size_of_terms(self.last.alpha) > self.tol
+        blur = EPSILON * self._size_of_terms(self.last.alpha) / (self.problem.target_scale or 1.0)
+        violation = self.point.violation if self.point else np.inf
+        return blur > max(self.tol, TUNING.rounded_share * min(violation, 1.0))
 
     def judged(self, solution: Solution) -> Optimality:
         """Return what an answer is worth."""
