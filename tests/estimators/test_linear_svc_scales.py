@@ -164,3 +164,13 @@ def test_few_features_without_any_loss(seed, fit_intercept):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y)
     assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("cost", [1e100, 1e300])
+def test_costs_beyond_the_range_of_products_are_one_warning(loss, cost):
+    X, y = cloud(N)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mm.LinearSVC(C=cost, loss=loss, random_state=0).fit(X, y)
+    assert {each.category for each in caught} <= {ConvergenceWarning}

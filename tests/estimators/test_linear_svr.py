@@ -591,3 +591,12 @@ def test_a_huge_weight_hides_no_gap_of_the_other_rows(loss):
     certificate = model.certificate_
     assert certificate.primal - certificate.dual > 1.0
     assert not certificate.holds(0.1)
+
+
+@losses
+def test_costs_beyond_the_range_of_products_are_one_warning(loss):
+    X, y = targets(80)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made(C=1e300, loss=loss).fit(X, y)
+    assert {each.category for each in caught} <= {ConvergenceWarning}

@@ -210,3 +210,9 @@ def test_heavy_tails_about_the_origin():
     model = mm.OneClassSVM(kernel="linear").fit(X)
     assert model.certificate_.holds(model.tol)
     assert model.certificate_.primal <= 1e-2
+
+
+def test_weights_whose_products_underflow():
+    X = np.random.default_rng(3).normal(size=(90, 5))
+    model = mm.OneClassSVM().fit(X, sample_weight=np.full(90, 1e-200))
+    np.testing.assert_array_equal(model.predict(X), mm.OneClassSVM().fit(X).predict(X))

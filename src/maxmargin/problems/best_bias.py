@@ -171,7 +171,7 @@ def balanced(problem: PrimalProblem, alpha: Floats) -> Floats:
     if excess == 0.0:
         return alpha
     signs = alpha if problem.two_sided else problem.y
-    heavier, size = signs * excess > 0.0, np.abs(alpha)
+    heavier, size = signs * np.sign(excess) > 0.0, np.abs(alpha)
     for some in (heavier & (size < problem.upper), heavier):
         total = float(np.sum(size, where=some))
         if total > 0.0 and total >= abs(excess):

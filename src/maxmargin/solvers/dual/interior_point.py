@@ -218,6 +218,8 @@ class _Iterate:
             return False
         residuals = self._slope() - self.s + self.v, self.A @ self.alpha - self.a
         average = self._average(r, t, self.s, self.v)
+        if not average > 0.0:  # below the range of numbers
+            return False
         zero = np.zeros(t.size)
         first = self._change(system, residuals, 0.0, zero, zero)
         reach = min(1.0, self._reach(first))

@@ -73,7 +73,8 @@ class CrammerSinger:
         """Return w, b and α, starting from α of shape (n, c) or from nothing."""
         run = Run(self.tol, self.limits, progress)
         rng = np.random.RandomState(self.seed)
-        with single_threaded_blas():
+        # Numbers may overflow at huge costs; the proof shows it.
+        with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
             state = self.features.joint_state(problem)
             size = self.features.n_columns + (problem.bias != "none")
             candidate = Candidate(problem.bias, state, np.zeros((problem.n_classes, size)))

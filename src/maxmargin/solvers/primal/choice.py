@@ -71,6 +71,10 @@ class Choice:
         Where rounding ends Newton's steps, the interior point method follows: α = u z/δ multiplies
         the rounding of z by costs, and that method moves α itself.
         """
+        with np.errstate(over="ignore", invalid="ignore"):  # at huge costs; the proof shows it
+            return self._solve(problem, start, progress)
+
+    def _solve(self, problem: PrimalProblem, start: Plane | None, progress: Progress) -> Solution:
         solver = self.solver(problem)
         solution = solver.solve(problem, start, progress)
         wide = self.features.n_columns > self.tuning.interior_columns

@@ -132,6 +132,9 @@ class _Iterate:
         interior, tuning = self.interior, self.tuning
         system = self._system()
         average = interior.average(0.0)
+        if not average > 0.0:  # below the range of numbers
+            self.is_on_its_way = False
+            return
         self._change(system, 0.0, corrected=False)
         there = interior.average(interior.reach(1.0 / tuning.nearly))
         centre = (there / average) ** tuning.power * average
