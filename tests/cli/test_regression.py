@@ -380,6 +380,16 @@ def test_models_of_libsvm_have_no_nu_and_no_tube(friedman, sensors):
             assert "ν" not in good(call("evaluate", "m.model", "d.npz"))
         else:
             assert found["r2"] == pytest.approx(model.score(X, y))
+            drawn = call("plot", "m.model", "d.npz", "--out", "m.png")
+            bad(drawn, "does not hold the width of its tube")
+
+
+@pytest.mark.parametrize(("name", "target"), [("svr", "y"), ("one-class", "label")])
+def test_a_feature_of_the_model_is_no_target(friedman, sensors, name, target):
+    file, feature = ("f.csv", "x0") if target == "y" else ("s.csv", "a")
+    good(call("fit", file, "--target", target, "--model", name, "--out", "m.mm"))
+    done = call("evaluate", "m.mm", file, "--target", feature)
+    bad(done, f"column {feature!r} is a feature of the model and cannot be its target")
 
 
 def test_progress_of_a_regression(here):

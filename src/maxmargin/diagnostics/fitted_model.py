@@ -251,9 +251,9 @@ class FittedModel:
         if not self.has_targets:
             return None
         clf = self.classifier
-        # That of a NuSVR from another program is unknown.
-        epsilon: float | None = getattr(clf, "epsilon_", getattr(clf, "epsilon", None))
-        return None if epsilon is None else float(epsilon)
+        if not getattr(clf, "certificates_", None):  # from another program, whose file lacks it
+            return None
+        return float(clf.epsilon_ if hasattr(clf, "epsilon_") else clf.epsilon)
 
     def predict(self, X: MatrixLike) -> Integers:
         """Return the class number that the model gives to each row."""

@@ -143,7 +143,7 @@ def summarize(model: ModelLike) -> Summary:
         holds=_holds(clf) if certificates else None,
         n_tasks=len(certificates) if certificates else 1,
         coverage=_coverage(certificates or []),
-        epsilon=fitted.epsilon if certificates else None,
+        epsilon=fitted.epsilon,
     )
 
 

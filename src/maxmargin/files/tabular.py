@@ -100,6 +100,10 @@ def tabular_batches(
     text = TabularFile(file, kind, source, separator, header)
     label = _target(target, text.names, source, labelled if targets != "none" else False)
     wanted = [n for n in text.names if n != label] if names is None else names
+    if label in wanted and targets != "none":
+        raise DataFileError(
+            f"{source}: column {label!r} is a feature of the model and cannot be its target."
+        )
     lacking = [name for name in wanted if name not in text.names]
     if lacking:
         raise DataFileError(

@@ -174,7 +174,7 @@ def _scaling(steps: list[Any]) -> Scaling | None:
         if scaling is None or getattr(step, "clip", False):
             raise TypeError(
                 f"{type(step).__name__} does more than shift and scale every feature, which LIBSVM "
-                "cannot represent: save the classifier alone, model[-1], or use save_onnx."
+                "cannot represent: save the estimator alone, model[-1], or use save_onnx."
             )
         whole = scaling if whole is None else whole.then(scaling)
     is_nothing = whole is None or ((whole.shift == 0.0) & (whole.factor == 1.0)).all()
