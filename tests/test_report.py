@@ -174,6 +174,18 @@ def test_every_regression_has_a_page(name):
     assert "training targets instead: R² 0, " in report.render(model, X, y, about=about)
 
 
+def test_the_figure_of_a_regression_names_the_target(monkeypatch):
+    X, y = [[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0]
+    drawn, regression = [], report.plots.regression
+    monkeypatch.setattr(
+        report.plots, "regression", lambda *a, **k: drawn.append(regression(*a, **k)) or drawn[-1]
+    )
+    model = mm.SVR().fit(X, y)
+    for about in ({"data": {"target": "price"}}, {"data": "my own"}, None):
+        report.render(model, X, y, about=about)
+    assert [display.labels[1] for display in drawn] == ["price", "y", "y"]
+
+
 def test_a_one_class_machine_has_a_page():
     X = StandardScaler().fit_transform(mm.datasets.load_fruit(return_X_y=True)[0])[:, :2]
     model = mm.OneClassSVM(nu=0.2).fit(X)

@@ -107,8 +107,14 @@ def render(
         facts=_facts(found, FittedModel(model).has_classes),
         training=training_facts(about or {}),
         prepared=_prepared(model),
-        figures=list(_figures(model, X, y)),
+        figures=list(_figures(model, X, y, str(_about_data(about).get("target") or "y"))),
     )
+
+
+def _about_data(about: dict[str, Any] | None) -> dict[str, Any]:
+    """Return what the command line noted of the data; facts of one's own are not read."""
+    data = (about or {}).get("data")
+    return data if isinstance(data, dict) else {}
 
 
 def _measured(
@@ -127,7 +133,7 @@ def _measured(
             "meaning": meaning,
         }
     if fitted.has_targets:
-        mean = about.get("data", {}).get("targets", {}).get("mean")
+        mean = _about_data(about).get("targets", {}).get("mean")
         errors = regression_errors([(np.asarray(y, dtype=float), given)], mean)
         sentence = f"{in_words(errors)} on {errors['rows']} rows."
         if mean is not None:
@@ -197,7 +203,7 @@ def _prepared(model: ModelLike) -> str:
     return ", ".join(type(step).__name__ for step in FittedModel(model).steps)
 
 
-def _figures(model: ModelLike, X: MatrixLike, y: ArrayLike | None) -> Iterator[Figure]:
+def _figures(model: ModelLike, X: MatrixLike, y: ArrayLike | None, target: str) -> Iterator[Figure]:
     """Yield the figures that can be drawn of this model on these rows."""
     drawn = as_drawn(model, X)
     clf, rows, names = drawn.model, drawn.X, list(drawn.labels[:MOST_NAMES])
@@ -206,7 +212,8 @@ def _figures(model: ModelLike, X: MatrixLike, y: ArrayLike | None) -> Iterator[F
         "The boundary": (_about_boundary,
                          lambda: plots.boundary(clf, rows, of, feature_names=names)),
         "The regression": (_about_regression,
-                           lambda: plots.regression(clf, rows, of, feature_names=names)),
+                           lambda: plots.regression(clf, rows, of, feature_names=names,
+                                                    target_name=target)),
         "Margins": (_about_margins, lambda: plots.margins(clf, rows, of)),
         "Convergence": (_about_convergence, lambda: plots.convergence(model)),
         "Support vectors": (_about_support, lambda: plots.support(clf, rows, of, task=0)),

@@ -194,6 +194,13 @@ def test_bad_input_is_named(wave, six, hard):
         plots.regression(hard, *six)
 
 
+def test_a_tube_of_no_width_is_not_in_the_legend(wave):
+    X, y = wave
+    display = plots.regression(mm.LinearSVR(epsilon=0.0).fit(X, y), X, y)
+    assert texts(display.legend_)[0] == "g(x)"
+    assert not any("±" in text for text in texts(display.legend_))
+
+
 def test_convergence_has_no_errors(friedman):
     X, y = friedman
     display = plots.convergence(mm.SVR().fit(X, y), mm.LinearSVR().fit(X, y))

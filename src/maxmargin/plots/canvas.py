@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -108,8 +109,8 @@ def set_title(ax: Axes, title: str, note: str = "") -> None:
     for share in (1.0, 0.9, 0.8, 0.7, 0.6):
         size = share * plt.rcParams["font.size"]
         room = max(int(10.0 * LAYOUT.characters_per_inch * wide / size), 1)
-        large = [line for part in title.splitlines() for line in textwrap.wrap(part, room)]
-        small = textwrap.wrap(note, int(1.2 * room))
+        large = [line for part in title.splitlines() for line in wrapped(part, room)]
+        small = wrapped(note, int(1.2 * room))
         pad = 6.0 + 1.3 * size * len(small)
         if room >= LAYOUT.least_line_characters and pad + 1.2 * size * len(large) <= 72.0 * high:
             break
@@ -119,6 +120,16 @@ def set_title(ax: Axes, title: str, note: str = "") -> None:
             0.5, 1.012, "\n".join(small), transform=ax.transAxes, ha="center", va="bottom",
             fontsize=0.833 * size, color="#555555",
         )  # fmt: skip
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return the lines of a text; a name and its number stay together.
+
+    >>> wrapped("5 support vectors, R² 0.98", 22)
+    ['5 support vectors,', 'R² 0.98']
+    """
+    kept = re.sub(r"(?<==) | (?==)|(?<=R²) ", "\N{NO-BREAK SPACE}", text)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in textwrap.wrap(kept, width)]
 
 
 def size_for(ax: Axes, text: str) -> float:

@@ -253,6 +253,8 @@ class MarginsDisplay:
             ax.text(
                 1.0, code + 0.0, text, transform=ax.get_yaxis_transform(), ha="right", va="top",
                 fontsize=size_for(ax, text), color=INK, zorder=4,
+                # Readable where it crosses a line.
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
             )
         )  # fmt: skip
 

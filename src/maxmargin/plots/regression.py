@@ -315,7 +315,8 @@ class RegressionDisplay:
         if self.kind != "surface":
             text = "g(x)" if self.kind == "curve" else "y = g(x)"
             handles.append(line_handle(text, width=1.8))
-            handles.append(Patch(facecolor=TUBE, label=f"tube, ± {self.epsilon:.4g}"))
+            if self.epsilon > 0.0:
+                handles.append(Patch(facecolor=TUBE, label=f"tube, ± {self.epsilon:.4g}"))
         handles += [
             mark_handle(text, *look[::-1])
             for text, look in NAMES.items()
