@@ -273,7 +273,9 @@ def test_one_class_measures_on_other_rows(sensors):
     assert len(cv["by_fold"]["outlier_share"]) == 4
     text = good(call("fit", *fit, "--cv", 4))
     assert re.search(r"training outliers +\S+ % \(ν = 0\.5\)", text)
-    assert re.search(r"cross-validation +\S+ % ± \S+ % \(standard errors of 4 folds\)", text)
+    assert re.search(
+        r"cross-validation +\S+ % ± \S+ % outliers \(standard errors of 4 folds\)", text
+    )
 
 
 def test_labels_of_npz_have_no_effect_on_a_one_class_fit(here):
@@ -390,6 +392,26 @@ def test_a_feature_of_the_model_is_no_target(friedman, sensors, name, target):
     good(call("fit", file, "--target", target, "--model", name, "--out", "m.mm"))
     done = call("evaluate", "m.mm", file, "--target", feature)
     bad(done, f"column {feature!r} is a feature of the model and cannot be its target")
+
+
+def test_a_cost_far_below_the_unit_of_the_target_is_told(friedman):
+    friedman.with_columns(y=friedman["y"] * 1e5).write_csv("big.csv")
+    fit = ["big.csv", "--target", "y", "--model", "svr"]
+    done = call("fit", *fit)
+    good(done)
+    assert "warning: C = 1 is only 2e-06 standard deviations of y" in done.err
+    assert len(fitted(*fit)["advice"]) == 1
+    assert fitted(*fit, "--C", 1e6)["advice"] == []
+    assert "ε = 1e+07 is at least half the range" in call("fit", *fit, "--epsilon", 1e7).err
+
+
+def test_compare_warns_in_a_line_of_unseen_categories(here):
+    rows = "x,town,y\n1,Ulm,1\n2,Bonn,2\n"
+    (here / "two.csv").write_text(rows)
+    done = call("compare", "two.csv", "--target", "y", "--model", "svr", "--test", "0.5")
+    good(done)
+    assert "warning: Categories that the fit has not seen: 1 in column 'town'." in done.err
+    assert "UserWarning" not in done.err
 
 
 def test_progress_of_a_regression(here):

@@ -106,7 +106,10 @@ def _compare_all(
 ) -> list[dict[str, Any]]:
     """Fit several models to the same features, prepared once."""
     encoder = reading.encoder(copy=False)
-    X, X_test = encoder.fit_transform(learn.X), encoder.transform(hold.X)
+    with console.collected_warnings() as messages:
+        X, X_test = encoder.fit_transform(learn.X), encoder.transform(hold.X)
+    for message in messages:
+        console.note(f"warning: {message}")
     rows = []
     with console.progress("comparing", len(names)) as bar:
         for name in names:

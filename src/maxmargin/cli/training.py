@@ -70,6 +70,7 @@ def fit(
         trained = train(reading, table, model, bar)
     record["data"] |= _of_targets(table, targets)  # of the training rows
     record |= {"training_rows": int(table.X.shape[0])} | _outcome(trained)
+    record["advice"] = _advice(trained.model, table)
     if held is not None:
         record["test"] = _tested(trained.model, held, baseline_of(table.y, targets))
     if out is not None:
@@ -78,10 +79,19 @@ def fit(
         persistence.save(trained.model, out, about=_about(record))
         record["saved"] = out
     console.print_json(record) if as_json else _print_fit(record, targets)
-    for message in trained.warnings:
+    for message in (*trained.warnings, *([] if as_json else record["advice"])):
         console.note(f"warning: {message}")
     if strict and not record["holds"]:
         raise click.exceptions.Exit(3)
+
+
+def _advice(model: ModelLike, table: DataTable) -> list[str]:
+    """Return what is wrong with C and ε beside the targets of a regression."""
+    from ..diagnostics.advice import target_advice
+    from ..diagnostics.fitted_model import FittedModel
+
+    fitted = FittedModel(model)
+    return target_advice(fitted, table.labels) if fitted.has_targets else []
 
 
 def described(table: DataTable, targets: Targets) -> dict[str, Any]:
@@ -265,7 +275,8 @@ def _measures_in_words(record: dict[str, Any], targets: Targets) -> dict[str, An
         facts["cross-validation"] = f"{spread}, {cv['folds']} folds"
     elif cv:
         spread = in_words(cv, cv["standard_errors"])
-        facts["cross-validation"] = f"{spread} (standard errors of {cv['folds']} folds)"
+        what = " outliers" if targets == "none" else ""
+        facts["cross-validation"] = f"{spread}{what} (standard errors of {cv['folds']} folds)"
     baseline = (test or cv or record["training"]).get("baseline")
     if baseline:
         facts["the mean instead"] = in_words(baseline)

@@ -67,11 +67,11 @@ def scaling_advice(model: ModelLike, X: MatrixLike, y: ArrayLike | None = None) 
                 "(StandardScaler)."
             )
     if fitted.has_targets and y is not None:
-        advice += _of_targets(fitted, check_targets(y, len(np.ravel(np.asarray(y)))))
+        advice += target_advice(fitted, check_targets(y, len(np.ravel(np.asarray(y)))))
     return advice
 
 
-def _of_targets(model: FittedModel, targets: Floats) -> list[str]:
+def target_advice(model: FittedModel, targets: Floats) -> list[str]:
     """Return what is wrong with ε and C beside the spread of the targets."""
     spread, epsilon, clf = float(targets.std()), model.epsilon or 0.0, model.classifier
     if not spread:
