@@ -12,8 +12,8 @@ from maxmargin.runtime.simd import (
     count,
     fill,
     largest,
-    largest_with,
     load,
+    place_of_largest,
     places,
     rough_reciprocal,
     square,
@@ -67,7 +67,7 @@ def spread(x, number, out):
 
 @numba.njit
 def greatest(x, places):
-    return largest(load(x, 0)), largest_with(load(x, 0), load(places, 0))
+    return largest(load(x, 0)), place_of_largest(load(x, 0), load(places, 0))
 
 
 @numba.njit
@@ -167,7 +167,9 @@ def test_the_largest_number_of_a_vector_and_its_place(dtype):
     places = np.arange(x.size).astype(dtype)
     for _ in range(x.size):
         x = np.roll(x, 1)
-        assert greatest(x, places) == (x.max(), (x.max(), x.argmax()))
+        assert greatest(x, places) == (x.max(), x.argmax())
+    x[[1, 3, x.size // 2]] = x.max()  # of equals the last
+    assert greatest(x, places) == (x.max(), np.flatnonzero(x == x.max())[-1])
 
 
 @pytest.mark.parametrize("shape", [7, (3, 5), (2, 33, 16), (0, 4)])

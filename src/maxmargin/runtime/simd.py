@@ -154,34 +154,34 @@ def _half(builder, vector, first):
     return builder.shuffle_vector(vector, vector, places)
 
 
-def _halved(builder, vectors):
-    """Halve vectors until one number is left of each, that where the first is the largest."""
-    while (n := vectors[0].type.count // 2) > 0:
-        low, high = ([_half(builder, each, first) for each in vectors] for first in (0, n))
-        greater = builder.fcmp_ordered(">", high[0], low[0])
-        vectors = [builder.select(greater, b, a) for a, b in zip(low, high, strict=True)]
-    return [builder.extract_element(each, ir.IntType(32)(0)) for each in vectors]
-
-
 @intrinsic
 def largest(context, vector):
     """Return the largest number of a vector."""
 
     def codegen(context, builder, signature, args):
-        return _halved(builder, args)[0]
+        values = args[0]
+        while (n := values.type.count // 2) > 0:
+            a, b = (_half(builder, values, first) for first in (0, n))
+            values = builder.select(builder.fcmp_ordered(">", b, a), b, a)
+        return builder.extract_element(values, ir.IntType(32)(0))
 
     return vector.dtype(vector), codegen
 
 
 @intrinsic
-def largest_with(context, vector, others):
-    """Return the largest number of a vector, and the one at its place in another."""
-    pair = types.UniTuple(vector.dtype, 2)
+def place_of_largest(context, vector, places):
+    """Return the place of the largest number of a vector, of equals the last."""
 
     def codegen(context, builder, signature, args):
-        return context.make_tuple(builder, pair, _halved(builder, args))
+        values, at = args
+        while (n := values.type.count // 2) > 0:
+            (a, b), (i, j) = ([_half(builder, v, first) for first in (0, n)] for v in (values, at))
+            tied = builder.and_(builder.fcmp_ordered("==", b, a), builder.fcmp_ordered(">", j, i))
+            later = builder.or_(builder.fcmp_ordered(">", b, a), tied)
+            values, at = builder.select(later, b, a), builder.select(later, j, i)
+        return builder.extract_element(at, ir.IntType(32)(0))
 
-    return pair(vector, others), codegen
+    return vector.dtype(vector, places), codegen
 
 
 @intrinsic

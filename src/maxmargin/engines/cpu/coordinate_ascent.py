@@ -15,8 +15,8 @@ from ...runtime.simd import (
     count,
     fill,
     largest,
-    largest_with,
     load,
+    place_of_largest,
     rough_reciprocal,
     store,
     where_greater,
@@ -52,7 +52,7 @@ def single_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, stop,
             place = place + onward
         if largest(worst) <= stop:
             break
-        i = int(largest_with(best, at)[1])
+        i = int(place_of_largest(best, at))
         goal = beta[i] + np.float64(f[i]) / max(np.float64(curvature[i]), FLAT)
         goal = min(max(goal, lower[i]), upper[i])
         t, beta[i] = goal - beta[i], goal

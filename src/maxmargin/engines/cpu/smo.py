@@ -11,8 +11,8 @@ So β is optimal when no variable that can be raised has a larger f than one tha
     max{f_i : β_i < upper_i} − min{f_j : β_j > lower_j} ≤ 0,
 
 and the bias is any number between the two. Of all pairs the one is moved whose i has the largest f
-and whose j promises the largest gain ½(f_i − f_j)²/(K_ii + K_jj − 2K_ij), until one of the two
-meets its bound or the gain is taken in full.
+and whose j promises the largest gain ½(f_i − f_j)²/(K_ii + K_jj − 2K_ij), of equals the last, as in
+LIBSVM, until one of the two meets its bound or the gain is taken in full.
 
 The machine with ν keeps the sum of each class: pairs are then chosen within a class.
 """
@@ -26,8 +26,8 @@ from ...runtime.simd import (
     count,
     fill,
     largest,
-    largest_with,
     load,
+    place_of_largest,
     places,
     rough_reciprocal,
     store,
@@ -68,13 +68,14 @@ def pair_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, edges, 
                 value = load(f, k) - by * (load(Ki, k) - load(Kj, k))
                 store(f, k, value)
                 up, down = value + load(raisable, k), value + load(lowerable, k)
-                at = where_greater(up, top, place, at)
-                top = where_greater(up, top, up, top)
+                at = where_greater(top, up, at, place)
+                top = where_greater(top, up, top, up)
                 low = where_greater(low, down, down, low)
                 place = place + onward
-            (highest, where), fall = largest_with(top, at), largest(zero - low)
-            if highest + fall > violation:
-                violation, group, most, i = highest + fall, g, highest, np.int64(where)
+            highest, lowest = largest(top), -largest(zero - low)
+            if highest - lowest > violation:
+                violation, group, most = highest - lowest, g, highest
+                i = np.int64(place_of_largest(top, at))
         if violation <= stop:
             break
         # The partner that gains most: (f_i − f_j)²/(K_ii + K_jj − 2K_ij).
@@ -86,10 +87,10 @@ def pair_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, edges, 
             fall = where_greater(fall, zero, fall, zero)
             bend = own + load(curvature, k) - two * load(Ki, k)
             gain = fall * fall * rough_reciprocal(where_greater(bend, flat, bend, flat))
-            at = where_greater(gain, best, place, at)
-            best = where_greater(gain, best, gain, best)
+            at = where_greater(best, gain, at, place)
+            best = where_greater(best, gain, best, gain)
             place = place + onward
-        j = np.int64(largest_with(best, at)[1])
+        j = np.int64(place_of_largest(best, at))
         t = _move(i, j, most - f[j], curvature[i] + curvature[j] - 2.0 * Ki[j], beta, lower, upper)
         _open(i, beta, lower, upper, raisable, lowerable)
         _open(j, beta, lower, upper, raisable, lowerable)
