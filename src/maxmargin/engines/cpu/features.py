@@ -199,9 +199,10 @@ class Features:
 
     def scaled(self, factors: Floats) -> Features:
         """Return X with every column multiplied by a factor, in float64: a copy."""
-        if not self.is_dense:
-            return Features((self.X @ sparse.diags_array(factors)).tocsr())
-        return Features(self.X * factors)
+        X = self._copied(slice(None))
+        if sparse.issparse(X):
+            return Features((X @ sparse.diags_array(factors)).tocsr())
+        return Features(X * factors)
 
     def compiled_rows(self) -> StoredRows:
         """Return all of X as compiled kernels take it, for those that visit rows in any order."""
@@ -212,7 +213,7 @@ class Features:
         return np.arange(self.n_rows) if self.index is None else self.index
 
     def _copied(self, rows: Integers | slice) -> Any:
-        named = rows if self.index is None else self.index[rows]
+        named = rows if self.index is None and self.random_access else self.places()[rows]
         if not self._is_table or isinstance(named, slice):
             return self.X[named].astype(np.float64, copy=False)
         out = np.empty((named.size, self.n_columns))
