@@ -24,7 +24,7 @@ from .generators import (
 )
 
 # Shrinking would repeat a fit that hangs: the examples are small already.
-few = settings(max_examples=4, deadline=None, phases=(Phase.explicit, Phase.generate))
+few = settings(max_examples=3, deadline=None, phases=(Phase.explicit, Phase.generate))
 
 
 def assert_none(found, case):

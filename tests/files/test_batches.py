@@ -146,6 +146,7 @@ print(rows, max(top[-1], taken()) - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads Linux' /proc")
 def test_memory_of_a_large_file(tmp_path):
     values = np.random.default_rng(0).normal(size=(800_000, 20)).round(4)

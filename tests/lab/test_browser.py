@@ -400,6 +400,7 @@ def test_a_regression_is_read_and_taken_away(lab, tmp_path):
     lab.tab("weight space")
 
 
+@pytest.mark.slow
 def test_a_link_restores_a_machine_of_one_class(opened):
     one = opened()
     one.algorithm("One-class machine")
