@@ -135,7 +135,9 @@ def _expand(
 def _expand_about_centre(
     kernel: Kernel, training: Training, task: Task, solution: Solution
 ) -> tuple[Floats, float]:
-    """Return α − α*, and b of the targets as they are."""
+    """Return α − α*, and b of the targets as they are; no function but b where these are equal."""
+    if np.ptp(task.labels) == 0.0:  # what is left of α − α* is rounding
+        return np.zeros(task.rows.size), float(task.labels[0])
     beta, b = _expand(kernel, training, task, solution)
     return beta, b + _centre_of_task(task)
 
@@ -426,4 +428,5 @@ class NuSVR(KernelRegressor):
         problem = self._pose(kernel, training, task)
         margins = problem.signs * (scores_of(problem, solution) + float(solution.b[0]))
         epsilon = -kkt_rho(problem, solution.alpha, margins)
-        return {"_fitted_with": self.C, "epsilon_": max(epsilon, 0.0)}
+        width = 0.0 if np.ptp(task.labels) == 0.0 else max(epsilon, 0.0)
+        return {"_fitted_with": self.C, "epsilon_": width}
