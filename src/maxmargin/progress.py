@@ -33,6 +33,7 @@ class Step:
         Samples on the wrong side. If ``exact``, of the plane that `snapshot` returns; otherwise
         each as it was when last visited, by a plane that has moved since: the mistakes met during
         a pass, which may be many more or far fewer than the errors of any one plane.
+        Regressions and one-class machines make none: what is counted there is of no use.
     violation : float
         How far the worst condition is from holding; 0 at a solution.
     seconds : float

@@ -429,3 +429,10 @@ def test_a_finer_tolerance_gives_no_coarser_answer():
     with pytest.warns(ConvergenceWarning):
         fine.fit(X, Y)
     assert fine.certificate_.relative_gap <= max(rough.certificate_.relative_gap, 1e-6)
+
+
+def test_verbose_counts_no_errors(capsys):
+    mm.SVR(verbose=True).fit(X, X[:, 0])
+    printed = capsys.readouterr().out
+    assert "violation" in printed
+    assert "errors" not in printed

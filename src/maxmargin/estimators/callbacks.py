@@ -20,16 +20,21 @@ except ImportError:  # scikit-learn before 1.9 has no callbacks
 
 
 class Printer:
-    """Print one line per pass, step or round: what ``verbose=True`` does."""
+    """Print one line per pass, step or round: what ``verbose=True`` does.
 
-    def __init__(self, task_names: list[str]) -> None:
-        self.task_names = task_names
+    Where there are no classes there are no errors to count.
+    """
+
+    def __init__(self, task_names: list[str], has_classes: bool) -> None:
+        self.task_names, self.has_classes = task_names, has_classes
 
     def __call__(self, step: Step) -> None:
-        counts = "errors" if step.exact else "errors met"
+        state = f"violation {step.violation:.2g}"
+        if self.has_classes:
+            state = f"{'errors' if step.exact else 'errors met'} {step.errors}"
         print(
             f"[{self.task_names[step.task]}] {step.iteration:6d}  objective {step.objective:.6g}  "
-            f"{counts} {step.errors}  {step.seconds:.2f} s",
+            f"{state}  {step.seconds:.2f} s",
             flush=True,
         )
 

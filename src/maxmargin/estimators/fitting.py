@@ -327,7 +327,8 @@ def _solve(
         return [problem for problem, _ in done], [solution for _, solution in done]
     listeners: list[Callback] = [method.callback] if method.callback is not None else []
     if method.verbose:
-        listeners.append(Printer([task.name for task in tasks]))
+        has_classes = method.multi_class is not None
+        listeners.append(Printer([task.name for task in tasks], has_classes))
     known = max_iter if max_iter > 0 else None
     bridge = sklearn_callbacks(model, training.X, training.y, len(tasks), known)
     for k, (task, start) in enumerate(zip(tasks, starts, strict=True)):
