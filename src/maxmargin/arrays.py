@@ -27,6 +27,7 @@ class Container(Protocol):
 
     sparse: bool
     random_access: bool  # whether any row can be had without reading others
+    on_device: bool  # whether they are outside the memory of the host
 
     def pieces(self) -> Iterator[tuple[int, Any]]:
         """Yield arrays or CSR matrices of consecutive rows, each with the place of its first."""
@@ -39,6 +40,7 @@ class InMemory:
     """An array or a CSR matrix."""
 
     random_access = True
+    on_device = False
 
     def __init__(self, X: Any) -> None:
         self.X, self.sparse = X, bool(sparse.issparse(X))

@@ -49,6 +49,7 @@ class RowBlocks:
     """
 
     random_access = False
+    on_device = False
 
     def __init__(self, source: Sequence[MatrixLike] | Callable[[], Iterable[MatrixLike]]) -> None:
         if not callable(source) and iter(source) is iter(source):

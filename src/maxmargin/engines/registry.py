@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from ..arrays import container
 from ..runtime.loading import uncollected
 
 if TYPE_CHECKING:
     from .base import HostEngine
     from .cpu.engine import CpuEngine
+    from .torch.engine import TorchEngine
 
 
 def _cpu() -> type[CpuEngine]:
@@ -25,9 +27,16 @@ def _cpu() -> type[CpuEngine]:
     return CpuEngine
 
 
+def _torch() -> type[TorchEngine]:
+    from .torch.engine import TorchEngine
+
+    return TorchEngine
+
+
 # The name of an engine, whether X is of its kind, and how its class is imported.
 ENGINES: dict[str, tuple[Callable[[Any], bool], Callable[[], Any]]] = {
     "cpu": (lambda X: isinstance(X, np.ndarray) or sparse.issparse(X), _cpu),
+    "torch": (lambda X: container(X).on_device, _torch),
 }
 
 

@@ -26,6 +26,7 @@ class DeviceRows:
     """
 
     random_access = True
+    on_device = True
 
     def __init__(self, tensor: Any, host: Matrix | None = None) -> None:
         self.tensor, self._host = tensor, host

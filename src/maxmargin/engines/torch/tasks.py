@@ -1,0 +1,298 @@
+"""All tasks of a fit side by side on a device: a working set each, round after round.
+
+The method is the decomposition of `maxmargin.solvers.dual.decomposition`. In every round each task
+selects the variables that violate its optimality conditions most, solves their problem with the
+others held fixed, pair by pair (one program of the card per task), and updates f of all its
+variables from the rows of K that moved. Tasks that fit into a working set are solved in one round.
+
+Rows of K are shared by all tasks. Steps within a working set may be float32: f is summed up in
+float64 from what has moved, and the next round begins with that. Where the stored rows of K are
+float32 themselves, f is computed anew from float64 values before the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ...progress import Limits, Progress
+from ..base import Ended
+from .blocks import gather_blocks, step_pairs, subtract_moved
+from .row_store import RowStore
+from .task_state import Measures, Survey, TaskState
+
+if TYPE_CHECKING:
+    from ...arrays import Floats
+    from ..base import TaskArrays, TaskGoal
+    from .kernel_rows import KernelRows
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How large the parts of a descent are, and when each ends."""
+
+    # Variables of a task up to which all of them are in the working set, and of one else.
+    whole_up_to_variables: int = 4096
+    working_set: int = 1024
+    # The share of it that is new in every round.
+    fresh_share: float = 0.5
+    # A round ends when its part violates by this share of what the whole did before it.
+    round_share: float = 0.1
+    steps_per_variable: int = 20
+    # Two variables may be 2·tol apart with each within tol of the bias; some is left to rounding.
+    pair_goal_tols: float = 1.75
+    # The largest relative gap at the end, in units of tol.
+    gap_tols: float = 1.6
+    # Rounds without progress after which a task ends: the objective has not improved, nor is the
+    # violation below this share of the least so far.
+    patience_rounds: int = 100
+    better_share: float = 0.7
+    # Σ|β| ulp(float32) beyond this share of tol makes the steps float64.
+    coarse_share: float = 0.3
+    max_corrections: int = 5
+    # The share of tasks that go on, below which the others are put aside.
+    live_share: float = 0.7
+
+
+TUNING = Tuning()
+
+
+def solve_tasks(
+    rows: KernelRows, exact: KernelRows, tasks: TaskArrays, goal: TaskGoal, budget: float,
+    unit: float, limits: Limits,
+) -> Ended:  # fmt: skip
+    """Solve every task from the α it begins with.
+
+    Parameters
+    ----------
+    rows, exact : KernelRows
+        K in the type of most of the work, and in float64.
+    tasks : TaskArrays
+        With one group each, or as many sums of 0.
+    goal : TaskGoal
+    budget : float
+        Bytes that rows of K may take.
+    unit : float
+        What violations are relative to; 0 where it is ρ.
+    limits : Limits
+        Of seconds.
+    """
+    state = TaskState.of(tasks, rows.diagonal())
+    store = RowStore(rows, budget, whole=_is_dense(tasks, rows.n_rows))
+    descent = _Descent(state, store, exact, goal, unit, tasks.total, limits)
+    if tasks.alpha.any():
+        descent.refresh()
+    return descent.run()
+
+
+def _is_dense(tasks: TaskArrays, n_rows: int) -> bool:
+    """Whether most rows of K are going to be needed in the first rounds."""
+    wanted = np.minimum(tasks.sizes, TUNING.working_set)
+    return bool(wanted.sum() >= 0.25 * n_rows or tasks.sizes.max() <= TUNING.whole_up_to_variables)
+
+
+class _Descent:
+    """The rounds of all tasks; ``live`` are those that go on, whose state is ``part``."""
+
+    def __init__(
+        self, state: TaskState, store: RowStore, exact: KernelRows, goal: TaskGoal, unit: float,
+        total: float, limits: Limits,
+    ) -> None:  # fmt: skip
+        self.state, self.store, self.exact, self.goal = state, store, exact, goal
+        self.unit, self.total, self.limits, self.progress = unit, total, limits, Progress()
+        n_tasks, width = state.f.shape
+        self.device, self.part, self.live = state.f.device, state, np.arange(n_tasks)
+        self.tightened = np.ones(n_tasks)
+        self.best, self.least = np.full((2, n_tasks), np.inf)
+        self.idle = np.zeros(n_tasks, dtype=int)
+        self.converged = np.zeros(n_tasks, dtype=bool)
+        self.n_corrections = 0
+        self.is_all = width - 1 <= TUNING.whole_up_to_variables
+        size = width - 1 if self.is_all else TUNING.working_set
+        self.size = max(16, 1 << (size - 1).bit_length())
+        self.dtype = self._step_type()
+        self.members: Any = None
+        self.since: Any = None
+        self.n_rounds = 0
+
+    def _step_type(self) -> Any:
+        """Return float64 where float32 steps of β are too coarse for tol."""
+        reach = torch.where(torch.isfinite(self.state.upper), self.state.upper, 0.0).amax()
+        depth = torch.where(torch.isfinite(self.state.lower), -self.state.lower, 0.0).amax()
+        size = float(torch.maximum(reach, depth) * self.state.curve.amax())
+        is_open = bool(torch.isinf(self.state.upper).any() | torch.isinf(self.state.lower).any())
+        coarse = size * torch.finfo(torch.float32).eps
+        small = TUNING.coarse_share * self.goal.final_tol * (self.unit or 1.0)
+        return torch.float64 if is_open or coarse > small else torch.float32
+
+    def run(self) -> Ended:
+        """Go on until all tasks are solved, or something ends them."""
+        while self.live.size:
+            seen = self.part.survey()
+            members = self._choose(seen)
+            wanted = self.part.index.gather(1, members)
+            n_missing = self.store.missing(wanted)
+            numbers = [seen.top, seen.low, self.part.value(), n_missing.expand_as(seen.top)]
+            top, low, value, missing = torch.stack(numbers).cpu().numpy()
+            violation, unit = top - low, self._units(top, low)
+            if self._end_some(seen, violation, value, unit):
+                continue
+            if self.limits.reached(0, self.progress):
+                break
+            self.store.fetch(wanted, int(missing[0]))
+            self._round(members, violation, unit)
+        return self._ended()
+
+    def _units(self, top: Floats, low: Floats) -> Floats:
+        """Return what violations are relative to: ρ where p = 0, as b = −ρ."""
+        if self.unit:
+            return np.full(top.size, self.unit)
+        return np.maximum(-0.5 * (top + low), 1e-12 * np.abs(top) + 1e-300)
+
+    def _choose(self, seen: Survey) -> Any:
+        """Return the members of the next working sets, distinct but for the last column."""
+        n_tasks, width = self.part.f.shape
+        if self.is_all:
+            if self.members is None or len(self.members) != n_tasks:
+                row = torch.arange(self.size, device=self.device).clamp_max(width - 1)
+                self.members = row.expand(n_tasks, -1).contiguous()
+            return self.members
+        up, down = seen.up, seen.down
+        if self.members is None:
+            kept = torch.empty((n_tasks, 0), dtype=torch.int64, device=self.device)
+            since = kept.to(torch.int32)
+        else:
+            kept, since = self._kept()
+            up, down = up.clone(), down.clone()
+            up.scatter_(1, kept, -torch.inf)
+            down.scatter_(1, kept, torch.inf)
+        half = (self.size - kept.shape[1]) // 2
+        rising = up.topk(half, 1, sorted=False)
+        down = down.scatter(1, rising.indices, torch.inf)
+        falling = down.topk(half, 1, largest=False, sorted=False)
+        # Where there are not enough, the column that stands for no variable.
+        fresh = torch.cat(
+            [
+                torch.where(torch.isfinite(rising.values), rising.indices, width - 1),
+                torch.where(torch.isfinite(falling.values), falling.indices, width - 1),
+            ],
+            1,
+        )
+        now = torch.full_like(fresh, self.n_rounds, dtype=torch.int32)
+        self.members = torch.cat([kept, fresh], 1)
+        self.since = torch.cat([since, now], 1)
+        return self.members
+
+    def _kept(self) -> tuple[Any, Any]:
+        """Return the members that stay: free ones first, then those that came last."""
+        members = self.members
+        beta = self.part.beta.gather(1, members)
+        free = beta > self.part.lower.gather(1, members)
+        free &= beta < self.part.upper.gather(1, members)
+        order = self.since + free * (1 << 24)
+        n_kept = self.size - int(TUNING.fresh_share * self.size)
+        at = order.topk(n_kept, 1, sorted=False).indices
+        return members.gather(1, at), self.since.gather(1, at)
+
+    def _round(self, members: Any, violation: Floats, unit: Floats) -> None:
+        """Solve the problems of the members, and update f of all variables."""
+        self.n_rounds += 1
+        least = 0.5 * self._goals(unit)
+        share = 0.0 if self.is_all else TUNING.round_share
+        stop = torch.from_numpy(np.maximum(share * violation, least)).to(self.device)
+        blocks = gather_blocks(self.store, members, self.part, self.dtype)
+        most = TUNING.steps_per_variable * self.size
+        moved = step_pairs(blocks, members, self.part, stop, most)
+        subtract_moved(self.store, members, moved, self.part)
+
+    def _goals(self, unit: Floats) -> Floats:
+        """Return the violation of a pair at which each of the tasks ends."""
+        tols = TUNING.pair_goal_tols * self.goal.final_tol
+        return np.asarray(self.tightened[self.live] * tols * unit)
+
+    def _end_some(self, seen: Survey, violation: Floats, value: Floats, unit: Floats) -> bool:
+        """Put aside tasks that are solved or come no further; return whether any changed."""
+        settled = ~(violation > self._goals(unit))
+        better = violation < TUNING.better_share * self.least[self.live]
+        better |= value < self.best[self.live] - 1e-14 * np.abs(value)
+        self.idle[self.live] = np.where(better, 0, self.idle[self.live] + 1)
+        self.least[self.live] = np.minimum(self.least[self.live], violation)
+        self.best[self.live] = np.minimum(self.best[self.live], value)
+        stuck = (self.idle[self.live] > TUNING.patience_rounds) & ~settled
+        if not (settled.any() or stuck.any()):
+            return False
+        room = torch.from_numpy(np.maximum(0.5 * (self._goals(unit) - violation), 0.0))
+        found = self.part.measures(seen, room.to(self.device), self.total)
+        gap = (found.gap / found.scale).cpu().numpy()
+        loose = settled & (gap > TUNING.gap_tols * self.goal.final_tol)
+        self.tightened[self.live[loose]] *= 0.5
+        stuck |= loose & (self.tightened[self.live] < 1e-6)
+        done = settled & ~loose
+        if done.any() and self._corrects():
+            return True
+        self.converged[self.live[done]] = True
+        over = done | stuck
+        if over.any():
+            self._keep(~over)
+            return True
+        return bool(loose.any())
+
+    def _corrects(self) -> bool:
+        """Compute f anew where K is float32, and return whether that was done."""
+        if self.store.source.dtype == torch.float64 or self.n_corrections >= TUNING.max_corrections:
+            return False
+        if self._fresh_at == self.n_rounds:  # it was just done
+            return False
+        self.n_corrections += 1
+        self._fresh_at = self.n_rounds
+        self.refresh()
+        return True
+
+    _fresh_at = -1
+
+    def _keep(self, going: Any) -> None:
+        """Go on with some of the live tasks."""
+        chosen = torch.from_numpy(np.flatnonzero(going)).to(self.device)
+        if self.part is not self.state:
+            self.state.put(torch.from_numpy(self.live).to(self.device), self.part)
+        self.live = self.live[going]
+        if not self.live.size:
+            return
+        self.part = self.part.restrict(chosen)
+        if self.members is not None:
+            self.members = self.members[chosen]
+            self.since = None if self.since is None else self.since[chosen]
+
+    def refresh(self) -> None:
+        """Compute f of the live tasks anew from float64 kernel values."""
+        part, n = self.part, self.exact.n_rows
+        coefficients = torch.zeros((len(part.f), n), dtype=torch.float64, device=self.device)
+        coefficients.scatter_add_(1, part.index, part.beta)
+        support = (coefficients != 0.0).any(0).nonzero().reshape(-1)
+        scores = torch.zeros_like(coefficients)
+        step = max(1, int((1 << 27) // n))
+        for first in range(0, len(support), step):
+            some = support[first : first + step]
+            scores += coefficients[:, some] @ self.exact.values(some)
+        part.f = part.target - part.ridge * part.beta - scores.gather(1, part.index)
+
+    def _ended(self) -> Ended:
+        """Return α and the numbers of all tasks."""
+        if self.live.size and self.part is not self.state:
+            self.state.put(torch.from_numpy(self.live).to(self.device), self.part)
+        state = self.state
+        seen = state.survey()
+        top, low = (each.cpu().numpy() for each in (seen.top, seen.low))
+        unit = self._units(top, low)
+        tols = TUNING.pair_goal_tols * self.goal.final_tol * unit
+        room = torch.from_numpy(np.maximum(0.5 * (tols - (top - low)), 0.0)).to(self.device)
+        found: Measures = state.measures(seen, room, self.total)
+        alpha = (state.signs * state.beta + 0.0).cpu().numpy()
+        b, value, gap, _, errors = (each.cpu().numpy().astype(float) for each in found)
+        return Ended(
+            alpha, b, state.steps.cpu().numpy().astype(float), self.converged.astype(float),
+            top - low, value, gap, errors,
+        )  # fmt: skip
