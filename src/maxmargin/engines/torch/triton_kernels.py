@@ -107,7 +107,7 @@ if triton is not None:
             f -= step * (Ki - Kj)
             d = tl.where(o == i, tl.where(step >= room_i, high, d + step), d)
             d = tl.where(o == j, tl.where(step >= room_j, low, d - step), d)
-            steps += 1
+            steps += (violation > stop).to(tl.int32)
         # At a bound β is that bound; what rounding has made of Σβ the roomiest variable takes up.
         new = tl.where(d >= high, upper, tl.where(d <= low, lower, beta + d.to(tl.float64)))
         new = tl.where(d == 0.0, beta, new)
