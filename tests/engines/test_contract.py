@@ -5,12 +5,14 @@ Engines × X dense or CSR × kernel values float32 or float64.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 import maxmargin as mm
-from maxmargin.engines.registry import ENGINES, engine_for
+from maxmargin.engines.registry import engine_for
 from maxmargin.kernels import RBF
 from maxmargin.problems import DualProblem
 from maxmargin.solution import Solution, Status
@@ -22,9 +24,11 @@ KERNEL = RBF(gamma=0.3)
 # What float32 or float64 kernel values do to a sum of N of them.
 NEAR = {"fast": 1e-4, "exact": 1e-11}
 
-MAKERS = {name: (lambda X, name=name: engine_for(X, name)) for name in ENGINES}
+MAKERS = {"cpu": lambda X: engine_for(X, "cpu")}
 MAKERS["cpu, reuse"] = lambda X: engine_for(X, "cpu", reuse=True)
 MAKERS["plain"] = PlainEngine
+if find_spec("torch") is not None:
+    MAKERS["torch"] = lambda X: engine_for(X, "torch", device="cpu")
 
 
 def rows():

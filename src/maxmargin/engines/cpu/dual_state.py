@@ -84,6 +84,15 @@ class CpuDualState:
         return self.gram.dtype
 
     @property
+    def has_groups(self) -> bool:
+        """Whether the sums of groups are fixed."""
+        return bool(self.groups)
+
+    def moving(self, rows: Integers) -> tuple[Floats, Floats]:
+        """Return β and f of some variables."""
+        return self.beta[rows], self.f[rows]
+
+    @property
     def _parts(self) -> tuple[Integers, ...]:
         """The groups; all variables where there are none."""
         return self.groups or (self.everything,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,13 +12,45 @@ from ...runtime.team import parallel
 from .coordinate_ascent import single_steps
 from .smo import pair_steps
 
-if TYPE_CHECKING:
-    from .dual_state import CpuDualState
-
 # Columns of the block that one core writes at a time.
 STRIP_COLUMNS = 128
 # Numbers in a vector of float32: the places of a group begin at whole vectors.
 VECTOR = 16
+
+
+class KernelBlocks(Protocol):
+    """Where K of some variables comes from."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the kernel values."""
+
+    def padded(self) -> Floats | None:
+        """Return all of K if it is stored so that vectors may be read beyond the end of a row."""
+
+    def block(self, rows: Integers, columns: Integers | None = None) -> Floats:
+        """Return K[rows, columns]."""
+
+
+class BlockState(Protocol):
+    """The state of a problem, as far as a working set of it needs that on the host."""
+
+    everything: Integers
+    curvature: Floats
+    lower: Floats
+    upper: Floats
+    ridge: Floats
+
+    @property
+    def gram(self) -> KernelBlocks:
+        """K."""
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether the sums of groups are fixed."""
+
+    def moving(self, rows: Integers) -> tuple[Floats, Floats]:
+        """Return β and f of some variables."""
 
 
 class WorkingSet:
@@ -33,13 +65,13 @@ class WorkingSet:
         self.members: Integers = np.full(self.edges[-1], -1)
         self._K: Floats | None = None
 
-    def hold(self, state: CpuDualState, members: list[Integers]) -> None:
+    def hold(self, state: BlockState, members: list[Integers]) -> None:
         """Hold these variables, and fetch the kernel values of those that are new at a place."""
         wanted = np.full(self.members.size, -1)
         for start, rows in zip(self.edges, members, strict=False):
             wanted[start : start + rows.size] = rows
         fresh = np.flatnonzero(wanted != self.members)
-        self.members, n = wanted, state.beta.size
+        self.members, n = wanted, state.everything.size
         if fresh.size == n and np.array_equal(wanted[:n], state.everything):
             self._K = _whole(state)
         elif self._K is None:
@@ -48,7 +80,7 @@ class WorkingSet:
         elif fresh.size:
             self._fetch(state, self._K, fresh)
 
-    def _fetch(self, state: CpuDualState, K: Floats, fresh: Integers) -> None:
+    def _fetch(self, state: BlockState, K: Floats, fresh: Integers) -> None:
         """Write the kernel values of the variables at some places to the block."""
         present = np.flatnonzero(self.members >= 0)
         rows, is_fresh = self.members[fresh], np.isin(present, fresh)
@@ -56,9 +88,7 @@ class WorkingSet:
         write_block(-(-present.size // STRIP_COLUMNS), values, fresh, present, is_fresh, K)
         K[fresh, fresh] = state.curvature[rows]
 
-    def solve(
-        self, state: CpuDualState, stop: float, max_steps: int
-    ) -> tuple[Integers, Floats, int]:
+    def solve(self, state: BlockState, stop: float, max_steps: int) -> tuple[Integers, Floats, int]:
         """Solve the problem of the members; return them, their β and the steps made."""
         K = self._K
         assert K is not None
@@ -67,20 +97,20 @@ class WorkingSet:
         size = self.members.size
         beta, lower, upper = aligned((3, size), np.float64)
         f, curvature, raisable, lowerable = aligned((4, size), K.dtype)
-        beta[present], lower[present] = state.beta[rows], state.lower[rows]
-        upper[present], f[present] = state.upper[rows], state.f[rows]
+        beta[present], f[present] = state.moving(rows)
+        lower[present], upper[present] = state.lower[rows], state.upper[rows]
         curvature[present] = state.curvature[rows]
         parts = (K, curvature, beta, lower, upper, f, raisable, lowerable)
-        if state.groups:
+        if state.has_groups:
             steps = pair_steps(*parts, self.edges, stop, max_steps)
         else:
             steps = single_steps(*parts, stop, max_steps)
         return rows, beta[present], int(steps)
 
 
-def _whole(state: CpuDualState) -> Floats:
+def _whole(state: BlockState) -> Floats:
     """Return K + D of all variables; the stored matrix itself where that may be."""
-    gram, n = state.gram, state.beta.size
+    gram, n = state.gram, state.everything.size
     if not state.ridge.any():
         stored = gram.padded()
         if stored is not None:

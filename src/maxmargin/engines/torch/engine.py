@@ -11,12 +11,22 @@ import torch
 from ...kernels import Kernel
 from ...progress import Limits
 from ..base import Ended, Precision, TaskArrays, TaskGoal
+from ..cpu.engine import CpuEngine
 from .device_rows import DeviceRows
+from .gram import TorchGram, is_blurred, is_coarse
 from .kernel_rows import KernelRows, value_type
+from .memory import bytes_to_use
 from .tasks import solve_tasks
 
 if TYPE_CHECKING:
     from ...arrays import Integers
+    from ...data.row_sums import RowSums
+    from ...problems import JointKernelProblem
+    from ..base import HostGram
+    from ..joint_kernel import JointKernelState
+
+# The tolerance down to which float32 kernel values, with float64 corrections, are of use.
+FINEST_TOL = 1e-5
 
 
 class TorchEngine:
@@ -44,6 +54,52 @@ class TorchEngine:
             X = DeviceRows.upload(X, torch.device("cuda" if device is None else device))
         self.X, self.device, self._budget = X, X.device, budget
         self._rows: dict[tuple[Kernel, Any], KernelRows] = {}
+        self._blurred: dict[Kernel, bool] = {}
+
+    def precision(self, kernel: Kernel, tol: float, largest: float = 1.0) -> Precision:
+        """Return "fast" where float32 kernel values, with float64 corrections, are precise enough.
+
+        Cards that compute float64 values as fast have no use for float32 ones.
+        """
+        if tol < FINEST_TOL or not kernel.elementwise or value_type(self.device) is torch.float64:
+            return "exact"
+        return "exact" if is_coarse(self.rows(kernel, torch.float32), largest) else "fast"
+
+    def gram(
+        self,
+        kernel: Kernel,
+        index: Integers | None = None,
+        precision: Precision = "exact",
+        *,
+        keep: bool = True,
+    ) -> HostGram:
+        """Return K of the rows of X named by ``index``, all of them by default.
+
+        Where inner products have lost the digits that count it is that of the CPU engine, which
+        computes differences of rows.
+        """
+        if self._needs_differences(kernel):
+            return self.host.gram(kernel, index, precision, keep=keep)
+        dtype = torch.float32 if precision == "fast" else torch.float64
+        return TorchGram(self.rows(kernel, dtype), index, self._budget if keep else 0.0)
+
+    @cached_property
+    def host(self) -> CpuEngine:
+        """The CPU engine, for what is not done on a device."""
+        return CpuEngine(self.X.host)
+
+    def _needs_differences(self, kernel: Kernel) -> bool:
+        if kernel not in self._blurred:
+            self._blurred[kernel] = is_blurred(self.rows(kernel, value_type(self.device)))
+        return self._blurred[kernel]
+
+    def sums(self, index: Integers | None = None) -> RowSums:
+        """Return sums over the rows of X named by ``index``, which are those of the host."""
+        return self.host.sums(index)
+
+    def joint_state(self, problem: JointKernelProblem) -> JointKernelState:
+        """Return the state of a joint machine with a kernel, which is one of the host."""
+        return self.host.joint_state(problem)
 
     def solve_small(
         self, kernel: Kernel, tasks: TaskArrays, precision: Precision, goal: TaskGoal
@@ -69,8 +125,4 @@ class TorchEngine:
     @cached_property
     def budget(self) -> float:
         """Bytes that kernel values may take."""
-        if self._budget is not None:
-            return self._budget
-        if self.device.type == "cuda":
-            return 0.8 * torch.cuda.mem_get_info(self.device)[0]
-        return 2.0**31
+        return bytes_to_use(self.device) if self._budget is None else self._budget

@@ -42,7 +42,7 @@ class KernelRows:
 
     def __init__(self, kernel: Kernel, X: DeviceRows, dtype: Any) -> None:
         self.kernel, self.dtype, self.device, self._X = kernel, dtype, X.device, X
-        self.n_rows = X.shape[0]
+        self.n_rows, self.n_terms = X.shape
         self._is_formula = kernel.elementwise and not isinstance(kernel, Precomputed | Custom)
         if not self._is_formula:
             return
