@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import singledispatch
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,54 @@ class Container(Protocol):
 
     def stored(self) -> int:
         """Return how many numbers are stored."""
+
+
+class OnDevice(ABC):
+    """X on a device other than the host: what is asked of it there, without a copy on the host.
+
+    Indexing copies some rows to the host, as arrays of NumPy or CSR matrices.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    sparse: bool
+
+    @property
+    @abstractmethod
+    def host(self) -> Any:
+        """X in the memory of the host, copied when it is first asked for."""
+
+    @abstractmethod
+    def __getitem__(self, rows: Any) -> Any:
+        """Return some rows in the memory of the host."""
+
+    @abstractmethod
+    def take(self, rows: Integers, columns: Integers | None = None) -> Self:
+        """Return some rows, and some of their columns, on the device."""
+
+    @abstractmethod
+    def as_numbers(self) -> Self | None:
+        """Return X in float32 or float64, stored row by row, or as CSR without duplicates.
+
+        None stands for what is not a matrix of real numbers with at least one of them.
+        """
+
+    @abstractmethod
+    def extremes(self) -> tuple[float, float]:
+        """Return the smallest and the largest value stored; both are NaN where one is."""
+
+    @abstractmethod
+    def variance(self, weights: Floats | None = None) -> float:
+        """Return the variance of all entries, those of a row counted ``weights`` times."""
+
+    @abstractmethod
+    def asymmetry(self) -> tuple[float, float]:
+        """Return max |K − Kᵀ| and max |K| of a square X."""
+
+
+def take(X: Matrix, rows: Integers) -> Matrix:
+    """Return some rows of X, where X is."""
+    return X.take(rows) if isinstance(X, OnDevice) else X[rows]
 
 
 class InMemory:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from . import validation
 from .arrays import Floats, Matrix, MatrixLike
 from .kernels import Kernel, Precomputed, resolve
+from .kernels.mercer import check_precomputed
 from .problems import DualProblem
 from .solvers.dual.qp import QP, QPSolution, QPStatus, dual_program, solve
 
@@ -84,7 +85,7 @@ def dual_qp(
     X = X.astype(np.float64, copy=False)
     which = resolve(kernel, gamma=gamma, degree=degree, coef0=coef0, X=X)
     if isinstance(which, Precomputed):
-        validation.check_precomputed(X)
+        check_precomputed(X)
     costs = _costs(C, len(signs))
     if loss not in ("hinge", "squared_hinge"):
         raise ValueError(f"loss must be 'hinge' or 'squared_hinge', got {loss!r}.")

@@ -12,6 +12,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
+    _check_y,
     assert_all_finite,
     check_array,
     check_consistent_length,
@@ -26,15 +27,14 @@ from .arrays import (
     Labels,
     Matrix,
     MatrixLike,
+    OnDevice,
     blocks_of,
     by_rows,
     container,
     row_block,
     row_length,
 )
-from .caller import warn_caller
 from .data.row_blocks import RowBlocks
-from .kernels import Kernel, Precomputed, mercer
 from .runtime.vectors import in_slices
 
 # Largest |x| whose fourth powers, as in the length of ZᵀZa, stay far from float64's overflow.
@@ -62,6 +62,13 @@ def check_training_data(
     """Return X (float32 or float64, dense or canonical CSR, uncopied if it is so) and y."""
     if _is_plain(X) and are_plain_labels(y, X.shape[0]) and _fits(estimator, X, reset):
         return X, y
+    if isinstance(X, OnDevice):
+        X = _checked_on_device(estimator, X, reset, accept_sparse)
+        if are_plain_labels(y, X.shape[0]):
+            return X, y
+        labels = _checked_y(estimator, X, y)
+        _check_labels(labels)
+        return X, labels
     X, labels = _checked(estimator, X, y, reset, accept_sparse)
     _check_labels(labels)
     return _usable(X), labels
@@ -78,6 +85,9 @@ def check_targets(
     """Return X as `check_training_data` does, and y as float64 numbers."""
     if _is_plain(X) and _are_plain_numbers(y, X.shape[0]) and _fits(estimator, X, reset):
         return X, _numbers(y)
+    if isinstance(X, OnDevice):
+        X = _checked_on_device(estimator, X, reset, accept_sparse)
+        return X, _numbers(_checked_y(estimator, X, y))
     X, targets = _checked(estimator, X, y, reset, accept_sparse)
     return _usable(X), _numbers(targets)
 
@@ -102,7 +112,32 @@ def check_samples(
     estimator: BaseEstimator, X: MatrixLike, *, reset: bool, accept_sparse: bool = True
 ) -> Matrix:
     """Return X as `check_training_data` does, without y."""
+    if isinstance(X, OnDevice):
+        return _checked_on_device(estimator, X, reset, accept_sparse)
     return _usable(_checked(estimator, X, "no_validation", reset, accept_sparse))
+
+
+def _checked_on_device(
+    estimator: BaseEstimator, X: OnDevice, reset: bool, accept_sparse: bool
+) -> Matrix:
+    """Return X in float32 or float64 after the checks of an array, with the same messages."""
+    numbers = X.as_numbers()
+    low, high = numbers.extremes() if numbers is not None else (np.nan, np.nan)
+    if numbers is None or not (np.isfinite(low) and np.isfinite(high)):
+        return _usable(_checked(estimator, X.host, "no_validation", reset, accept_sparse))
+    # One row has the features of all.
+    _checked(estimator, numbers[:1], "no_validation", reset, accept_sparse)
+    _refuse_size(max(high, -low))
+    return numbers
+
+
+def _checked_y(estimator: BaseEstimator, X: OnDevice, y: ArrayLike) -> Any:
+    """Return y after scikit-learn's checks."""
+    if y is None:
+        validate_data(estimator, X[:1], y, reset=False)  # raises
+    labels = _check_y(y, estimator=estimator)
+    check_consistent_length(X, labels)
+    return labels
 
 
 def _checked(
@@ -189,6 +224,8 @@ def check_new_data(estimator: BaseEstimator, X: MatrixLike) -> Matrix:
     """Return X for prediction, checked against the features of the fit."""
     if _is_plain(X) and _has_features_of(estimator, X):
         return X
+    if isinstance(X, OnDevice):
+        return _checked_on_device(estimator, X, reset=False, accept_sparse=True)
     try:
         X = validate_data(
             estimator, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
@@ -342,6 +379,8 @@ def without_negative(sample_weight: ArrayLike | None) -> Floats | None:
 
 def weighted_variance(X: Matrix, weights: Floats) -> float:
     """Return the variance of all entries of X, those of a row counted ``weights`` times."""
+    if isinstance(X, OnDevice):
+        return X.variance(weights)
     shares = weights / (weights.sum() * X.shape[1])
     mean = float((X.T @ shares).sum())
     if sparse.issparse(X):
@@ -357,7 +396,7 @@ def weighted_variance(X: Matrix, weights: Floats) -> float:
 
 def holds_objects(X: MatrixLike) -> bool:
     """Return whether samples are strings or other objects, not rows of numbers."""
-    if sparse.issparse(X):
+    if sparse.issparse(X) or isinstance(X, OnDevice):
         return False
     try:
         samples = np.asarray(X)
@@ -403,48 +442,15 @@ def check_margins(margins: ArrayLike, n_samples: int) -> Floats:
     return m
 
 
-def check_precomputed(K: Matrix) -> None:
-    """Refuse a Gram matrix that is not square or not symmetric."""
-    if K.shape[0] != K.shape[1]:
-        raise ValueError(
-            f"Precomputed matrix must be square: X has shape {K.shape}, "
-            "pass K(x_i, x_j) of the training rows."
-        )
-    worst = largest = 0.0
-    for block in blocks_of(K.shape[0], K.shape[1]):
-        worst = max(worst, float(np.abs(K[block] - K[:, block].T).max()))
-        largest = max(largest, float(np.abs(K[block]).max()))
-    if worst > 1e-6 * largest:
-        raise ValueError(
-            f"Precomputed matrix is not symmetric: entries differ by up to {worst:.3g}. "
-            "Pass (K + K.T)/2 if that is rounding."
-        )
-
-
-def warn_if_indefinite(kernel: Kernel, X: Matrix, at_most: int = 500) -> None:
-    """Warn of a kernel that is not positive semidefinite, seen on up to ``at_most`` rows."""
-    if kernel.positive_semidefinite:
-        return
-    some = np.linspace(0, X.shape[0] - 1, min(at_most, X.shape[0])).astype(int)
-    given = isinstance(kernel, Precomputed)
-    # Values that were given are as good as their type.
-    tol = 10.0 * some.size * float(np.finfo(X.dtype).eps) if given else None
-    report = mercer(kernel, X[np.ix_(some, some)] if given else X[some], tol)
-    if not report.positive_semidefinite:
-        name = "precomputed kernel" if given else f"kernel {kernel!r}"
-        warn_caller(
-            f"The {name} is not positive semidefinite: smallest eigenvalue "
-            f"{report.smallest_eigenvalue:.3g} on {some.size} rows. There is no plane in a feature "
-            "space to converge to, and an optimum found may be a local one. Add a multiple of the "
-            "identity, or use another kernel."
-        )
-
-
 def _refuse_overflow(X: Matrix) -> None:
     values = X.data if sparse.issparse(X) else X
     if values.size == 0 or _is_in_range(values):
         return
-    largest = max(float(values.max()), -float(values.min()))
+    _refuse_size(max(float(values.max()), -float(values.min())))
+
+
+def _refuse_size(largest: float) -> None:
+    """Refuse values whose products overflow or vanish."""
     if largest > LARGEST_VALUE or 0.0 < largest < 1.0 / LARGEST_VALUE:
         fault = "overflow" if largest > 1.0 else "underflow"
         raise OutOfRangeError(

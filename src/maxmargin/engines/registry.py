@@ -1,4 +1,4 @@
-"""Which engine holds X: the one place that lists them all.
+"""Which engine holds X, and where: the one place that lists them all.
 
 An engine is added by a package that implements `maxmargin.engines.base` and a line of `ENGINES`.
 """
@@ -6,12 +6,14 @@ An engine is added by a package that implements `maxmargin.engines.base` and a l
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import array_api_compat
 import numpy as np
 from scipy import sparse
 
-from ..arrays import container
+from ..arrays import Matrix, MatrixLike, OnDevice, container
 from ..runtime.loading import uncollected
 
 if TYPE_CHECKING:
@@ -28,9 +30,8 @@ def _cpu() -> type[CpuEngine]:
 
 
 def _torch() -> type[TorchEngine]:
-    from .torch.engine import TorchEngine
-
-    return TorchEngine
+    engine: type[TorchEngine] = _torch_module("engine").TorchEngine
+    return engine
 
 
 # The name of an engine, whether X is of its kind, and how its class is imported.
@@ -62,3 +63,67 @@ def engine_for(X: Any, name: str = "auto", **options: Any) -> HostEngine:
         Of the engine's class.
     """
     return engine_class(X, name)(X, **options)
+
+
+# Devices ------------------------------------------------------------------------------------------
+
+
+def is_foreign(values: Any) -> bool:
+    """Return whether an array is one of torch or CuPy."""
+    return bool(array_api_compat.is_torch_array(values) or array_api_compat.is_cupy_array(values))
+
+
+def received(X: MatrixLike, device: str = "cpu") -> MatrixLike:
+    """Return X as the checks take it: on a device where it is and stays, else as it is.
+
+    Arrays of torch and CuPy become `OnDevice`, or NumPy's where ``device`` is the host. Raises
+    where there is no such device.
+    """
+    if is_foreign(X):
+        return _torch_module("interchange").rows_of(X, device)
+    if device not in ("auto", "cpu"):
+        find_device(device)
+    return X
+
+
+def host_array(values: Any) -> Any:
+    """Return labels, targets or weights of torch or CuPy as NumPy's, anything else as it is."""
+    return _torch_module("interchange").host_array(values) if is_foreign(values) else values
+
+
+def as_given(values: Any, X: MatrixLike) -> Any:
+    """Return answers in the library and on the device of X, which is one of torch or CuPy."""
+    return _torch_module("interchange").as_given(values, X)
+
+
+def placed(X: Matrix, device: str) -> Matrix:
+    """Return checked X on the device of this name; where X is for "auto"."""
+    if isinstance(X, OnDevice):
+        return X if _is_complete() else X.host
+    if device in ("auto", "cpu") or not container(X).random_access or not _is_complete():
+        return X
+    return _torch_module("device_rows").DeviceRows.upload(X, find_device(device))
+
+
+def _is_complete() -> bool:
+    """Return whether the torch engine has all that a fit needs."""
+    return all(hasattr(_torch(), name) for name in ("gram", "features"))
+
+
+def find_device(name: str) -> Any:
+    """Return the device of torch that a name means; raise an error with the remedy."""
+    return _torch_module("device").find_device(name)
+
+
+def _torch_module(module: str) -> Any:
+    """Return a module of the torch engine, imported."""
+    try:
+        with uncollected():
+            return import_module(f".torch.{module}", __package__)
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == __package__.partition(".")[0]:
+            raise
+        raise ImportError(
+            'A GPU needs torch, which cannot be imported here: pip install "maxmargin[gpu]", or '
+            f'in a clone of the repository pip install ".[gpu]" ({error}).'
+        ) from error

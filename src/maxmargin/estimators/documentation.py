@@ -164,6 +164,13 @@ shrinking : bool, default=True
 n_jobs : int, optional
     Cores to use, all by default.
 """,
+        "device": """
+device : {"auto", "cpu", "cuda", "cuda:1", ...}, default="auto"
+    Where to fit and to predict. "cuda" is a GPU, "cuda:1" the second one of several; both need
+    ``pip install "maxmargin[gpu]"``. "auto" leaves arrays of torch and CuPy that are on a GPU there
+    and uses the CPU for all others. Without a GPU, a model that was fitted on one predicts on the
+    CPU.
+""",
         "fold_random_state": """
 random_state : int, RandomState instance or None, default=None
     Deals the samples to the folds of ``probability=True``; the fit itself has no randomness.

@@ -21,12 +21,14 @@ from ..arrays import Labels, MatrixLike, container
 from ..caller import warn_caller
 from ..certificates import certify
 from ..data.columns import scale_ratio
+from ..engines.registry import host_array, placed, received
 from ..multiclass import Task, reduction_for
 from ..progress import Callback, Progress
 from ..runtime.threads import at_most, blas_for, in_parallel, single_threaded_blas
 from ..solution import Solution
 from .callbacks import Printer, sklearn_callbacks
 from .claims import Claims, Proof
+from .device import device_of
 from .training import ClassWeight, RandomState, Training, weighted
 
 Problem = TypeVar("Problem")
@@ -195,9 +197,12 @@ def fit(
     sample_weight: ArrayLike | None,
 ) -> None:
     """Fit a model: all of its attributes are set, or none."""
+    device = device_of(model)
     with all_or_nothing(model), ExitStack() as limits:
         limits.enter_context(method.threads or nullcontext())
+        X, y, sample_weight = received(X, device), host_array(y), host_array(sample_weight)
         training = method.check(X, y, sample_weight, reset=True)
+        training = replace(training, X=placed(training.X, device))
         if method.threads is None:
             limits.enter_context(blas_for(container(training.X).stored()))
         resumed = method.warm_start and is_fitted(model)
@@ -235,6 +240,7 @@ def partial_fit(
         first = not hasattr(model, "classes_")
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
+        X, y, sample_weight = received(X), host_array(y), host_array(sample_weight)
         X, labels = validation.check_training_data(model, X, y, reset=first)
         known = _known_classes(model, classes)
         if class_weight == "balanced":

@@ -18,6 +18,7 @@ from .. import certificates, validation
 from ..arrays import Floats, Matrix, MatrixLike, container
 from ..certificates import MarginCertificate, certify, certify_tasks
 from ..kernels import Kernel, Precomputed, resolve
+from ..kernels.mercer import check_precomputed, warn_if_indefinite
 from ..multiclass import OneVsOne, Task, reduction_for
 from ..problems import DualProblem
 from ..progress import Progress
@@ -333,8 +334,8 @@ def checked_kernel(model: KernelMachine, training: Training) -> Kernel:
     """Return the kernel with its parameters resolved, after a look at its values."""
     kernel = _resolved(model, training)
     if isinstance(kernel, Precomputed):
-        validation.check_precomputed(training.X)
-    validation.warn_if_indefinite(kernel, training.X)
+        check_precomputed(training.X)
+    warn_if_indefinite(kernel, training.X)
     return kernel
 
 

@@ -44,7 +44,7 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
     _saved: ClassVar[Saved] = MACHINE._replace(
         always=(*MACHINE.always, *CLASSES),
         sometimes=(*MACHINE.sometimes, "separates_", "class_weight_", "probA_", "probB_"),
-        added=("probability",),
+        added=(*MACHINE.added, "probability"),
     )
     _parameter_constraints: ClassVar[Constraints] = {
         **KernelMachine._parameter_constraints,

@@ -19,6 +19,7 @@ from ..progress import Callback
 from ..runtime.threads import at_most
 from ..solvers.dual.choice import Solver
 from .base import CertifiedEstimator, Constraints, Gamma, KernelLike, check_fitted, with_kernel
+from .device import DEVICE
 from .expansion import Expansion
 from .saved import MACHINE, Saved
 from .training import Training
@@ -41,6 +42,7 @@ class KernelMachine(CertifiedEstimator[MarginCertificate]):
     n_jobs: int | None
     callback: Callback | None
     verbose: bool | int
+    device: str
 
     support_: Integers
     support_vectors_: Matrix
@@ -71,6 +73,7 @@ class KernelMachine(CertifiedEstimator[MarginCertificate]):
         "n_jobs": [Integral, None],
         "callback": [callable, None],
         "verbose": ["verbose"],
+        "device": DEVICE,
     }
 
     @abstractmethod

@@ -15,6 +15,7 @@ from ..arrays import Floats, Integers, Matrix, MatrixLike, blocks_of
 from ..certificates import SeparationCertificate
 from ..engines.base import Precision
 from ..kernels import KERNELS, Kernel, Linear, Precomputed, resolve
+from ..kernels.mercer import check_precomputed, warn_if_indefinite
 from ..multiclass import Task
 from ..problems import KernelSeparationProblem
 from ..progress import Callback, Progress
@@ -29,6 +30,7 @@ from .base import (
     with_kernel,
 )
 from .claims import Separates
+from .device import DEVICE
 from .documentation import documented
 from .fitting import Attributes, Method, Work
 from .saved import CLASSES, COUNTS, EXPANSION, Saved
@@ -73,6 +75,7 @@ class KernelPerceptron(CertifiedClassifier[SeparationCertificate]):
         For ``shuffle``: the same number makes the same fit; None takes another one every time.
     {{ callback }}
     {{ verbose }}
+    {{ device }}
 
     Attributes
     ----------
@@ -130,7 +133,9 @@ class KernelPerceptron(CertifiedClassifier[SeparationCertificate]):
     _linear_coef: Floats | None
     _n_rows: int
 
-    _saved: ClassVar[Saved] = Saved((*EXPANSION, *CLASSES, "_linear_coef", "_n_rows"), COUNTS)
+    _saved: ClassVar[Saved] = Saved(
+        (*EXPANSION, *CLASSES, "_linear_coef", "_n_rows"), COUNTS, added=("device",)
+    )
     _parameter_constraints: ClassVar[Constraints] = {
         "kernel": [StrOptions(KERNELS.keys()), callable, Kernel],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
@@ -147,6 +152,7 @@ class KernelPerceptron(CertifiedClassifier[SeparationCertificate]):
         "random_state": ["random_state"],
         "callback": [callable, None],
         "verbose": ["verbose"],
+        "device": DEVICE,
     }
 
     def __init__(
@@ -167,6 +173,7 @@ class KernelPerceptron(CertifiedClassifier[SeparationCertificate]):
         random_state: RandomState = 0,
         callback: Callback | None = None,
         verbose: bool | int = False,
+        device: str = "auto",
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -183,6 +190,7 @@ class KernelPerceptron(CertifiedClassifier[SeparationCertificate]):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+        self.device = device
 
     @property
     def n_support_(self) -> int:
@@ -227,8 +235,8 @@ class KernelPerceptron(CertifiedClassifier[SeparationCertificate]):
             coef0=self.coef0, X=training.counted,
         )  # fmt: skip
         if isinstance(kernel, Precomputed):
-            validation.check_precomputed(training.X)
-            validation.warn_if_indefinite(kernel, training.X)
+            check_precomputed(training.X)
+            warn_if_indefinite(kernel, training.X)
         precision: Precision = "fast" if training.X.dtype == np.float32 else "exact"
         everything = engine_for(training.X).gram(kernel, precision=precision)
 

@@ -13,7 +13,7 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from .. import validation
-from ..arrays import Floats, Integers, MatrixLike, container
+from ..arrays import Floats, Integers, MatrixLike, container, take
 from ..certificates import MarginCertificate
 from ..multiclass import Task
 from ..problems import JointProblem, L1Problem, PrimalProblem
@@ -23,6 +23,7 @@ from ..solution import Solution
 from ..solvers.linear import LinearProblem, Primal, Solver, Start
 from .base import Constraints, check_training
 from .claims import Optimal, TimeLimit
+from .device import DEVICE
 from .documentation import documented
 from .fitting import Attributes, Method, Work, limited_threads, unchanged
 from .linear import LinearClassifier, plane_attributes, planes_of, without_constant_features
@@ -95,6 +96,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
         Begin with the planes of the last fit, and with its α where the samples are as many.
     {{ callback }}
     {{ n_jobs }}
+    {{ device }}
 
     Attributes
     ----------
@@ -147,7 +149,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
         (*PLANES.always, "support_", "dual_coef_", "shape_fit_", "_fitted_with"),
         PLANES.sometimes,
         ("_memory",),
-        ("penalty", "dual", "intercept_scaling"),
+        ("penalty", "dual", "intercept_scaling", "device"),
     )
     _parameter_constraints: ClassVar[Constraints] = {
         **LinearClassifier._parameter_constraints,
@@ -165,6 +167,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
+        "device": DEVICE,
     }
 
     def __init__(
@@ -188,6 +191,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
         warm_start: bool = False,
         callback: Callback | None = None,
         n_jobs: int | None = None,
+        device: str = "auto",
     ) -> None:
         self.penalty = penalty
         self.loss = loss
@@ -207,6 +211,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
         self.warm_start = warm_start
         self.callback = callback
         self.n_jobs = n_jobs
+        self.device = device
 
     def _method(self) -> Method[LinearProblem, Start, MarginCertificate]:
         return Method(
@@ -339,7 +344,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
             signs[rows] = labels
             costs, labels = everything, signs
         elif rows.size < X.shape[0]:
-            X, costs = X[rows], costs if costs.size == 1 else costs[rows]
+            X, costs = take(X, rows), costs if costs.size == 1 else costs[rows]
         if task.n_vectors > 1:
             costs = np.broadcast_to(costs, labels.shape)
             return JointProblem(

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from .. import validation
-from ..arrays import Floats, Integers, MatrixLike, container
+from ..arrays import Floats, Integers, MatrixLike, container, take
 from ..certificates import MarginCertificate
 from ..multiclass import Task
 from ..problems import PrimalProblem
@@ -25,6 +25,7 @@ from ..solvers.linear import Primal, Solver, Start
 from . import fitting
 from .base import CertifiedEstimator, Constraints, check_fitted, validated
 from .claims import Optimal, TimeLimit
+from .device import DEVICE
 from .documentation import documented
 from .fitting import Attributes, Method, Work, limited_threads, unchanged
 from .linear import scores_of_planes, without_constant_features
@@ -82,6 +83,7 @@ class LinearSVR(RegressorMixin, CertifiedEstimator[MarginCertificate]):  # type:
         many.
     {{ callback }}
     {{ n_jobs }}
+    {{ device }}
 
     Attributes
     ----------
@@ -141,6 +143,7 @@ class LinearSVR(RegressorMixin, CertifiedEstimator[MarginCertificate]):  # type:
         (*ESTIMATOR, "coef_", "support_", "dual_coef_", "shape_fit_", "_fitted_with"),
         ("n_iter_", "n_updates_", "feature_names_in_"),
         ("_memory",),
+        ("device",),
     )
     _parameter_constraints: ClassVar[Constraints] = {
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
@@ -159,6 +162,7 @@ class LinearSVR(RegressorMixin, CertifiedEstimator[MarginCertificate]):  # type:
         "warm_start": ["boolean"],
         "callback": [callable, None],
         "n_jobs": [Integral, None],
+        "device": DEVICE,
     }
 
     def __init__(
@@ -180,6 +184,7 @@ class LinearSVR(RegressorMixin, CertifiedEstimator[MarginCertificate]):  # type:
         warm_start: bool = False,
         callback: Callback | None = None,
         n_jobs: int | None = None,
+        device: str = "auto",
     ) -> None:
         self.epsilon = epsilon
         self.tol = tol
@@ -197,6 +202,7 @@ class LinearSVR(RegressorMixin, CertifiedEstimator[MarginCertificate]):  # type:
         self.warm_start = warm_start
         self.callback = callback
         self.n_jobs = n_jobs
+        self.device = device
 
     @validated
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -300,7 +306,7 @@ class LinearSVR(RegressorMixin, CertifiedEstimator[MarginCertificate]):  # type:
         X, y, costs = training.X, task.labels, costs_of(self, training)
         if task.rows.size < X.shape[0]:
             if container(X).random_access:
-                X, costs = X[task.rows], costs if costs.size == 1 else costs[task.rows]
+                X, costs = take(X, task.rows), costs if costs.size == 1 else costs[task.rows]
             else:  # rows that do not count cost nothing: picking the others would read them all
                 y = training.y
         return PrimalProblem.of(

@@ -61,6 +61,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     {{ warm_alpha }}
     {{ n_jobs }}
     {{ callback }}
+    {{ device }}
 
     Attributes
     ----------
@@ -117,6 +118,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         warm_start: bool = False,
         n_jobs: int | None = None,
         callback: Callback | None = None,
+        device: str = "auto",
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -133,6 +135,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.callback = callback
+        self.device = device
 
     @validated
     def fit(self, X: MatrixLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:

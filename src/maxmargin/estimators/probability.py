@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, OnDevice, take
 from ..certificates import MarginCertificate
 from ..kernels import Kernel, Precomputed
 from ..multiclass import OneVsOne, Task
@@ -77,9 +77,9 @@ def _part(kernel: Kernel, training: Training, task: Task) -> tuple[Training, Tas
     rows = task.rows
     X = training.X
     if isinstance(kernel, Precomputed):
-        X = X[np.ix_(rows, rows)]
+        X = X.take(rows, rows) if isinstance(X, OnDevice) else X[np.ix_(rows, rows)]
     elif rows.size < X.shape[0] or (rows[1:] < rows[:-1]).any():
-        X = X[rows]
+        X = take(X, rows)
     part = replace(
         training, X=X, y=training.y[rows], codes=training.codes[rows], objects=None,
         sample_weights=training.sample_weights[rows], weights=training.weights[rows],

@@ -27,6 +27,7 @@ MACHINE = Saved(
     (*EXPANSION, "n_support_", "shape_fit_"),
     ("n_iter_", "n_updates_", "feature_names_in_", "fit_status_", "_fitted_with"),
     ("_memory", "_fitted_on", "_objects"),
+    ("device",),
 )
 # LIBSVM's models may have a distribution of errors.
 REGRESSOR = MACHINE._replace(sometimes=(*MACHINE.sometimes, "probA_"))

@@ -77,6 +77,7 @@ class SVC(KernelClassifier):
     {{ verbose }}
     {{ fold_random_state }}
     {{ probability }}
+    {{ device }}
 
     Attributes
     ----------
@@ -147,6 +148,7 @@ class SVC(KernelClassifier):
         verbose: bool | int = False,
         random_state: RandomState = None,
         probability: bool | Literal["deprecated"] = False,
+        device: str = "auto",
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -171,6 +173,7 @@ class SVC(KernelClassifier):
         self.verbose = verbose
         self.random_state = random_state
         self.probability = probability
+        self.device = device
 
     def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
         method = machine_method(
@@ -242,6 +245,7 @@ class NuSVC(KernelClassifier):
     {{ verbose }}
     {{ fold_random_state }}
     {{ probability }}
+    {{ device }}
 
     Attributes
     ----------
@@ -301,6 +305,7 @@ class NuSVC(KernelClassifier):
         verbose: bool | int = False,
         random_state: RandomState = None,
         probability: bool | Literal["deprecated"] = False,
+        device: str = "auto",
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -323,6 +328,7 @@ class NuSVC(KernelClassifier):
         self.verbose = verbose
         self.random_state = random_state
         self.probability = probability
+        self.device = device
 
     def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
         formulation = Formulation(

@@ -175,6 +175,7 @@ class SVR(KernelRegressor):
     {{ n_jobs }}
     {{ fit_intercept }}
     {{ callback }}
+    {{ device }}
 
     Attributes
     ----------
@@ -238,6 +239,7 @@ class SVR(KernelRegressor):
         n_jobs: int | None = None,
         fit_intercept: bool = True,
         callback: Callback | None = None,
+        device: str = "auto",
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -257,6 +259,7 @@ class SVR(KernelRegressor):
         self.n_jobs = n_jobs
         self.fit_intercept = fit_intercept
         self.callback = callback
+        self.device = device
 
     def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
         return machine_method(
@@ -318,6 +321,7 @@ class NuSVR(KernelRegressor):
     {{ warm_alpha_of_cost }}
     {{ n_jobs }}
     {{ callback }}
+    {{ device }}
 
     Attributes
     ----------
@@ -378,6 +382,7 @@ class NuSVR(KernelRegressor):
         warm_start: bool = False,
         n_jobs: int | None = None,
         callback: Callback | None = None,
+        device: str = "auto",
     ) -> None:
         self.nu = nu
         self.C = C
@@ -395,6 +400,7 @@ class NuSVR(KernelRegressor):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.callback = callback
+        self.device = device
 
     def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
         return machine_method(

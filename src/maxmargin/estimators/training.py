@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from .. import validation
-from ..arrays import Floats, Integers, Labels, Matrix, by_rows
+from ..arrays import Floats, Integers, Labels, Matrix, by_rows, take
 from ..runtime.vectors import counting, is_one_number, nonzero
 
 ClassWeight = Mapping[object, float] | str | None
@@ -84,7 +84,7 @@ class Training:
     @property
     def counted(self) -> Matrix:
         """X without the rows that do not count."""
-        return self.X if self.rows.size == self.X.shape[0] else self.X[self.rows]
+        return self.X if self.rows.size == self.X.shape[0] else take(self.X, self.rows)
 
 
 def weighted(

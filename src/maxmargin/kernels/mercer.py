@@ -1,4 +1,7 @@
-"""Mercer's condition on a sample: is the Gram matrix symmetric and positive semidefinite?"""
+"""Mercer's condition on a sample: is the Gram matrix symmetric and positive semidefinite?
+
+Fits refuse given kernel values that are not symmetric, and warn of kernels that are indefinite.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import Matrix, OnDevice, blocks_of
+from ..caller import warn_caller
 from .base import Kernel
+from .opaque import Precomputed
 from .products import RowsLike, as_rows
 
 # 0.8 GB per matrix, and minutes for its eigenvalues.
@@ -88,3 +94,46 @@ def mercer(kernel: Kernel, X: RowsLike, tol: float | None = None) -> MercerRepor
     allowed = relative * max(-smallest, largest)
     fine = smallest >= -allowed and asymmetry <= allowed
     return MercerReport(asymmetry, smallest, largest, fine, n)
+
+
+def check_precomputed(K: Matrix) -> None:
+    """Refuse a Gram matrix that is not square or not symmetric."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"Precomputed matrix must be square: X has shape {K.shape}, "
+            "pass K(x_i, x_j) of the training rows."
+        )
+    worst, largest = K.asymmetry() if isinstance(K, OnDevice) else _asymmetry(K)
+    if worst > 1e-6 * largest:
+        raise ValueError(
+            f"Precomputed matrix is not symmetric: entries differ by up to {worst:.3g}. "
+            "Pass (K + K.T)/2 if that is rounding."
+        )
+
+
+def _asymmetry(K: Matrix) -> tuple[float, float]:
+    """Return max |K − Kᵀ| and max |K|."""
+    worst = largest = 0.0
+    for block in blocks_of(K.shape[0], K.shape[1]):
+        worst = max(worst, float(np.abs(K[block] - K[:, block].T).max()))
+        largest = max(largest, float(np.abs(K[block]).max()))
+    return worst, largest
+
+
+def warn_if_indefinite(kernel: Kernel, X: Matrix, at_most: int = 500) -> None:
+    """Warn of a kernel that is not positive semidefinite, seen on up to ``at_most`` rows."""
+    if kernel.positive_semidefinite:
+        return
+    some = np.linspace(0, X.shape[0] - 1, min(at_most, X.shape[0])).astype(int)
+    given = isinstance(kernel, Precomputed)
+    # Values that were given are as good as their type.
+    tol = 10.0 * some.size * float(np.finfo(X.dtype).eps) if given else None
+    report = mercer(kernel, X[np.ix_(some, some)] if given else X[some], tol)
+    if not report.positive_semidefinite:
+        name = "precomputed kernel" if given else f"kernel {kernel!r}"
+        warn_caller(
+            f"The {name} is not positive semidefinite: smallest eigenvalue "
+            f"{report.smallest_eigenvalue:.3g} on {some.size} rows. There is no plane in a feature "
+            "space to converge to, and an optimum found may be a local one. Add a multiple of the "
+            "identity, or use another kernel."
+        )

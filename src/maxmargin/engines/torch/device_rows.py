@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,10 +10,17 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from ...arrays import Container, Matrix, container
+from ...arrays import Container, Floats, Integers, Matrix, OnDevice, container
+
+# Numbers that are converted to float64 at a time.
+NUMBERS_AT_A_TIME = 1 << 24
+REAL = {
+    torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.bool, torch.uint8,
+    torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64,
+}  # fmt: skip
 
 
-class DeviceRows:
+class DeviceRows(OnDevice):
     """X on a device: a tensor of shape (n, d) in float32 or float64, dense or CSR.
 
     The torch engine holds X where it is; code that has no place on a device reads `host`.
@@ -38,10 +46,9 @@ class DeviceRows:
     def upload(cls, X: Matrix, device: Any) -> DeviceRows:
         """Copy X from the host to a device."""
         if not sparse.issparse(X):
-            return cls(torch.from_numpy(np.ascontiguousarray(X)).to(device), X)
-        parts = (torch.from_numpy(np.ascontiguousarray(part)) for part in (X.indptr, X.indices))
-        tensor = torch.sparse_csr_tensor(*parts, torch.from_numpy(X.data), size=X.shape)
-        return cls(tensor.to(device), X)
+            return cls(as_tensor(X).to(device), X)
+        parts = (as_tensor(part).to(device) for part in (X.indptr, X.indices, X.data))
+        return cls(torch.sparse_csr_tensor(*parts, size=X.shape), X)
 
     @property
     def device(self) -> Any:
@@ -52,17 +59,31 @@ class DeviceRows:
     def host(self) -> Matrix:
         """X in the memory of the host, copied when it is first asked for."""
         if self._host is None:
-            self._host = _to_host(self.tensor)
+            self._host = to_host(self.tensor)
         return self._host
 
     def __getitem__(self, rows: Any) -> Matrix:
         """Return some rows in the memory of the host."""
-        if self._host is not None or self.sparse:
-            return self.host[rows]
-        if isinstance(rows, np.ndarray):
-            chosen = np.flatnonzero(rows) if rows.dtype == bool else rows
-            return _to_host(self.tensor[torch.from_numpy(chosen.astype(np.int64)).to(self.device)])
-        return _to_host(self.tensor[rows])
+        if self._host is not None:
+            return self._host[rows]
+        if isinstance(rows, tuple):  # np.ix_(rows, columns)
+            rows, columns = (np.asarray(each).ravel() for each in rows)
+            return to_host(self.take(rows, columns).tensor)
+        if not self.sparse and not isinstance(rows, np.ndarray):
+            return to_host(self.tensor[rows])
+        return to_host(self.take(np.arange(self.shape[0])[rows]).tensor)
+
+    def take(self, rows: Integers, columns: Integers | None = None) -> DeviceRows:
+        """Return some rows, and some of their columns, on the device."""
+        chosen = self._index(rows)
+        if self.sparse:
+            return DeviceRows(_sparse_rows(self.tensor, chosen))
+        if columns is None:
+            return DeviceRows(self.tensor[chosen])
+        return DeviceRows(self.tensor[chosen[:, None], self._index(columns)])
+
+    def _index(self, rows: Integers) -> Any:
+        return as_tensor(rows.astype(np.int64, copy=False)).to(self.device)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -73,7 +94,60 @@ class DeviceRows:
 
     def stored(self) -> int:
         """Return how many numbers are stored."""
-        return int(self.tensor.values().numel() if self.sparse else self.tensor.numel())
+        return int(self._values.numel())
+
+    @property
+    def _values(self) -> Any:
+        """The numbers that are stored."""
+        return self.tensor.values() if self.sparse else self.tensor
+
+    def as_numbers(self) -> DeviceRows | None:
+        """Return X in float32 or float64, stored row by row, or as CSR without duplicates."""
+        tensor = self.tensor
+        if tensor.ndim != 2 or 0 in self.shape or tensor.dtype not in REAL:
+            return None
+        if tensor.layout is not torch.strided:
+            tensor = _canonical(tensor)
+        if tensor.dtype in (torch.float16, torch.bfloat16):
+            tensor = tensor.to(torch.float32)
+        elif tensor.dtype not in (torch.float32, torch.float64):
+            tensor = tensor.to(torch.float64)
+        if tensor.layout is torch.strided:
+            tensor = tensor.contiguous()
+        return self if tensor is self.tensor else DeviceRows(tensor)
+
+    def extremes(self) -> tuple[float, float]:
+        """Return the smallest and the largest value stored; both are NaN where one is."""
+        if not self.stored():
+            return 0.0, 0.0
+        low, high = torch.stack(torch.aminmax(self._values)).tolist()
+        return low, high
+
+    def variance(self, weights: Floats | None = None) -> float:
+        """Return the variance of all entries, those of a row counted ``weights`` times."""
+        n, d = self.shape
+        if weights is None:
+            shares = torch.full((n,), 1.0 / (n * d), dtype=torch.float64, device=self.device)
+        else:
+            shares = as_tensor(weights / (weights.sum() * d)).to(self.device)
+        if self.sparse:
+            shares = torch.repeat_interleave(shares, self.tensor.crow_indices().diff())
+        values = self._values if self.sparse else self.tensor
+        mean = sum(of @ _sums(part) for part, of in _parts(values, shares))
+        total = sum(of @ _sums((part - mean).square()) for part, of in _parts(values, shares))
+        if self.sparse:
+            total = total + (1.0 - shares.sum()) * mean**2
+        return float(total)
+
+    def asymmetry(self) -> tuple[float, float]:
+        """Return max |K − Kᵀ| and max |K| of a square X."""
+        K, step = self.tensor, max(1, NUMBERS_AT_A_TIME // self.shape[1])
+        worst = [
+            (K[k : k + step] - K[:, k : k + step].T).abs().amax()
+            for k in range(0, self.shape[0], step)
+        ]
+        low, high = self.extremes()
+        return float(torch.stack(worst).amax()), max(high, -low)
 
 
 @container.register
@@ -81,8 +155,55 @@ def _(X: DeviceRows) -> Container:
     return X
 
 
-def _to_host(tensor: Any) -> Matrix:
-    if tensor.layout is not torch.sparse_csr:
+def as_tensor(values: Floats | Integers) -> Any:
+    """Return an array of NumPy as a tensor that shares its memory, and is only read."""
+    with warnings.catch_warnings():  # of arrays that may not be written to
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.from_numpy(np.ascontiguousarray(values))
+
+
+def to_host(tensor: Any) -> Matrix:
+    """Return a tensor as an array of NumPy, or as a CSR matrix; one on the host is not copied."""
+    if tensor.layout is torch.strided:
+        if tensor.dtype == torch.bfloat16:  # NumPy has no such type
+            tensor = tensor.to(torch.float32)
         return tensor.cpu().numpy()
+    tensor = _canonical(tensor)
     parts = tensor.values(), tensor.col_indices(), tensor.crow_indices()
-    return sparse.csr_matrix(tuple(part.cpu().numpy() for part in parts), shape=tuple(tensor.shape))
+    return sparse.csr_matrix(tuple(to_host(part) for part in parts), shape=tuple(tensor.shape))
+
+
+def _canonical(tensor: Any) -> Any:
+    """Return a sparse tensor as CSR, its columns in order and without duplicates."""
+    if tensor.layout is torch.sparse_csr:
+        crow, columns = tensor.crow_indices(), tensor.col_indices()
+        rows = torch.repeat_interleave(crow.diff())
+        place = rows * tensor.shape[1] + columns
+        if bool((place.diff() > 0).all()):
+            return tensor
+    return tensor.to_sparse_coo().coalesce().to_sparse_csr()
+
+
+def _sparse_rows(tensor: Any, rows: Any) -> Any:
+    """Return some rows of a CSR tensor."""
+    crow = tensor.crow_indices()
+    first, counts = crow[rows], crow[rows + 1] - crow[rows]
+    ends = torch.cat([crow.new_zeros(1), counts.cumsum(0)])
+    places = torch.arange(int(ends[-1]), device=tensor.device, dtype=crow.dtype)
+    places += torch.repeat_interleave(first - ends[:-1], counts)
+    return torch.sparse_csr_tensor(
+        ends.to(crow.dtype), tensor.col_indices()[places], tensor.values()[places],
+        size=(rows.numel(), tensor.shape[1]),
+    )  # fmt: skip
+
+
+def _parts(values: Any, shares: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield values in float64, some at a time, with the shares of their rows."""
+    step = max(1, NUMBERS_AT_A_TIME // (values.shape[1] if values.ndim == 2 else 1))
+    for k in range(0, values.shape[0], step):
+        yield values[k : k + step].to(torch.float64), shares[k : k + step]
+
+
+def _sums(values: Any) -> Any:
+    """Return the sum of every row."""
+    return values.sum(dim=1) if values.ndim == 2 else values

@@ -1,0 +1,50 @@
+"""Arrays of torch and CuPy as they come in, and answers as they go out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import array_api_compat
+import numpy as np
+import torch
+
+from ...arrays import Matrix
+from . import device as devices
+from .device_rows import DeviceRows, to_host
+
+
+def rows_of(X: Any, name: str) -> Any:
+    """Return a matrix of torch or CuPy where ``name`` says: on a device, or as NumPy's.
+
+    "auto" is where it is; arrays in the memory of the host are not copied.
+    """
+    tensor = as_tensor(X)
+    if name == "cpu" or (name == "auto" and not devices.is_card(tensor.device)):
+        return to_host(tensor)
+    if name == "auto" or (name == "cuda" and devices.is_card(tensor.device)):
+        return DeviceRows(tensor)
+    return DeviceRows(tensor.to(devices.find_device(name)))
+
+
+def host_array(values: Any) -> Matrix:
+    """Return labels, targets or weights of torch or CuPy as NumPy's, uncopied where they can be."""
+    return to_host(as_tensor(values))
+
+
+def as_tensor(values: Any) -> Any:
+    """Return an array of torch or CuPy as a tensor that shares its memory."""
+    if array_api_compat.is_torch_array(values):
+        return values.detach().resolve_conj().resolve_neg()
+    return torch.from_dlpack(values)
+
+
+def as_given(values: Any, X: Any) -> Any:
+    """Return answers, a NumPy array or a tensor, in the library and on the device of X."""
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind not in "biuf":
+            return values  # there are no tensors of text
+        values = torch.from_numpy(np.ascontiguousarray(values))
+    tensor = values.to(as_tensor(X).device)
+    if array_api_compat.is_torch_array(X):
+        return tensor
+    return array_api_compat.array_namespace(X).from_dlpack(tensor)
