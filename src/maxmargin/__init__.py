@@ -27,6 +27,7 @@ _HOME = {
     "Status": "solution",
     "Step": "progress",
     "certify": "certificates",
+    "config": "runtime.settings",
     "l1_min_c": "estimators.l1_min_c",
     "load": "persistence",
     "save": "persistence",
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from .persistence import save as save
     from .progress import Recorder as Recorder
     from .progress import Step as Step
+    from .runtime.settings import config as config
     from .schedules import Constant as Constant
     from .schedules import Harmonic as Harmonic
     from .solution import Status as Status
