@@ -17,7 +17,7 @@ from .plain_joint import PlainJointState
 class PlainFeatures:
     """X with a column of ones, as a dense array."""
 
-    is_dense, random_access = True, False
+    is_dense, random_access, slopes_at_once = True, False, 3
 
     def __init__(self, X, augmented=False):
         X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
@@ -27,6 +27,9 @@ class PlainFeatures:
 
     def restrict(self, rows):
         return PlainFeatures(self.A.at[rows], augmented=True)
+
+    def draw(self, size):
+        return np.arange(size) * self.n_rows // size
 
     def primal_state(self, problem):
         y, n = problem.y, self.n_rows
@@ -120,9 +123,9 @@ class PlainPrimalState:
     def aim(self, step):
         self.v.at.p = self.features.A.at @ step
 
-    def slope(self, t, delta):
+    def slopes(self, points, delta):
         v = self.v.at
-        return float(self._beta(v.s + t * v.p, delta) @ v.p)
+        return [float(self._beta(v.s + t * v.p, delta) @ v.p) for t in points]
 
     def advance(self, t):
         v = self.v.at
@@ -171,6 +174,21 @@ class PlainPrimalState:
     def curvature(self, delta):
         rows = self.kink_rows(delta)
         return (rows.c.at * rows.A.at.T) @ rows.A.at
+
+    def solve_columns(self, delta, system, gradient):
+        H = self.curvature(delta)
+        rest = np.diag([1.0] * (len(H) - 1) + [system.penalty]) if system.M is None else system.M
+        H = H + rest
+        H[-1, -1] = max(H[-1, -1], system.damping)
+        used = slice(None) if system.has_bias else slice(-1)
+        step = np.zeros(len(H))
+        step[used] = -np.linalg.solve(H[used, used], gradient[used])
+        return step
+
+    def class_costs(self):
+        v = self.v.at
+        costs = np.where(np.isinf(v.u), 1 / np.maximum(v.D, 1e-300), v.u)
+        return tuple(float(costs[self.two_sided | (v.y == sign)].sum()) for sign in (1, -1))
 
     def best_biases(self, b):
         v, s = self.v.at, self.v.at.s

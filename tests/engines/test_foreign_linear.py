@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -17,7 +19,11 @@ from maxmargin.solvers.primal import direction, newton
 from maxmargin.solvers.primal.newton import SemismoothNewton
 
 from .plain_features import PlainFeatures
+from .torch_features import torch_features
 
+ENGINES = {"plain": PlainFeatures}
+if find_spec("torch"):
+    ENGINES["torch"] = torch_features
 BIASES = ["free", "penalised", "none"]
 KINDS = {
     "float64": np.asarray,
@@ -67,20 +73,22 @@ def test_its_vectors_do_not_leave_the_device():
 @pytest.mark.parametrize("bias", BIASES)
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_newton_certifies(kind, loss, bias, way):
+@pytest.mark.parametrize("engine", ENGINES)
+def test_newton_certifies(engine, kind, loss, bias, way):
     X, labels = cloud(400, 6)
     problem = PrimalProblem.of(KINDS[kind](X), 2.0 * labels - 1.0, costs(400), loss, bias)
-    method = SemismoothNewton(PlainFeatures(problem.X), 1e-7, LIMITS, NEWTON[way])
+    method = SemismoothNewton(ENGINES[engine](problem.X), 1e-7, LIMITS, NEWTON[way])
     found = method.solve(problem, None, Progress())
     assert found.status is Status.CONVERGED
     assert certify(problem, found).holds(2e-7)
 
 
-def test_newton_in_the_rows_on_the_kink():
+@pytest.mark.parametrize("engine", ENGINES)
+def test_newton_in_the_rows_on_the_kink(engine):
     """Where they are fewer than columns, a step is solved for them."""
     X, labels = cloud(40, 80)
     problem = PrimalProblem.of(X, 2.0 * labels - 1.0, 1.0)
-    found = SemismoothNewton(PlainFeatures(X), 1e-7, LIMITS).solve(problem, None, Progress())
+    found = SemismoothNewton(ENGINES[engine](X), 1e-7, LIMITS).solve(problem, None, Progress())
     assert certify(problem, found).holds(2e-7)
 
 

@@ -9,7 +9,7 @@ a snapshot.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -53,6 +53,16 @@ class Features(Protocol):
     def by_rows(self) -> bool:
         """Whether the numbers of a row are stored next to each other, so that visits are fast."""
 
+    @property
+    def slopes_at_once(self) -> int:
+        """How many points of a line search take about as long as one."""
+
+    def draw(self, size: int) -> Any:
+        """Return a sample of the rows, in order: one of each of ``size`` runs of consecutive rows.
+
+        It is for `PrimalState.sample`, and may be on the device.
+        """
+
     def primal_state(self, problem: PrimalProblem) -> PrimalState:
         """Return the state of a linear machine at w = 0, b = 0 and α = 0."""
 
@@ -90,6 +100,19 @@ class Kink(NamedTuple):
     n_changed: int
 
 
+class ColumnSystem(NamedTuple):
+    """What Newton's matrix has besides the curvature of the rows on the kink.
+
+    M, or the identity for w and ``penalty`` for b where it is None; what the bias counts is at
+    least ``damping``.
+    """
+
+    M: Floats | None
+    penalty: float
+    has_bias: bool
+    damping: float
+
+
 class PrimalState(Protocol):
     """Scores s_i = w·x_i + b, α_i, its centre α⁰_i, y_i, u_i and D_i of one linear machine.
 
@@ -112,8 +135,10 @@ class PrimalState(Protocol):
     def start(self, alpha: Floats) -> None:
         """Begin with α from the host, put into its bounds; it becomes α⁰ as well."""
 
-    def sample(self, rows: Integers, times: float) -> PrimalState | None:
+    def sample(self, rows: Any, times: float) -> PrimalState | None:
         """Return the state of some rows, in increasing order, their costs multiplied by ``times``.
+
+        The rows are indices on the host, or what `Features.draw` has returned.
 
         None where all of them are labels of one class.
         """
@@ -128,10 +153,10 @@ class PrimalState(Protocol):
         """Make α⁰ the α now."""
 
     def aim(self, step: Floats) -> None:
-        """Compute the scores of a step (of w, of b), for `slope` and `advance`."""
+        """Compute the scores of a step (of w, of b), for `slopes` and `advance`."""
 
-    def slope(self, t: float, delta: float) -> float:
-        """Return Σ β_i (x_i, 1)·step, β being that of the scores after t steps."""
+    def slopes(self, points: list[float], delta: float) -> list[float]:
+        """Return Σ β_i (x_i, 1)·step for every t of some, β being that of the scores there."""
 
     def advance(self, t: float) -> tuple[float, float]:
         """Go t steps; return the largest change of a score and the largest score."""
@@ -151,11 +176,17 @@ class PrimalState(Protocol):
     def curvature(self, delta: float) -> Floats:
         """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ over the rows on the kink, c_i = 1/(D_i + δ/u_i)."""
 
+    def solve_columns(self, delta: float, system: ColumnSystem, gradient: Floats) -> Floats | None:
+        """Return −(M + curvature)⁻¹g, factored where the rows are; None where the host is to."""
+
     def kink_rows(self, delta: float) -> WeightedRows:
         """Return the rows on the kink, with their c_i."""
 
     def loss(self) -> float:
         """Return Σ h_i(z_i)."""
+
+    def class_costs(self) -> tuple[float, float]:
+        """Return Σ u, or Σ 1/D where u = ∞, of the classes +1 and −1; targets count in both."""
 
     def best_biases(self, b: float) -> tuple[float, float]:
         """Return the least and the largest t for which b + t is the best bias, b that of now."""

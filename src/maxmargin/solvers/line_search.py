@@ -38,3 +38,33 @@ def line_search(slope: Callable[[float], float], first: float, farthest: float =
             t = low + (high - low) * min(max(share, 0.1), 0.9)
     slope(low)
     return low
+
+
+def search_several(
+    slopes: Callable[[list[float]], list[float]], first: float, at_once: int,
+    farthest: float = 1e12,
+) -> float:  # fmt: skip
+    """Return a t as `line_search` does, from the slopes at several points at once."""
+    if not first < 0.0:
+        return 0.0
+    low, high, at_low, at_high = 0.0, np.inf, first, np.inf
+    points = [1.0, *(4.0 ** (1 - k) for k in range(at_once) if k != 1)][:at_once]
+    for _ in range(MOST_POINTS):
+        found = sorted(zip(points, slopes(points), strict=True))
+        enough = [(t != 1.0, abs(at), t) for t, at in found if 0.5 * first <= at <= -1e-3 * first]
+        if enough:  # a whole step, or the one nearest to the minimum
+            return min(enough)[2]
+        for t, at in found:
+            if at < 0.0:
+                low, at_low = max((low, at_low), (t, at))
+            elif not t >= high:
+                high, at_high = t, at
+        if np.isinf(high):
+            if low >= farthest:
+                return low
+            points = [max(low, 1.0) * 4.0 ** (k + 1) for k in range(at_once)]
+        else:
+            share = min(max(at_low / (at_low - at_high), 0.02), 0.98)
+            between = [share, *((k + 1) / at_once for k in range(at_once - 1))]
+            points = [low + (high - low) * each for each in sorted(set(between))]
+    return low

@@ -8,9 +8,10 @@ from functools import partial
 import numpy as np
 import pytest
 
+from maxmargin.engines.registry import engine_for
 from maxmargin.runtime import vectors
 from maxmargin.runtime.threads import at_most
-from maxmargin.solvers.primal import direction, newton
+from maxmargin.solvers.primal import direction
 from maxmargin.solvers.primal.newton import SemismoothNewton
 from tests.helpers.primal_solvers import (
     BIASES,
@@ -58,7 +59,7 @@ def test_samples_have_a_row_of_every_run(monkeypatch):
         found = []
         for n_jobs in (1, 2):
             with at_most(n_jobs):
-                found.append(newton.drawn_rows(n, size))
+                found.append(engine_for(np.empty((n, 1))).features().draw(size))
         np.testing.assert_array_equal(found[0], found[1])
         ends = np.arange(size + 1) * n // size
         assert (found[0] >= ends[:-1]).all()

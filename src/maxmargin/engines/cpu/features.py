@@ -112,6 +112,23 @@ class Features:
         """Whether the numbers of a row are stored next to each other."""
         return not self.is_dense or bool(self.X.flags.c_contiguous)
 
+    @property
+    def slopes_at_once(self) -> int:
+        """One: every point of a line search is a pass."""
+        return 1
+
+    def draw(self, size: int) -> Any:
+        """Return a sample of the rows: one of each of ``size`` runs of consecutive rows."""
+        out, n = np.empty(size, dtype=np.intp), self.n_rows
+
+        def draw(some: slice) -> None:
+            ends = np.arange(some.start, some.stop + 1) * n // size
+            shares = np.random.default_rng([size, some.start]).random(some.stop - some.start)
+            out[some] = ends[:-1] + (shares * np.diff(ends)).astype(np.intp)
+
+        in_slices(draw, size)
+        return out
+
     @cached_property
     def stored_per_row(self) -> float:
         """The mean number of stored values per row."""

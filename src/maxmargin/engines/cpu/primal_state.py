@@ -18,7 +18,7 @@ from ...problems import PrimalProblem
 from ...problems.best_bias import best_biases
 from ...runtime.team import Region
 from ...runtime.vectors import copied, in_slices, nonzero, part_count, part_rows, taken
-from ..linear import Held, Kink, Projection
+from ..linear import ColumnSystem, Held, Kink, Projection
 from . import primal_passes as passes
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class PrimalState:
         self.values = self.problem.beta(alpha)
         self.center = None
 
-    def sample(self, rows: Integers, times: float) -> PrimalState | None:
+    def sample(self, rows: Any, times: float) -> PrimalState | None:
         """Return the state of some rows, each of which costs ``times`` as much."""
         problem = self._problem_of(rows, times)
         if not problem.two_sided and abs(problem.y.sum()) == rows.size:
@@ -122,10 +122,10 @@ class PrimalState:
         """Compute the scores of a step."""
         self.features.scores(step[:-1], float(step[-1]), out=self._scratch())
 
-    def slope(self, t: float, delta: float) -> float:
-        """Return Σ β_i (x_i, 1)·step after t steps."""
+    def slopes(self, points: list[float], delta: float) -> list[float]:
+        """Return Σ β_i (x_i, 1)·step after t steps, for every t of some."""
         arrays = (self.scores, self._change, *self._targets(), self._center(), *self._bounds())
-        return float(self._sums(passes.slope, 1, *arrays, delta, t)[0])
+        return [float(self._sums(passes.slope, 1, *arrays, delta, t)[0]) for t in points]
 
     def advance(self, t: float) -> tuple[float, float]:
         """Go t steps; return the largest change of a score and the largest score."""
@@ -182,6 +182,9 @@ class PrimalState:
             self._sum.forget()
         return self._sum.over(costs) * factor
 
+    def solve_columns(self, delta: float, system: ColumnSystem, gradient: Floats) -> None:
+        """Leave the system to the caller: the rows are on the host."""
+
     def kink_rows(self, delta: float) -> WeightedRows:
         """Return the rows on the kink, with their c_i."""
         rows = self._sum.rows()
@@ -196,6 +199,10 @@ class PrimalState:
         """Return Σ h_i(z_i)."""
         arrays = (self.scores, *self._targets(), *self._bounds())
         return float(self._sums(passes.loss, 1, *arrays)[0])
+
+    def class_costs(self) -> tuple[float, float]:
+        """Return Σ u, or Σ 1/D where u = ∞, of the classes."""
+        return self.problem.class_costs()
 
     def best_biases(self, b: float) -> tuple[float, float]:
         """Return the least and the largest t for which b + t is the best bias."""

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from ...arrays import Floats
-from ...engines.linear import Features, PrimalState, WeightedRows
+from ...engines.linear import ColumnSystem, Features, PrimalState, WeightedRows
 from ...runtime.memory import free_memory
 from ..linear_systems import LIFT, Factored
 
@@ -77,15 +77,6 @@ class Quadratic:
         """Return the value at a."""
         return 0.5 * float(a @ self.apply(a)) - float(self.v @ a) + self.constant
 
-    def added_to(self, H: Floats) -> Floats:
-        """Return M + H, in the place of H."""
-        if self.M is not None:
-            H += self.M
-        else:
-            H[np.diag_indices(self.v.size - 1)] += 1.0
-            H[-1, -1] += self.penalty
-        return H
-
     def diagonal(self) -> Floats:
         """Return the diagonal of M."""
         return np.diag(self.M) if self.M is not None else self.apply(np.ones_like(self.v))
@@ -122,14 +113,22 @@ def newton_direction(
             return step, True
     if gram < normal:
         return by_gram(state.kink_rows(delta), quadratic, gradient, damping), not tried
-    return by_columns(state.curvature(delta), quadratic, gradient, damping), not tried
+    system = ColumnSystem(quadratic.M, quadratic.penalty, quadratic.bias != "none", damping)
+    solved = state.solve_columns(delta, system, gradient)
+    if solved is None:
+        solved = by_columns(state.curvature(delta), system, gradient)
+    return solved, not tried
 
 
-def by_columns(H: Floats, quadratic: Quadratic, gradient: Floats, damping: float) -> Floats:
-    """Factor H in the d + 1 unknowns."""
-    H = quadratic.added_to(H)
-    H[-1, -1] = max(H[-1, -1], damping)
-    if quadratic.bias == "none":
+def by_columns(H: Floats, system: ColumnSystem, gradient: Floats) -> Floats:
+    """Factor M + H in the d + 1 unknowns, in the place of H."""
+    if system.M is not None:
+        H += system.M
+    else:
+        H[np.diag_indices(gradient.size - 1)] += 1.0
+        H[-1, -1] += system.penalty
+    H[-1, -1] = max(H[-1, -1], system.damping)
+    if not system.has_bias:
         H[-1], H[:, -1], H[-1, -1] = 0.0, 0.0, 1.0
     return -Factored(H, LIFT).solve(gradient)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -55,7 +56,7 @@ class Ledger:
     def __init__(self, problem: PrimalProblem, state: PrimalState) -> None:
         self.bias, self.curved, self.state = problem.bias, problem.curved, state
         self.least = least_size(problem)
-        b = bias_without_plane(problem)
+        b = bias_without_plane(problem, state.class_costs)
         self.plane = Plane(np.zeros(state.features.n_columns), b)
         state.place(self.plane.w, b)
         self.primal, self.dual = self._primal(self.plane), 0.0
@@ -134,7 +135,9 @@ def least_size(problem: PrimalProblem) -> float:
     return max(tiny, RESOLUTION * float(np.sum(losses)))
 
 
-def bias_without_plane(problem: PrimalProblem) -> float:
+def bias_without_plane(
+    problem: PrimalProblem, class_costs: Callable[[], tuple[float, float]] | None = None
+) -> float:
     """Return the best b where w = 0: of every score the same.
 
     Of labels −1 ≤ b ≤ 1, and slopes are those of c₊ h(1 − b) + c₋ h(1 + b) [+ ½b²], c± the costs
@@ -145,7 +148,7 @@ def bias_without_plane(problem: PrimalProblem) -> float:
         return 0.0
     if problem.two_sided:
         return _level(problem)
-    positive, negative = problem.class_costs()
+    positive, negative = (class_costs or problem.class_costs)()
     excess, kappa = positive - negative, float(problem.bias == "penalised")
     if problem.curved:
         return excess / (positive + negative + kappa)

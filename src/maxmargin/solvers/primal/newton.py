@@ -29,13 +29,12 @@ from enum import Enum
 
 import numpy as np
 
-from ...arrays import Floats, Integers
+from ...arrays import Floats
 from ...engines.linear import Features, Held, PrimalState
 from ...problems import PrimalProblem
 from ...progress import Limits, Progress
-from ...runtime.vectors import in_slices
 from ...solution import Solution, Status
-from ..line_search import line_search
+from ..line_search import line_search, search_several
 from . import direction
 from .direction import Quadratic, newton_direction, normal_work, product_work
 from .ledger import Ledger, Plane
@@ -134,7 +133,7 @@ class _Run:
             sizes.append(n)
         plane = None
         for size in reversed(sizes):
-            some = state.sample(drawn_rows(n_rows, size), n_rows / size)
+            some = state.sample(state.features.draw(size), n_rows / size)
             if some is not None and not self.status:
                 steps = _Steps(self, some, self.begin(some, plane), is_whole=False)
                 steps.run(self.tuning.sample_gap)
@@ -201,19 +200,6 @@ class _Run:
         )
         self.status = Status.STOPPED if stop else self.limits.reached(self.n_iter, self.progress)
         return self.status is not None
-
-
-def drawn_rows(n_rows: int, size: int) -> Integers:
-    """Return a sample of the rows, in order: one of each of ``size`` runs of consecutive rows."""
-    out = np.empty(size, dtype=np.intp)
-
-    def draw(some: slice) -> None:
-        ends = np.arange(some.start, some.stop + 1) * n_rows // size
-        shares = np.random.default_rng([size, some.start]).random(some.stop - some.start)
-        out[some] = ends[:-1] + (shares * np.diff(ends)).astype(np.intp)
-
-    in_slices(draw, size)
-    return out
 
 
 class _Steps:
@@ -321,10 +307,16 @@ class _Steps:
         self.state.aim(step)
         slope = float((quadratic.apply(iterate.a) - quadratic.v) @ step)
         bend = float(quadratic.apply(step) @ step)
-        t = line_search(
-            lambda t: slope + t * bend - self.state.slope(t, iterate.delta),
-            slope - float(self.total @ step),
-        )
+
+        def slopes(points: list[float]) -> list[float]:
+            found = self.state.slopes(points, iterate.delta)
+            return [slope + t * bend - at for t, at in zip(points, found, strict=True)]
+
+        first, at_once = slope - float(self.total @ step), self.state.features.slopes_at_once
+        if at_once == 1:
+            t = line_search(lambda t: slopes([t])[0], first)
+        else:
+            t = search_several(slopes, first, at_once)
         iterate.a = iterate.a + t * step
         moved = self.state.advance(t)
         self._project()

@@ -1,0 +1,112 @@
+"""A vector of length n on a device; host code sees an array, which it copies when it must."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import NDArray
+
+# Functions of NumPy that stay on the device where the other operands are numbers or on it, too.
+_ON_DEVICE = {
+    np.add: torch.add,
+    np.subtract: torch.sub,
+    np.multiply: torch.mul,
+    np.true_divide: torch.div,
+    np.absolute: torch.abs,
+}
+
+
+class DeviceVector(NDArrayOperatorsMixin):
+    """Labels, targets, costs or α of a fit on a device.
+
+    The torch engine reads ``tensor``; any other code may treat it as an array, at the price of a
+    copy to the host.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor of shape (n,)
+    """
+
+    ndim = 1
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self._host: NDArray[Any] | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return int(self.tensor.shape[0])
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of values, in a tuple."""
+        return (self.size,)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values on the host."""
+        return np.dtype(str(self.tensor.dtype).removeprefix("torch."))
+
+    @property
+    def host(self) -> NDArray[Any]:
+        """The values in the memory of the host, copied when they are first asked for."""
+        if self._host is None:
+            self._host = self.tensor.cpu().numpy()
+        return self._host
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.host, dtype=dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        function = _ON_DEVICE.get(ufunc) if method == "__call__" and not options else None
+        if function is not None and all(isinstance(each, (DeviceVector, float)) for each in inputs):
+            tensors = (each.tensor if isinstance(each, DeviceVector) else each for each in inputs)
+            return DeviceVector(function(*tensors))
+        on_host = (each.host if isinstance(each, DeviceVector) else each for each in inputs)
+        return getattr(ufunc, method)(*on_host, **options)
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return some values in the memory of the host."""
+        if self._host is None and isinstance(rows, slice):
+            return self.tensor[rows].cpu().numpy()
+        return self.host[rows]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return np.asarray, (self.host,)
+
+    def min(self) -> float:
+        """Return the least value."""
+        return float(self.tensor.min())
+
+    def max(self) -> float:
+        """Return the largest value."""
+        return float(self.tensor.max())
+
+    def sum(self) -> float:
+        """Return the sum of all values."""
+        return float(self.tensor.sum())
+
+    def any(self) -> bool:
+        """Return whether some value is not 0."""
+        return bool(self.tensor.any())
+
+    def reshape(self, *shape: Any) -> NDArray[Any]:
+        """Return the values in the memory of the host, in another shape."""
+        return self.host.reshape(*shape)
+
+
+def on_device(values: Any, device: Any) -> Any:
+    """Return a vector of the host, or of a device already, as a float64 tensor."""
+    if isinstance(values, DeviceVector):
+        return values.tensor.to(device, torch.float64)
+    host = np.ascontiguousarray(values, dtype=np.float64)
+    if not host.flags.writeable:
+        host = host.copy()
+    return torch.from_numpy(host).to(device)
