@@ -16,13 +16,14 @@ Solvers that keep vectors of length n themselves, for a few thousand samples, ta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats, Integers
+from ..progress import Limits
 
 if TYPE_CHECKING:
     from ..data.row_sums import RowSums
@@ -331,12 +332,15 @@ class TaskGoal:
         Steps of each task at most.
     rounding : float
         The relative error of a score, as a sum of products.
+    limits : Limits
+        Of seconds, for tasks of any size.
     """
 
     tol: float
     final_tol: float
     max_steps: Integers
     rounding: float
+    limits: Limits = field(default_factory=Limits)
 
 
 class Ended(NamedTuple):
@@ -352,10 +356,15 @@ class Ended(NamedTuple):
     errors: Floats
 
 
+class DeviceMemoryFull(MemoryError):  # noqa: N818
+    """Error raised where even small blocks do not fit the memory of a device."""
+
+
 class HostEngine(Engine, Protocol):
     """An engine of `HostGram`, and of features in the memory of this machine."""
 
     is_few: bool  # so few samples that float64 takes no longer than float32
+    most_variables: float  # of a task that `solve_small` takes
 
     def gram(
         self,
@@ -383,7 +392,7 @@ class HostEngine(Engine, Protocol):
         precision: Precision,
         goal: TaskGoal,
     ) -> Ended | None:
-        """Solve classifiers of few samples each, with finite costs; None where that is not known.
+        """Solve tasks side by side, with finite costs; None where that is not known.
 
         A task that did not converge is the caller's to solve in another way.
         """

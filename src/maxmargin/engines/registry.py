@@ -15,6 +15,7 @@ from scipy import sparse
 
 from ..arrays import Matrix, MatrixLike, OnDevice, container
 from ..runtime.loading import uncollected
+from .base import DeviceMemoryFull
 
 if TYPE_CHECKING:
     from .base import HostEngine
@@ -108,6 +109,11 @@ def placed(X: Matrix, device: str) -> Matrix:
 def _is_complete() -> bool:
     """Return whether the torch engine has all that a fit needs."""
     return all(hasattr(_torch(), name) for name in ("gram", "features"))
+
+
+def is_memory_full(error: BaseException) -> bool:
+    """Return whether an error says that the memory of a device is full."""
+    return isinstance(error, DeviceMemoryFull) or type(error).__name__ == "OutOfMemoryError"
 
 
 def find_device(name: str) -> Any:

@@ -21,7 +21,7 @@ from ..arrays import Labels, MatrixLike, container
 from ..caller import warn_caller
 from ..certificates import certify
 from ..data.columns import scale_ratio
-from ..engines.registry import host_array, placed, received
+from ..engines.registry import host_array, is_memory_full, placed, received
 from ..multiclass import Task, reduction_for
 from ..progress import Callback, Progress
 from ..runtime.threads import at_most, blas_for, in_parallel, single_threaded_blas
@@ -205,19 +205,32 @@ def fit(
         training = replace(training, X=placed(training.X, device))
         if method.threads is None:
             limits.enter_context(blas_for(container(training.X).stored()))
-        resumed = method.warm_start and is_fitted(model)
-        if resumed and method.multi_class is not None:
-            _check_same(method, training, model.classes_, model._reduced_by)
-        tasks = method.tasks(training)
-        starts = method.resume(training, tasks) if resumed else [None] * len(tasks)
-        work = method.begin(training, tasks)
-        problems, solutions = _solve(
-            model, method, work, training, tasks, starts, int(method.max_iter)
-        )
-        outcome = _certified(method, work, training, tasks, problems, work.finish(solutions))
-        _publish(model, method, work, outcome, tasks, outcome.solutions, method.multi_class)
-        for remark in [*method.remarks(outcome), *_shortcomings(method, outcome)]:
-            warn_caller(remark.text, remark.category)
+        try:
+            _fit(model, method, training)
+        except (MemoryError, RuntimeError) as error:
+            if not (container(training.X).on_device and is_memory_full(error)):
+                raise
+            full = str(error)
+        else:
+            return
+        # Outside of the clause, whose traceback holds what filled the memory.
+        warn_caller(f"The memory of the device is full ({full}): fitted on the CPU instead.")
+        _fit(model, method, replace(training, X=training.X.host))
+
+
+def _fit(model: Any, method: Method[Problem, Start, Proof], training: Training) -> None:
+    """Solve, certify and publish a fit to checked data."""
+    resumed = method.warm_start and is_fitted(model)
+    if resumed and method.multi_class is not None:
+        _check_same(method, training, model.classes_, model._reduced_by)
+    tasks = method.tasks(training)
+    starts = method.resume(training, tasks) if resumed else [None] * len(tasks)
+    work = method.begin(training, tasks)
+    problems, solutions = _solve(model, method, work, training, tasks, starts, int(method.max_iter))
+    outcome = _certified(method, work, training, tasks, problems, work.finish(solutions))
+    _publish(model, method, work, outcome, tasks, outcome.solutions, method.multi_class)
+    for remark in [*method.remarks(outcome), *_shortcomings(method, outcome)]:
+        warn_caller(remark.text, remark.category)
 
 
 def partial_fit(

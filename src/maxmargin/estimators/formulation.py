@@ -187,7 +187,7 @@ def _begin(
 ) -> Work[DualProblem, WarmStart, MarginCertificate]:
     load("gaussian_scores", package=certificates.__name__)
     kernel = checked_kernel(model, training)
-    small = _are_small(kernel, tasks)
+    small = _are_small(kernel, training, tasks)
     at_once = 1 if small else _at_once(kernel, training, tasks)
     dual = _dual(model, formulation, kernel, training, len(tasks), at_once)
     if at_once > 1:
@@ -220,8 +220,10 @@ def _as_published(centres: Sequence[float], solutions: list[Solution]) -> list[S
     ]
 
 
-def _are_small(kernel: Kernel, tasks: Sequence[Task]) -> bool:
-    """Return whether each of the tasks may have its whole Gram matrix."""
+def _are_small(kernel: Kernel, training: Training, tasks: Sequence[Task]) -> bool:
+    """Return whether each of the tasks may have its whole Gram matrix, or there is a device."""
+    if container(training.X).on_device:
+        return True
     return kernel.elementwise and max(task.rows.size for task in tasks) <= SMALL_SAMPLES
 
 
@@ -244,8 +246,11 @@ def _solve_all(
     max_iter: int,
 ) -> list[Solution]:
     """Solve small tasks side by side, from kernel values to α in one compiled call if possible."""
-    free = max_iter == -1 and time_limit.seconds is None
-    quick = dual.solve_small(problems) if free and not any(starts) else []
+    on_device = container(problems[0].X).on_device
+    free = time_limit.seconds is None and not any(starts)
+    quick = []
+    if max_iter == -1 and (free or on_device):
+        quick = dual.solve_small(problems, starts, time_limit.limits(max_iter))
     if quick and all(each.status is Status.CONVERGED for each in quick):
         return quick
     dual.load_solvers()
@@ -308,7 +313,7 @@ def _probabilities(
     def fit(training: Training, tasks: list[Task]) -> list[tuple[Floats, float]]:
         dual = _dual(model, formulation, kernel, training, n_tasks=1)
         problems = [of_some.pose(kernel, training, task) for task in tasks]
-        if _are_small(kernel, tasks):
+        if _are_small(kernel, training, tasks):
             solutions = _solve_all(dual, time_limit, problems, [None] * len(tasks), model.max_iter)
         else:
             shares = 1.0 / np.arange(len(problems), 0, -1)  # of what is left
@@ -393,7 +398,9 @@ def _certify(
     """
     vectors = [int(np.count_nonzero(s.alpha)) for s in solutions]  # type: ignore[arg-type]
     work = sum(p.n_variables * n for p, n in zip(problems, vectors, strict=True))
-    if work <= TUNING.thorough_values or all(each.scores is None for each in solutions):
+    on_device = container(problems[0].X).on_device  # where all scores take milliseconds
+    no_claims = all(each.scores is None for each in solutions)
+    if work <= TUNING.thorough_values or no_claims or on_device:
         return certify_tasks(problems, solutions)
     sample = max(32, TUNING.checked_samples // int(len(problems) ** 0.5))
     seconds = time_limit.left(TOTAL_TIME_SHARE)

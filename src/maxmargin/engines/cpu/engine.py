@@ -46,6 +46,10 @@ class Tuning:
 TUNING = Tuning()
 
 
+# Variables of a task that is solved in one call: beyond, steps with all of them take too long.
+MOST_VARIABLES = 3000
+
+
 class CpuEngine:
     """X in the memory of this machine.
 
@@ -61,6 +65,8 @@ class CpuEngine:
         Keep every kernel value that is computed, where all of K fits the budget: for folds, paths
         and refits on the same rows. Elsewhere each `gram` keeps values of its own.
     """
+
+    most_variables = MOST_VARIABLES
 
     def __init__(
         self,

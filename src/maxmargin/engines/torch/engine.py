@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
 from ...kernels import Kernel
-from ...progress import Limits
 from ..base import Ended, Precision, TaskArrays, TaskGoal
 from ..cpu.engine import CpuEngine
 from .device_rows import DeviceRows
 from .gram import TorchGram, is_blurred, is_coarse
 from .kernel_rows import KernelRows, value_type
-from .memory import bytes_to_use
+from .memory import bytes_to_use, with_smaller_blocks
 from .tasks import solve_tasks
 
 if TYPE_CHECKING:
@@ -45,6 +44,7 @@ class TorchEngine:
     """
 
     is_few = False
+    most_variables = inf
 
     def __init__(
         self, X: Any, *, device: Any = None, codes: Integers | None = None,
@@ -105,15 +105,15 @@ class TorchEngine:
         self, kernel: Kernel, tasks: TaskArrays, precision: Precision, goal: TaskGoal
     ) -> Ended | None:
         """Solve classifiers side by side; None where a task has two groups or no bias."""
-        if not tasks.has_bias or (tasks.n_first != tasks.sizes).any():
+        is_one_group = tasks.has_bias and bool((tasks.n_first == tasks.sizes).all())
+        if not is_one_group or self._needs_differences(kernel):
             return None
         rows = self.rows(kernel, value_type(self.device))
         exact = self.rows(kernel, torch.float64)
-        ended = solve_tasks(
-            rows, exact, tasks, goal, self.budget, 0.0 if tasks.total else 1.0, Limits()
+        unit = 0.0 if tasks.total else 1.0
+        return with_smaller_blocks(
+            lambda budget: solve_tasks(rows, exact, tasks, goal, budget, unit), self.budget
         )
-        keep = [ended.alpha[k, :n] for k, n in enumerate(tasks.sizes)]
-        return ended._replace(alpha=np.concatenate(keep))
 
     def rows(self, kernel: Kernel, dtype: Any) -> KernelRows:
         """Return the source of kernel values of a type."""

@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from ...arrays import Integers
-from .memory import DeviceMemoryFull, with_smaller_blocks
+from ..base import DeviceMemoryFull
+from .memory import with_smaller_blocks
 
 
 class KeptRows:

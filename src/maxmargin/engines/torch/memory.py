@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import torch
 
 from ...runtime.memory import free_memory
+from ..base import DeviceMemoryFull
 
 Answer = TypeVar("Answer")
 
@@ -17,10 +18,6 @@ SHARE = 0.9
 HOST_SHARE = 0.25
 # Bytes of the least block that is tried before the memory counts as full.
 LEAST_BLOCK = 1 << 20
-
-
-class DeviceMemoryFull(MemoryError):  # noqa: N818
-    """Error raised where even small blocks do not fit the memory of a device."""
 
 
 def bytes_to_use(device: Any, share: float | None = None) -> float:

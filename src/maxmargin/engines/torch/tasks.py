@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ...progress import Limits, Progress
+from ...progress import Progress
 from ..base import Ended
 from .blocks import gather_blocks, step_pairs, subtract_moved
 from .row_store import RowStore
@@ -62,7 +62,7 @@ TUNING = Tuning()
 
 def solve_tasks(
     rows: KernelRows, exact: KernelRows, tasks: TaskArrays, goal: TaskGoal, budget: float,
-    unit: float, limits: Limits,
+    unit: float,
 ) -> Ended:  # fmt: skip
     """Solve every task from the α it begins with.
 
@@ -77,12 +77,10 @@ def solve_tasks(
         Bytes that rows of K may take.
     unit : float
         What violations are relative to; 0 where it is ρ.
-    limits : Limits
-        Of seconds.
     """
     state = TaskState.of(tasks, rows.diagonal())
     store = RowStore(rows, budget, whole=_is_dense(tasks, rows.n_rows))
-    descent = _Descent(state, store, exact, goal, unit, tasks.total, limits)
+    descent = _Descent(state, store, exact, goal, unit, tasks)
     if tasks.alpha.any():
         descent.refresh()
     return descent.run()
@@ -99,10 +97,11 @@ class _Descent:
 
     def __init__(
         self, state: TaskState, store: RowStore, exact: KernelRows, goal: TaskGoal, unit: float,
-        total: float, limits: Limits,
+        tasks: TaskArrays,
     ) -> None:  # fmt: skip
         self.state, self.store, self.exact, self.goal = state, store, exact, goal
-        self.unit, self.total, self.limits, self.progress = unit, total, limits, Progress()
+        self.unit, self.total, self.sizes = unit, tasks.total, tasks.sizes
+        self.limits, self.progress = goal.limits, Progress()
         n_tasks, width = state.f.shape
         self.device, self.part, self.live = state.f.device, state, np.arange(n_tasks)
         self.tightened = np.ones(n_tasks)
@@ -292,7 +291,8 @@ class _Descent:
         found: Measures = state.measures(seen, room, self.total)
         alpha = (state.signs * state.beta + 0.0).cpu().numpy()
         b, value, gap, _, errors = (each.cpu().numpy().astype(float) for each in found)
+        parts = [alpha[k, :n] for k, n in enumerate(self.sizes.tolist())]
         return Ended(
-            alpha, b, state.steps.cpu().numpy().astype(float), self.converged.astype(float),
-            top - low, value, gap, errors,
+            np.concatenate(parts), b, state.steps.cpu().numpy().astype(float),
+            self.converged.astype(float), top - low, value, gap, errors,
         )  # fmt: skip

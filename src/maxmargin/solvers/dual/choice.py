@@ -175,12 +175,18 @@ class Dual:
         """Import what `solve` may need: to be called before threads call that."""
         load("active_set", "decomposition", "feature_space", "interior_point", package=__package__)
 
-    def solve_small(self, problems: Sequence[DualProblem]) -> list[Solution]:
+    def solve_small(
+        self,
+        problems: Sequence[DualProblem],
+        starts: Sequence[WarmStart | None],
+        limits: Limits,
+    ) -> list[Solution]:
         """Return the solutions of all tasks side by side; none where they are not small.
 
         A solution that has not converged is one to begin with.
         """
-        solutions = solve_small(self, problems)
+        given = [None if start is None else start.alpha for start in starts]
+        solutions = solve_small(self, problems, given, limits)
         if self.kernel.shift_invariant:  # rounding of Σ sα leaves no trace in its scores
             return solutions
         return [

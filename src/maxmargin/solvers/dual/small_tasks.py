@@ -12,6 +12,7 @@ import numpy as np
 from ...arrays import Floats, Integers
 from ...engines.base import Ended, TaskArrays, TaskGoal
 from ...problems import DualProblem
+from ...progress import Limits
 from ...solution import Solution, Status, Trace
 from .attempts import TUNING
 from .feasibility import Constraints
@@ -19,23 +20,29 @@ from .feasibility import Constraints
 if TYPE_CHECKING:
     from .choice import Dual
 
-# Variables of a task, and numbers that its steps may pass over: some hundredths of a second.
-MAX_VARIABLES, MAX_NUMBERS = 3000, 5 * 10**7
+# Numbers that the steps of a task may pass over: some hundredths of a second.
+MAX_NUMBERS = 5 * 10**7
 
 
-def solve_small(dual: Dual, problems: Sequence[DualProblem]) -> list[Solution]:
+def solve_small(
+    dual: Dual,
+    problems: Sequence[DualProblem],
+    starts: Sequence[Floats | None],
+    limits: Limits,
+) -> list[Solution]:
     """Return the solutions of all tasks, or an empty list where they are not small.
 
     A solution that has not converged is where another solver may begin.
     """
     first = problems[0]
     if len(problems) > 1 or not first.target_scale or first.has_unit_margin:
-        return _solve_alike(dual, problems)
+        return _solve_alike(dual, problems, starts, limits)
     # Regression, in units of half the range of its targets: violations are then relative to 1.
     unit = first.target_scale
     sums = tuple(total / unit for total in first.sums)
     scaled = replace(first, p=first.p / unit, upper=first.upper / unit, sums=sums)
-    return [_scaled_up(each, unit) for each in _solve_alike(dual, [scaled])]
+    start = None if starts[0] is None else starts[0] / unit
+    return [_scaled_up(each, unit) for each in _solve_alike(dual, [scaled], [start], limits)]
 
 
 def _scaled_up(solution: Solution, unit: float) -> Solution:
@@ -50,22 +57,30 @@ def _scaled_up(solution: Solution, unit: float) -> Solution:
     return replace(solution, alpha=unit * solution.alpha, b=unit * solution.b, trace=trace)
 
 
-def _solve_alike(dual: Dual, problems: Sequence[DualProblem]) -> list[Solution]:
+def _solve_alike(
+    dual: Dual,
+    problems: Sequence[DualProblem],
+    given: Sequence[Floats | None],
+    limits: Limits,
+) -> list[Solution]:
     """Return the solutions of tasks that are about one thing."""
     sums = problems[0].sums
     alike = all(each.sums == sums for each in problems)
     if dual.solver != "auto" or dual.origin is not None or not alike:
         return []
-    if max(problem.n_variables for problem in problems) > MAX_VARIABLES:
+    if max(problem.n_variables for problem in problems) > dual.engine.most_variables:
         return []
     orders = [np.concatenate(each.groups) for each in problems] if problems[0].total else []
-    tasks = _grouped(problems, orders) if orders else TaskArrays.of(problems)
+    if orders:
+        tasks = _grouped(problems, orders, given)
+    else:
+        tasks = TaskArrays.of(problems, _starts(problems, given))
     if not _are_soft(tasks):
         return []
     degree = int(getattr(dual.kernel, "degree", 0))
     final = min(dual.tol, dual.tuning.polish_tol) if dual.engine.is_few else dual.tol
     steps = np.array([_max_steps(dual, problem) for problem in problems])
-    goal = TaskGoal(dual.tol, final, steps, TUNING.rounding * max(1, 2 * degree))
+    goal = TaskGoal(dual.tol, final, steps, TUNING.rounding * max(1, 2 * degree), limits)
     began = time.perf_counter()
     ended = dual.engine.solve_small(dual.kernel, tasks, dual.precision, goal)
     if ended is None:
@@ -81,11 +96,26 @@ def _solve_alike(dual: Dual, problems: Sequence[DualProblem]) -> list[Solution]:
     )
 
 
-def _grouped(problems: Sequence[DualProblem], orders: Sequence[Integers]) -> TaskArrays:
+def _starts(problems: Sequence[DualProblem], given: Sequence[Floats | None]) -> Floats | None:
+    """Return feasible α of all problems, near to those given; None where none is given."""
+    if not any(alpha is not None for alpha in given):
+        return None
+    return _nearest(problems, given)
+
+
+def _nearest(problems: Sequence[DualProblem], given: Sequence[Floats | None]) -> Floats:
+    pairs = zip(problems, given, strict=True)
+    return np.concatenate([Constraints.of(each).nearest(alpha, tol=1e-12) for each, alpha in pairs])
+
+
+def _grouped(
+    problems: Sequence[DualProblem], orders: Sequence[Integers], given: Sequence[Floats | None]
+) -> TaskArrays:
     """Put the variables of the first group of each problem first, and begin with a feasible α."""
     moved = [problem.restrict(order) for problem, order in zip(problems, orders, strict=True)]
-    starts = [Constraints.of(problem).nearest(None) for problem in moved]
-    return TaskArrays.of(moved, np.concatenate(starts))
+    pairs = zip(given, orders, strict=True)
+    starts = [None if alpha is None else alpha[order] for alpha, order in pairs]
+    return TaskArrays.of(moved, _nearest(moved, starts))
 
 
 def _put_back(alpha: Floats | None, order: Integers) -> Floats:
