@@ -444,3 +444,35 @@ def test_formulas_take_arrays_of_any_library(kernel, dtype, library):
     bounds = kernel.rounding(products[1], products[2], np.ones(len(B), dtype), 5, 1e-7)
     others = (xp.asarray(part) for part in (*products[1:], np.ones(len(B), dtype)))
     np.testing.assert_allclose(np.asarray(kernel.rounding(*others, 5, 1e-7)), bounds, rtol=1e-5)
+
+
+CLUSTERS = {
+    "near": X,
+    "far from 0": X + 1e7,
+    "far apart": X + 1e6 * (np.arange(len(X)) % 2)[:, None],
+}
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("rows", CLUSTERS)
+@pytest.mark.parametrize(
+    "kernel",
+    [Linear(), Polynomial(3, 0.5, 1.0), RBF(0.3), Sigmoid(0.1, 0.5), 2 * RBF(0.3) + Linear(),
+     RBF(0.3) * Polynomial(2)],
+    ids=str,
+)  # fmt: skip
+def test_bounded_values_of_any_library_and_of_several_weights(kernel, rows, library):
+    module = pytest.importorskip(library)
+    xp = array_api_compat.array_namespace(module.asarray(np.zeros(1)))
+    A = CLUSTERS[rows]
+    B = A[::-1][:5].copy()
+    weights = np.random.default_rng(0).random((5, 3))
+    found = kernel.bounded(*(xp.asarray(part) for part in (A, B, weights)))
+    assert all(type(part) is type(xp.asarray(A)) for part in found)
+    K, errors, sizes = map(np.asarray, found)
+    for k in range(3):
+        expected, error, size = kernel.bounded(A, B, weights[:, k].copy())
+        rounding = 1e-12 * np.abs(expected).max()
+        np.testing.assert_allclose(K, expected, rtol=1e-12, atol=rounding)
+        np.testing.assert_allclose(errors[:, k], error, rtol=1e-9, atol=1e-300)
+        np.testing.assert_allclose(sizes[:, k], size, rtol=1e-9, atol=5 * rounding)

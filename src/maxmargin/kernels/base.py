@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Floats
-from .namespace import copied
+from .namespace import array_namespace, by_rows, copied
 from .products import RowsLike, as_rows, finite, products, squared_norms
 
 # The unit roundoff of float64.
@@ -114,27 +114,33 @@ class Kernel(ABC):
         Parameters
         ----------
         X, Z : array or CSR matrix of shape (n, d) and (m, d)
-            Rows in float64.
-        weights : ndarray of shape (m,)
-            Non-negative weights.
+            Rows in float64. Arrays may be of any library with the array API.
+        weights : array of shape (m,) or (m, k)
+            Non-negative weights, or several columns of them.
 
         Returns
         -------
-        K : ndarray of shape (n, m)
+        K : array of shape (n, m)
             Kernel values.
-        error : ndarray of shape (n,)
+        error : array of shape (n,) or (n, k)
             An upper bound of Σ_j weights_j |Δ_ij|.
-        size : ndarray of shape (n,)
+        size : array of shape (n,) or (n, k)
             Σ_j weights_j |K_ij|.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             dot, x_sq, z_sq, terms = products(X, Z, self.shift_invariant)
-            error = self.rounding(x_sq, z_sq, weights, terms, UNIT)
+            xp = array_namespace(dot)
             if type(self).rounding is Kernel.rounding:
                 # Without a bound the float64 values define the kernel, as those of a callable do.
-                error = np.zeros_like(x_sq)
+                error = by_rows(xp.zeros_like(x_sq), weights)
+            elif weights.ndim == 1:
+                error = self.rounding(x_sq, z_sq, weights, terms, UNIT)
+            else:
+                columns = (weights[:, k] for k in range(weights.shape[1]))
+                errors = [self.rounding(x_sq, z_sq, each, terms, UNIT) for each in columns]
+                error = xp.stack(errors, axis=1)
             K = finite(self.from_products(dot, x_sq, z_sq), self)
-        return K, error, np.abs(K) @ weights
+        return K, error, xp.abs(K) @ weights
 
     def __call__(self, X: RowsLike, Z: RowsLike | None = None) -> Floats:
         """Return the Gram block K(x_i, z_j), with Z = X by default.

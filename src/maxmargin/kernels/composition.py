@@ -19,7 +19,7 @@ import numpy as np
 
 from ..arrays import Floats, blocks_of
 from .base import UNIT, Kernel, positive
-from .namespace import copied, total
+from .namespace import array_namespace, copied, largest, total
 from .products import finite, products
 
 # Rounding errors of a kernel value above this many units of roundoff are visible.
@@ -78,18 +78,19 @@ class _Composition(Kernel):
     def bounded(self, X: Any, Z: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
         parts = [part.bounded(X, Z, weights) for part in self.parts]
         K = finite(self._join(values for values, _, _ in parts), self)
-        largest = [float(np.abs(values).max(initial=0.0)) for values, _, _ in parts]
-        size: Floats = np.abs(K) @ weights
-        error = self._join_errors([error for _, error, _ in parts], largest)
+        xp = array_namespace(K)
+        sizes = [largest(xp.abs(values)) if values.shape[1] else 0.0 for values, _, _ in parts]
+        size: Floats = xp.abs(K) @ weights
+        error = self._join_errors([error for _, error, _ in parts], sizes)
         return K, error + len(parts) * UNIT * size, size
 
     def rounding(
         self, x_sq: Floats, z_sq: Floats, weights: Floats, terms: int, unit: float
     ) -> Floats:
         errors = [part.rounding(x_sq, z_sq, weights, terms, unit) for part in self.parts]
-        largest = [part._largest(x_sq, z_sq) for part in self.parts]
+        sizes = [part._largest(x_sq, z_sq) for part in self.parts]
         own = len(self.parts) * unit * self._largest(x_sq, z_sq) * total(weights)
-        return self._join_errors(errors, largest) + own
+        return self._join_errors(errors, sizes) + own
 
     @abstractmethod
     def _join_errors(self, errors: list[Floats], largest: list[float]) -> Floats:

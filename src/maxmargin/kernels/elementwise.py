@@ -14,8 +14,8 @@ from scipy.sparse import issparse
 
 from ..arrays import Floats, blocks_of
 from .base import UNIT, Kernel, positive, real
-from .namespace import apply, array_namespace, copied, largest, total
-from .products import Products, RowsLike, as_rows, dense, finite, products, squared_norms
+from .namespace import apply, array_namespace, by_rows, copied, largest, total
+from .products import Products, RowsLike, as_rows, dense, finite, products, row_squares
 
 _LARGEST_MAP = 10_000_000  # numbers in an explicit feature map
 # Where −γ‖x − z‖² may have a rounding error above VISIBLE_ERROR, pairs with ‖x − z‖² below
@@ -246,17 +246,19 @@ class RBF(Kernel):
         with np.errstate(over="ignore", invalid="ignore"):
             parts = products(X, Z, True)
             _, x_sq, z_sq, terms = parts
-            error = self.relative_rounding(x_sq, float(z_sq.max(initial=0.0)), terms, UNIT)
-            K = self._from_rows(X, Z, parts)
+            error = self.relative_rounding(x_sq, largest(z_sq), terms, UNIT)
+            error, cancels = by_rows(error, weights), self._cancels(parts)
+            K = self._from_rows(X, Z, parts, cancels)
             size = K @ weights
-            if not self._cancels(parts):
+            if not cancels:
                 return K, error * size, size
             # Weighting by K keeps far rows from widening the bound of the others; pairs that cancel
             # are computed from differences and add no error.
-            unit = self.gamma * (terms + 8) * UNIT
-            near = 2.0 * unit * (x_sq * size + K @ (weights * z_sq)) * (1.0 + error)
-            anywhere = (terms + 8) * UNIT / CANCELLED_SHARE * total(weights)
-        return K, np.fmin(near, anywhere) + 6.0 * UNIT * size, size
+            xp, unit = array_namespace(K), self.gamma * (terms + 8) * UNIT
+            own = by_rows(x_sq, weights) * size + K @ (by_rows(z_sq, weights) * weights)
+            near = 2.0 * unit * own * (1.0 + error)
+            anywhere = (terms + 8) * UNIT / CANCELLED_SHARE * xp.sum(weights, axis=0)
+        return K, xp.fmin(near, anywhere) + 6.0 * UNIT * size, size
 
     def _gram(self, X: Any, Z: Any) -> Floats:
         if X.shape[0] <= FEW_ROWS and X is not Z and _same_dense_columns(X, Z):
@@ -265,29 +267,31 @@ class RBF(Kernel):
             squares = cdist(X, Z, "sqeuclidean")
             if np.isfinite(squares).all():
                 return np.exp(-self.gamma * squares).astype(np.result_type(X, Z), copy=False)
-        return self._from_rows(X, Z, products(X, Z, True))
+        parts = products(X, Z, True)
+        return self._from_rows(X, Z, parts, self._cancels(parts))
 
     def _diagonal(self, X: Any) -> Floats:
         return np.ones(X.shape[0])
 
-    def _from_rows(self, X: Any, Z: Any, parts: Products) -> Floats:
+    def _from_rows(self, X: Any, Z: Any, parts: Products, cancels: bool) -> Floats:
         """Return K, with ‖x − z‖² computed from differences where the products cancel."""
         dot, x_sq, z_sq, terms = parts
-        if not self._cancels(parts):
+        if not cancels:
             return self.from_products(dot, x_sq, z_sq)
+        xp = array_namespace(dot)
         squares = x_sq[:, None] + z_sq[None, :]
-        pairs = np.argwhere(squares - 2.0 * dot < CANCELLED_SHARE * squares)
+        rows, columns = xp.nonzero(squares - 2.0 * dot < CANCELLED_SHARE * squares)
         K = self.from_products(dot, x_sq, z_sq)
-        for block in blocks_of(len(pairs), terms):
-            i, j = pairs[block].T
-            K[i, j] = np.exp(-self.gamma * squared_norms(X[i] - Z[j]))
+        for block in blocks_of(rows.shape[0], terms):
+            i, j = rows[block], columns[block]
+            K[i, j] = xp.exp(-self.gamma * row_squares(X[i] - Z[j]))
         return K
 
     def _cancels(self, parts: Products) -> bool:
         """Return whether the rounding of ‖x‖² + ‖z‖² − 2⟨x,z⟩ may be visible in K."""
-        farthest = float(parts.x_sq.max(initial=0.0)) + float(parts.z_sq.max(initial=0.0))
+        farthest = largest(parts.x_sq) + largest(parts.z_sq)
         seen = self.gamma * (parts.terms + 8) * UNIT * farthest > VISIBLE_ERROR
-        return seen and parts.dot.dtype == np.float64
+        return seen and parts.dot.dtype.itemsize == 8
 
     def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
         return 1.0

@@ -7,7 +7,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-__all__ = ["apply", "array_namespace", "copied", "largest", "total"]
+__all__ = ["apply", "array_namespace", "by_rows", "copied", "largest", "total"]
 
 
 def array_namespace(values: Any) -> Any:
@@ -20,6 +20,9 @@ def apply(name: str, values: Any, *arguments: Any) -> Any:
     """Replace ``values`` by the function of that name, in place, and return them."""
     if isinstance(values, np.ndarray):
         return getattr(np, name)(values, *arguments, out=values)
+    in_place = getattr(values, f"{name}_", None)
+    if in_place is not None:  # torch's way to say so
+        return in_place(*arguments)
     values[...] = getattr(array_namespace(values), name)(values, *arguments)
     return values
 
@@ -27,6 +30,11 @@ def apply(name: str, values: Any, *arguments: Any) -> Any:
 def copied(values: Any) -> Any:
     """Return a copy, of the same library and on the same device."""
     return array_namespace(values).asarray(values, copy=True)
+
+
+def by_rows(of_rows: Any, like: Any) -> Any:
+    """Return a number per row so that it multiplies rows of ``like``, which may be a matrix."""
+    return of_rows if like.ndim == 1 else of_rows[:, None]
 
 
 def largest(values: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats, blocks_of
+from .namespace import array_namespace, copied
 
 RowsLike: TypeAlias = ArrayLike | sp.spmatrix | sp.sparray
 
@@ -52,7 +54,7 @@ def squared_norms(X: RowsLike) -> NDArray[np.float64]:
     [25.  1.]
     """
     rows = as_rows(X)
-    return _refuse_overflow(_squares(rows), rows, "X")
+    return _refuse_overflow(row_squares(rows), rows, "X")
 
 
 class Products(NamedTuple):
@@ -71,9 +73,10 @@ def products(X: Any, Z: Any, centre: bool) -> Products:
     A, B = _centred(X, Z) if centre else (X, Z)
     dot = _inner_products(A, B)
     if A is B:  # squares from the diagonal, so that ‖x − x‖² is exactly 0
-        squares = _refuse_overflow(dot.diagonal().copy(), X, "X")
+        squares = _refuse_overflow(copied(dot.diagonal()), X, "X")
         return Products(dot, squares, squares, _n_terms(A))
-    x_sq, z_sq = (_squares(rows).astype(dot.dtype, copy=False) for rows in (A, B))
+    xp = array_namespace(dot)
+    x_sq, z_sq = (xp.astype(row_squares(rows), dot.dtype, copy=False) for rows in (A, B))
     x_sq, z_sq = _refuse_overflow(x_sq, X, "X"), _refuse_overflow(z_sq, Z, "Z")
     return Products(dot, x_sq, z_sq, _n_terms(A))
 
@@ -84,16 +87,23 @@ def finite(values: Floats, name: object) -> Floats:
     ``name`` says what they are, and is made a string only then.
     """
     # Extremes need no temporary of the size of a Gram matrix, and NaN is one.
-    if np.isfinite(values.min(initial=0.0)) and np.isfinite(values.max(initial=0.0)):
+    if 0 in values.shape:
         return values
-    at = [int(i) for i in np.unravel_index(np.isfinite(values).argmin(), values.shape)]
+    xp = array_namespace(values)
+    if math.isfinite(xp.min(values)) and math.isfinite(xp.max(values)):
+        return values
+    place = int(xp.argmin(xp.astype(xp.isfinite(values), xp.int8)))
+    at = [int(i) for i in np.unravel_index(place, tuple(values.shape))]
+    value = float(values[tuple(at)])
     raise ValueError(
-        f"{name} is {values[tuple(at)]} at {at} in {values.dtype}: pass finite values, or rescale "
+        f"{name} is {value} at {at} in {values.dtype}: pass finite values, or rescale "
         "the features where they overflow."
     )
 
 
 def _inner_products(X: Any, Z: Any) -> Floats:
+    if not (sp.issparse(X) or sp.issparse(Z)):
+        return X @ Z.T  # type: ignore[no-any-return]
     if not (sp.issparse(X) and sp.issparse(Z)):
         return np.asarray(X @ Z.T)
     dot = np.empty((X.shape[0], Z.shape[0]), dtype=np.result_type(X.dtype, Z.dtype))
@@ -107,9 +117,11 @@ def _centred(X: Any, Z: Any) -> tuple[Any, Any]:
 
     ‖x‖² + ‖z‖² − 2⟨x,z⟩ would cancel there. Elsewhere an outlier may dominate the mean.
     """
-    centre = far_columns(Z).astype(np.result_type(X.dtype, Z.dtype))
-    if not centre.any():
+    centre = far_columns(Z)
+    xp = array_namespace(centre)
+    if not bool(xp.any(centre != 0.0)):
         return X, Z
+    centre = xp.astype(centre, xp.result_type(X.dtype, Z.dtype))
     moved = shifted(Z, centre)
     return (moved if X is Z else shifted(X, centre)), moved
 
@@ -136,20 +148,28 @@ def far_columns(Z: Any, share: float = 0.5) -> NDArray[np.float64]:
     if sp.issparse(Z):
         sums = np.bincount(Z.indices, Z.data, minlength=Z.shape[1])
         squares = np.bincount(Z.indices, Z.data.astype(np.float64) ** 2, minlength=Z.shape[1])
-    else:
+    elif isinstance(Z, np.ndarray):
         sums = Z.sum(axis=0, dtype=np.float64)
         squares = np.einsum("ij,ij->j", Z, Z, dtype=np.float64)
-    mean: NDArray[np.float64] = sums / n
-    return np.where(mean**2 > share * squares / n, mean, 0.0)
+    else:
+        xp = array_namespace(Z)
+        sums, squares = (xp.sum(each, axis=0, dtype=xp.float64) for each in (Z, Z * Z))
+    mean: Any = sums / n
+    mean[~(mean**2 > share * squares / n)] = 0.0
+    return mean  # type: ignore[no-any-return]
 
 
 def _n_terms(X: Any) -> int:
     return int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else X.shape[1]
 
 
-def _squares(rows: Any) -> NDArray[np.float64]:
-    if not sp.issparse(rows):
+def row_squares(rows: Any) -> Any:
+    """Return ‖x_i‖² of every row, summed in float64."""
+    if isinstance(rows, np.ndarray):
         return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    if not sp.issparse(rows):
+        xp = array_namespace(rows)
+        return xp.sum(rows * rows, axis=1, dtype=xp.float64)
     squares = np.empty(rows.shape[0])
     for block in blocks_of(rows.shape[0], rows.nnz // max(1, rows.shape[0])):
         squares[block] = rows[block].astype(np.float64).power(2).sum(axis=1).reshape(-1)
@@ -158,10 +178,11 @@ def _squares(rows: Any) -> NDArray[np.float64]:
 
 def _refuse_overflow(squares: NDArray[Any], rows: Any, name: str) -> NDArray[Any]:
     """Return ‖x_i‖² if finite: by Cauchy–Schwarz all inner products are finite then."""
-    if np.isfinite(squares).all():
-        return squares
-    i = int(np.isfinite(squares).argmin())
-    row = dense(rows[[i]])[0]
+    if not squares.shape[0] or math.isfinite(array_namespace(squares).max(squares)):
+        return squares  # NaN is the largest of all
+    xp = array_namespace(squares)
+    i = int(xp.argmin(xp.astype(xp.isfinite(squares), xp.int8)))
+    row = np.asarray(dense(rows[[i]])[0])
     for j in np.flatnonzero(~np.isfinite(row)):
         raise ValueError(f"{name}[{i}, {j}]={row[j]} is not finite: impute or remove it.")
     raise ValueError(f"‖x‖² of {name}[{i}] overflows {squares.dtype}: rescale the features.")

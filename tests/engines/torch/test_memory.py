@@ -2,6 +2,8 @@
 
 import pytest
 
+import maxmargin as mm
+
 torch = pytest.importorskip("torch")
 
 from maxmargin.engines.torch import memory  # noqa: E402
@@ -54,5 +56,6 @@ def test_a_share_of_the_card(monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (800, 2000))
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 300)
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 100)
-    assert bytes_to_use(torch.device("cuda"), 0.5) == 500
-    assert bytes_to_use(torch.device("cuda")) == memory.SHARE * 1000
+    assert bytes_to_use(torch.device("cuda")) == 900
+    with mm.config(gpu_memory=0.5):
+        assert bytes_to_use(torch.device("cuda")) == 500

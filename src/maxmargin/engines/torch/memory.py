@@ -8,19 +8,18 @@ from typing import Any, TypeVar
 import torch
 
 from ...runtime.memory import free_memory
+from ...runtime.settings import setting
 from ..base import DeviceMemoryFull
 
 Answer = TypeVar("Answer")
 
-# The share of the free memory of a device that a fit may take.
-SHARE = 0.9
-# The same of the memory of the host, where torch's device is the CPU: others use it as well.
+# The share of the memory of the host, where torch's device is the CPU: others use it as well.
 HOST_SHARE = 0.25
 # Bytes of the least block that is tried before the memory counts as full.
 LEAST_BLOCK = 1 << 20
 
 
-def bytes_to_use(device: Any, share: float | None = None) -> float:
+def bytes_to_use(device: Any) -> float:
     """Return how many bytes of the free memory of a device may be taken.
 
     Memory that torch keeps for itself, and would use again, counts as free.
@@ -29,7 +28,7 @@ def bytes_to_use(device: Any, share: float | None = None) -> float:
         return HOST_SHARE * free_memory()
     free, _ = torch.cuda.mem_get_info(device)
     kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return (SHARE if share is None else share) * (free + kept)
+    return float(setting("gpu_memory")) * (free + kept)
 
 
 def with_smaller_blocks(
