@@ -33,11 +33,12 @@ class Origin:
         self.order: slice | Integers = slice(None)
         if not is_free:
             return
-        _, first = next(container(X).pieces())
+        # Of rows on a device only these come to the host.
+        first = X if container(X).on_device else next(container(X).pieces())[1]
         some = first[:: max(1, first.shape[0] // ORIGIN_ROWS)]
         self.centre = far_columns(some.astype(np.float64))
         far = self.centre != 0.0
-        if sparse.issparse(first) and far.any():  # the order of columns of `shifted`
+        if sparse.issparse(some) and far.any():  # the order of columns of `shifted`
             self.order = np.concatenate([np.flatnonzero(~far), np.flatnonzero(far)])
 
     def rows(self, x: Matrix) -> Matrix:

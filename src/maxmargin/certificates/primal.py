@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, blocks_of, row_block, row_length, row_pieces
+from ..arrays import Floats, blocks_of, container, row_block, row_length, row_pieces
 from ..problems import PrimalProblem
 from ..runtime.threads import in_parallel
 from ..runtime.vectors import part_count, part_rows
@@ -43,6 +43,9 @@ class PlaneCertificate(MarginCertificate):
 @certify.register
 def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) -> PlaneCertificate:
     assert solution.alpha is not None
+    held = container(problem.X)
+    if held.on_device and held.sparse:
+        problem = _on_host(problem)
     w, b = solution.w[0], float(solution.b[0])
     claim, totals, box = claim_of(problem, w, b, solution.alpha)
     if problem.bias == "none":
@@ -53,6 +56,8 @@ def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) 
         square += (b / problem.intercept_scaling) ** 2
     found = _measures(claim, square, exactly=False)
     if compensates(problem, found.blur, found.primal):
+        if container(problem.X).on_device:
+            return certify(_on_host(problem), solution)  # type: ignore[no-any-return]
         found = _measures(claim, square, exactly=True)
     unit = score_unit(problem)
     found = found._replace(
@@ -60,6 +65,12 @@ def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) 
         unexplained=_typical_share(problem) * found.unexplained if problem.two_sided else 0.0,
     )  # fmt: skip
     return shown(found, balance, box, len(problem.y))
+
+
+def _on_host(problem: PrimalProblem) -> PrimalProblem:
+    """Return a problem of rows on a device as one in the memory of the host."""
+    y, upper, ridge = (np.asarray(each) for each in (problem.y, problem.upper, problem.ridge))
+    return replace(problem, X=problem.X.host, y=y, upper=upper, ridge=ridge)
 
 
 def score_unit(problem: PrimalProblem) -> float:
@@ -114,14 +125,15 @@ def shown(found: Measures, balance: float, box: float, n: int) -> PlaneCertifica
 class Claim(NamedTuple):
     """A plane about an origin, α and its box, and the factors of both signs for Σβ = 0.
 
-    ``shift`` is a free bias of targets; ``b`` is then 0.
+    ``shift`` is a free bias of targets; ``b`` is then 0. ``alpha`` has the other vectors of rows on
+    a device, too.
     """
 
     problem: PrimalProblem
     origin: Origin
     w: Floats
     b: float
-    alpha: Floats
+    alpha: Any
     box: Floats
     largest: float
     factors: tuple[float, float]
@@ -134,10 +146,18 @@ def claim_of(
     """Return what is claimed, Σ|β| of both signs, and how far α was outside of its box."""
     from .plane_sums import LARGEST, NEGATIVE, OUTSIDE, POSITIVE, add_up_alpha
 
-    y, n = problem.y, len(problem.y)
-    alpha, box, step = np.ascontiguousarray(given, dtype=np.float64), problem.box, part_rows(n)
-    found = np.zeros((part_count(n, step), 4))
-    add_up_alpha(len(found), step, alpha, box, y, problem.two_sided, found)
+    alpha: Any
+    if container(problem.X).on_device:
+        from . import device_planes
+
+        alpha = device_planes.terms_of(problem, given)
+        box, found = problem.box, device_planes.add_up_alpha(problem, alpha)
+    else:
+        n = len(problem.y)
+        alpha, box = np.ascontiguousarray(given, dtype=np.float64), problem.box
+        step = part_rows(n)
+        found = np.zeros((part_count(n, step), 4))
+        add_up_alpha(len(found), step, alpha, box, problem.y, problem.two_sided, found)
     totals = float(found[:, POSITIVE].sum()), float(found[:, NEGATIVE].sum())
     largest, outside = float(found[:, LARGEST].max()), float(found[:, OUTSIDE].max())
     factors = (1.0, 1.0)
@@ -206,6 +226,10 @@ def passes(claim: Claim, exactly: bool) -> tuple[Floats, Floats]:
     from ..runtime.row_access import rows_of
     from .plane_sums import BLUR, N_FOUND, judge, measure
 
+    if container(claim.problem.X).on_device:
+        from . import device_planes
+
+        return device_planes.measure(claim, claim.alpha)
     problem, d = claim.problem, claim.w.size
     lines: list[Floats] = []
     total = np.zeros(d)

@@ -11,6 +11,7 @@ import torch
 from scipy import sparse
 
 from ...arrays import Container, Floats, Integers, Matrix, OnDevice, container
+from .device_vector import fetch, on_device
 
 # Numbers that are converted to float64 at a time.
 NUMBERS_AT_A_TIME = 1 << 24
@@ -87,6 +88,14 @@ class DeviceRows(OnDevice):
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def vector(self, values: Any) -> Any:
+        """Return a number per row, or one for all, as a float64 tensor on the device."""
+        return on_device(values, self.device)
+
+    def fetch(self, *tensors: Any) -> Floats:
+        """Return the numbers of tensors as one vector in the memory of the host."""
+        return fetch(*tensors)
 
     def pieces(self) -> Iterator[tuple[int, Matrix]]:
         """Yield X in the memory of the host."""

@@ -9,6 +9,8 @@ import torch
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
+from ...arrays import Floats
+
 # Functions of NumPy that stay on the device where the other operands are numbers or on it, too.
 _ON_DEVICE = {
     np.add: torch.add,
@@ -110,3 +112,10 @@ def on_device(values: Any, device: Any) -> Any:
     if not host.flags.writeable:
         host = host.copy()
     return torch.from_numpy(host).to(device)
+
+
+def fetch(*tensors: Any) -> Floats:
+    """Return the numbers of all tensors as one vector of the host, in one transfer."""
+    flat = [tensor.reshape(-1) for tensor in tensors]
+    found: Floats = (torch.cat(flat) if len(flat) > 1 else flat[0]).cpu().numpy()
+    return found

@@ -12,6 +12,7 @@ from ...kernels import Kernel
 from ..base import Ended, Precision, TaskArrays, TaskGoal
 from ..cpu.engine import CpuEngine
 from .device_rows import DeviceRows
+from .features import TorchFeatures
 from .gram import TorchGram, is_blurred, is_coarse
 from .kernel_rows import KernelRows, value_type
 from .memory import bytes_to_use, with_smaller_blocks
@@ -114,6 +115,10 @@ class TorchEngine:
         return with_smaller_blocks(
             lambda budget: solve_tasks(rows, exact, tasks, goal, budget, unit), self.budget
         )
+
+    def features(self, index: Integers | None = None) -> TorchFeatures:
+        """Return the rows of X named by ``index``, all of them by default."""
+        return TorchFeatures.of(self.X, index)
 
     def rows(self, kernel: Kernel, dtype: Any) -> KernelRows:
         """Return the source of kernel values of a type."""

@@ -18,7 +18,7 @@ from ...problems.best_bias import best_biases
 from ..linear import ColumnSystem, Held, Kink, Projection
 from . import primal_passes
 from .best_biases import flat_biases
-from .device_vector import DeviceVector
+from .device_vector import DeviceVector, fetch
 from .primal_passes import Terms, off_kink, slacks
 from .weighted_rows import TorchWeightedRows, solve_columns
 
@@ -120,7 +120,7 @@ class TorchPrimalState:
 
     def total(self) -> Floats:
         """Return Σ β_i (x_i, 1)."""
-        return to_host(self.features.products.combine(self.values), self.values.sum())
+        return fetch(self.features.products.combine(self.values), self.values.sum())
 
     def recentre(self) -> None:
         """Make β⁰ the β now."""
@@ -135,7 +135,7 @@ class TorchPrimalState:
         sums = primal_passes.project(
             self.terms, self.scores, self._center(), delta, self.values, self._change
         )
-        found = to_host(self.features.products.combine(self._change), sums)
+        found = fetch(self.features.products.combine(self._change), sums)
         slack, loss, errors, changes, n_kink = found[-5:]
         self._n_kink, self._kink = int(n_kink), None
         return Projection(float(slack), float(loss), int(errors), np.append(found[:-5], changes))
@@ -149,11 +149,11 @@ class TorchPrimalState:
         sums = primal_passes.slopes(
             self.terms, self.scores, self._along, self._center(), delta, points
         )
-        return [float(value) for value in to_host(sums)]
+        return [float(value) for value in fetch(sums)]
 
     def advance(self, t: float) -> tuple[float, float]:
         """Go t steps; return the largest change of a score and the largest score."""
-        moved, largest = to_host(primal_passes.advance(self.scores, self._along, float(t)))
+        moved, largest = fetch(primal_passes.advance(self.scores, self._along, float(t)))
         return float(moved), float(largest)
 
     def reach(self, share: float, delta: float) -> float:
@@ -167,12 +167,12 @@ class TorchPrimalState:
             self.terms, self.scores, self._width(delta), reach,
             None if self._all_curved else self.values, self._change,
         )  # fmt: skip
-        found = to_host(self.features.products.combine(self._change), marks.sums, reach)
+        found = fetch(self.features.products.combine(self._change), marks.sums, reach)
         constant, total, n_near, n_bent, errors, distance = found[-6:]
         M = None
         if self._curved:
             bent = chosen_rows(marks.parabolas, int(n_bent))
-            M = to_host(self.features.products.moments(_of(1.0 / self.terms.ridge, bent), bent))
+            M = fetch(self.features.products.moments(_of(1.0 / self.terms.ridge, bent), bent))
             M = M.reshape(self.features.n_columns + 1, -1)
         self._part = self._restricted(chosen_rows(marks.near, int(n_near)))
         self.center = self._n_kink = None
@@ -196,7 +196,7 @@ class TorchPrimalState:
     def curvature(self, delta: float) -> Floats:
         """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ over the rows on the kink."""
         size = self.features.n_columns + 1
-        return to_host(self._curvature(delta)).reshape(size, size)
+        return fetch(self._curvature(delta)).reshape(size, size)
 
     def solve_columns(self, delta: float, system: ColumnSystem, gradient: Floats) -> Floats | None:
         """Return −(M + curvature)⁻¹g, None where the host is to solve for it."""
@@ -236,7 +236,7 @@ class TorchPrimalState:
         costs = torch.where(torch.isinf(terms.upper), 1.0 / terms.ridge, terms.upper)
         positive = torch.ones_like(terms.y) if terms.two_sided else (terms.y > 0.0).double()
         total = costs.sum() * (self.n_rows if costs.numel() == 1 else 1)
-        first, both = to_host((costs * positive).sum(), total)
+        first, both = fetch((costs * positive).sum(), total)
         return float(first), float(both if terms.two_sided else both - first)
 
     def dual(self, total: Floats | None = None, *, of_scores: bool = False) -> float:
@@ -244,7 +244,7 @@ class TorchPrimalState:
         given = self._beta_of_scores() if of_scores and self._curved else self.values
         out = torch.empty_like(given) if total is None else None
         sums = self._balance(given, relative=total is not None, out=out)
-        found = to_host(self.features.products.combine(self._change), sums)
+        found = fetch(self.features.products.combine(self._change), sums)
         gain, squares, balance, _ = found[-4:]
         w = found[:-4] if total is None else total[:-1] + found[:-4]
         self._measured = out
@@ -326,12 +326,6 @@ class TorchPrimalState:
         return replace(self.problem, y=y, upper=upper, ridge=ridge)
 
 
-def to_host(*tensors: Tensor) -> Floats:
-    """Return the numbers of all tensors as one vector, in one transfer."""
-    flat = [tensor.reshape(-1) for tensor in tensors]
-    return (torch.cat(flat) if len(flat) > 1 else flat[0]).cpu().numpy()
-
-
 def chosen_rows(mask: Tensor, count: int) -> Tensor:
     """Return the rows of a mask, in increasing order, given how many there are."""
     return torch.nonzero_static(mask, size=count)[:, 0]
@@ -346,7 +340,7 @@ def _turn(terms: Terms) -> Tensor:
     counted = turns[turns > 0.0]
     if not counted.numel():
         return turns.new_zeros(1)
-    low, high = to_host(counted.min(), counted.max())
+    low, high = fetch(counted.min(), counted.max())
     if low == high or high - low <= TUNING.same_turn * high:
         return counted[:1]
     return turns

@@ -9,6 +9,7 @@ import torch
 
 from ...arrays import Floats
 from ..linear import ColumnSystem
+from .device_vector import fetch
 
 if TYPE_CHECKING:
     from .features import TorchFeatures
@@ -28,13 +29,13 @@ class TorchWeightedRows:
     def squares(self) -> Floats:
         """Return Σ c_i (x_i∘x_i, 1)."""
         squares = self.features.products.squared_columns(self.weights)
-        return _host(torch.cat([squares, self.weights.sum().reshape(1)]))
+        return fetch(squares, self.weights.sum())
 
     def product(self, p: Floats) -> Floats:
         """Return Σ c_i (x_i, 1) (x_i, 1)·p."""
         c = self._scores(p[:-1], float(p[-1]))
         c *= self.weights
-        return _host(torch.cat([self.features.products.combine(c), c.sum().reshape(1)]))
+        return fetch(self.features.products.combine(c), c.sum())
 
     def gram(self, factors: Floats | None = None) -> Floats:
         """Return XXᵀ + diag(1/c), columns multiplied by factors."""
@@ -43,15 +44,15 @@ class TorchWeightedRows:
             X = X * self.features.place_vector(factors)
         K = X @ X.T
         K.diagonal().add_(1.0 / self.weights)
-        return _host(K)
+        return K.cpu().numpy()
 
     def scores(self, w: Floats) -> Floats:
         """Return Xw."""
-        return _host(self._scores(w, 0.0))
+        return fetch(self._scores(w, 0.0))
 
     def combine(self, q: Floats) -> Floats:
         """Return Xᵀq."""
-        return _host(self.features.products.combine(self.features.place_vector(q)))
+        return fetch(self.features.products.combine(self.features.place_vector(q)))
 
     def _scores(self, w: Floats, b: float) -> Tensor:
         out = self.features.zeros()
@@ -75,14 +76,9 @@ def solve_columns(H: Tensor, system: ColumnSystem, gradient: Tensor) -> Floats:
         H.diagonal().fill_(1.0 + lift)
         factor, info = torch.linalg.cholesky_ex(H)
         step = -scale * torch.cholesky_solve((scale * gradient)[:, None], factor)[:, 0]
-        *found, failed = _host(torch.cat([step, info.reshape(1).double()]))
+        *found, failed = fetch(step, info.double())
         if not failed and np.isfinite(found).all():
             return np.array(found)
         lift = max(10.0 * lift, 1e-14)
     # Not a number of it can be relied on: the diagonal, then, and short steps.
-    return _host(-scale * scale * gradient)
-
-
-def _host(tensor: Tensor) -> Floats:
-    found: Floats = tensor.cpu().numpy()
-    return found
+    return fetch(-scale * scale * gradient)
