@@ -49,6 +49,11 @@ class OnDevice(ABC):
 
     @property
     @abstractmethod
+    def device(self) -> Any:
+        """Where X is."""
+
+    @property
+    @abstractmethod
     def host(self) -> Any:
         """X in the memory of the host, copied when it is first asked for."""
 
@@ -78,6 +83,11 @@ class OnDevice(ABC):
     @abstractmethod
     def asymmetry(self) -> tuple[float, float]:
         """Return max |K − Kᵀ| and max |K| of a square X."""
+
+
+def on_host(X: Matrix) -> Matrix:
+    """Return X in the memory of the host."""
+    return X.host if isinstance(X, OnDevice) else X
 
 
 def take(X: Matrix, rows: Integers) -> Matrix:

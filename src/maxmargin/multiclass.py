@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from .arrays import Floats, Integers, Labels
+from .kernels.namespace import array_namespace, beside
 from .runtime.vectors import in_slices
 
 
@@ -44,7 +45,10 @@ class Reduction(ABC):
 
     @abstractmethod
     def confidences(self, scores: Floats, n_classes: int) -> Floats:
-        """Turn scores (n, n_planes) into confidences (n, n_classes); the largest one wins."""
+        """Turn scores (n, n_planes) into confidences (n, n_classes); the largest one wins.
+
+        Scores may be of any library with the array API; confidences are beside them.
+        """
 
 
 class Binary(Reduction):
@@ -60,7 +64,7 @@ class Binary(Reduction):
         return [Task(rows, labels, f"{names[1]} against {names[0]}")]
 
     def confidences(self, scores: Floats, n_classes: int) -> Floats:
-        return np.column_stack([-scores[:, 0], scores[:, 0]])
+        return array_namespace(scores).stack([-scores[:, 0], scores[:, 0]], axis=-1)
 
 
 class OneVsRest(Reduction):
@@ -100,14 +104,15 @@ class OneVsOne(Reduction):
 
     def votes(self, scores: Floats, n_classes: int) -> Floats:
         """Return how many planes decide for each class, (n, n_classes)."""
-        first, second = _membership(n_classes)
-        won = (scores >= 0).astype(float)
+        first, second = (beside(each, scores) for each in _membership(n_classes))
+        xp = array_namespace(scores)
+        won = xp.astype(scores >= 0, xp.float64)
         return won @ first + (1.0 - won) @ second
 
     def confidences(self, scores: Floats, n_classes: int) -> Floats:
         first, second = _membership(n_classes)
-        sums = scores @ (first - second)
-        return self.votes(scores, n_classes) + sums / (3 * (np.abs(sums) + 1))
+        sums = scores @ beside(first - second, scores)
+        return self.votes(scores, n_classes) + sums / (3 * (abs(sums) + 1))
 
 
 @cache

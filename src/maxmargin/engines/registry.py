@@ -83,7 +83,7 @@ def received(X: MatrixLike, device: str = "cpu") -> MatrixLike:
     if is_foreign(X):
         return _torch_module("interchange").rows_of(X, device)
     if device not in ("auto", "cpu"):
-        find_device(device)
+        find_device(device)  # raises
     return X
 
 
@@ -95,6 +95,30 @@ def host_array(values: Any) -> Any:
 def as_given(values: Any, X: MatrixLike) -> Any:
     """Return answers in the library and on the device of X, which is one of torch or CuPy."""
     return _torch_module("interchange").as_given(values, X)
+
+
+def kernel_scores(model: object, planes: Any, b: Any, X: Matrix, device: str) -> Any:
+    """Return the scores of new rows as a tensor, or None where the host computes them.
+
+    The parameters are those of `maxmargin.engines.torch.prediction.kernel_scores`.
+    """
+    if not _is_elsewhere(X, device):
+        return None
+    where = X.device if isinstance(X, OnDevice) else find_device(device)
+    return _torch_module("prediction").kernel_scores(model, planes, b, X, where)
+
+
+def plane_scores(X: Matrix, w: Any, b: Any, device: str) -> Any:
+    """Return w_k·x + b_k of new rows as a tensor, or None where the host computes them."""
+    if not _is_elsewhere(X, device):
+        return None
+    where = X.device if isinstance(X, OnDevice) else find_device(device)
+    return _torch_module("prediction").plane_scores(X, w, b, where)
+
+
+def _is_elsewhere(X: Matrix, device: str) -> bool:
+    """Return whether X is on a device, or is to be there."""
+    return isinstance(X, OnDevice) or device not in ("auto", "cpu")
 
 
 def placed(X: Matrix, device: str) -> Matrix:

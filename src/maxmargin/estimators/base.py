@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import make_constraint
 from sklearn.utils.metaestimators import available_if
@@ -19,8 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
 from ..arrays import Floats, Labels, MatrixLike
+from ..engines.registry import host_array
 from ..geometry import Hyperplane
 from ..kernels import Kernel, Precomputed
+from ..kernels.namespace import as_numbers
 from ..multiclass import Reduction, reduction_for
 from ..runtime.threads import at_most
 from ..runtime.vectors import in_slices
@@ -28,6 +30,7 @@ from ..solution import Status, Trace
 from . import fitting
 from .callbacks import CallbackSupportMixin
 from .claims import Proof
+from .device import answered
 from .fitting import Method
 from .saved import Saved
 from .training import ClassWeight, RandomState, Training, weighted
@@ -84,8 +87,13 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator, Generic[Proof], me
         """Return what this estimator is, made from its parameters for one fit."""
 
     @abstractmethod
+    def _compute_scores(self, X: MatrixLike) -> Any:
+        """Return the scores of new data, (n, n_planes), on the device where they are computed."""
+
     def _scores(self, X: MatrixLike) -> Floats:
-        """Return the scores of new data, (n, n_planes)."""
+        """Return the scores of new data, (n, n_planes), as an array of NumPy."""
+        scores: Floats = host_array(self._compute_scores(X))
+        return scores
 
     @property
     def certificate_(self) -> Proof:
@@ -154,20 +162,27 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
         labels : ndarray of shape (n_samples,)
             Predicted classes.
         """
-        scores = self._scores(X)
+        return answered(self._predicted(X), X)
+
+    def _predicted(self, X: MatrixLike) -> Labels:
+        """Return the class of each row as an array of NumPy."""
+        scores = self._compute_scores(X)
+        if not isinstance(scores, np.ndarray):
+            return self.classes_[host_array(self._chosen(scores))]
         labels = np.empty(len(scores), dtype=self.classes_.dtype)
-        two, reduction = len(self.classes_) == 2, self._reduction()
 
         def decide(some: slice) -> None:
-            if two:
-                chosen = (scores[some, 0] >= 0).astype(np.intp)
-            else:
-                chosen = reduction.confidences(scores[some], len(self.classes_)).argmax(axis=1)
-            labels[some] = self.classes_[chosen]
+            labels[some] = self.classes_[self._chosen(scores[some])]
 
         with at_most(getattr(self, "n_jobs", None)):
             in_slices(decide, len(scores), float(scores.shape[1]))
         return labels
+
+    def _chosen(self, scores: Any) -> Any:
+        """Return the number of the class that the scores of each row are for."""
+        if len(self.classes_) == 2:
+            return as_numbers(scores[:, 0] >= 0)
+        return self._reduction().confidences(scores, len(self.classes_)).argmax(1)
 
     def decision_function(self, X: MatrixLike) -> Floats:
         """Return g(x), the score of each row.
@@ -183,10 +198,10 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
             g(x) of two classes, one confidence per class of more. For "ovo" these are votes plus a
             fraction from the scores, as of scikit-learn's SVC.
         """
-        scores = self._scores(X)
+        scores = self._compute_scores(X)
         if len(self.classes_) == 2:
-            return scores[:, 0]
-        return self._reduction().confidences(scores, len(self.classes_))
+            return answered(scores[:, 0], X)
+        return answered(self._reduction().confidences(scores, len(self.classes_)), X)
 
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy: the share of rows whose class is the predicted one.
@@ -205,7 +220,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
         accuracy : float
             Between 0 and 1.
         """
-        predicted = self.predict(X)
+        predicted, y, sample_weight = self._predicted(X), host_array(y), host_array(sample_weight)
         numbers = predicted.dtype.kind in "biuf"
         if sample_weight is None and numbers and validation.are_plain_labels(y, len(predicted)):
             return float((predicted == y).mean())  # without a search for the kinds of labels
@@ -229,6 +244,32 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
     def _reduction(self) -> Reduction:
         """Return how the classes of the last fit were reduced to tasks."""
         return reduction_for(self._reduced_by, len(self.classes_))
+
+
+class CertifiedRegressor(RegressorMixin):
+    """The score of a regression."""
+
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the coefficient of determination R² of the predicted targets.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        r2 : float
+            At most 1; 0 of the mean of y as the answer to everything.
+        """
+        from sklearn.metrics import r2_score
+
+        y, predicted = host_array(y), host_array(self.predict(X))  # type: ignore[attr-defined]
+        return float(r2_score(y, predicted, sample_weight=host_array(sample_weight)))
 
 
 def check_fitted(model: CertifiedEstimator[Any]) -> None:

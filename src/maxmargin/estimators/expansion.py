@@ -83,6 +83,18 @@ class Expansion:
         i, j = np.array(self._pairs).T
         return sums[:, i, j - 1] + sums[:, j, i]
 
+    def coefficients(self) -> Floats:
+        """Return α y of every vector in every plane, (n_support, n_planes)."""
+        dual = self.dual.toarray() if sparse.issparse(self.dual) else self.dual
+        if not self.of_pairs:
+            return np.ascontiguousarray(dual.T)
+        ends, pairs = self._ends, self._pairs
+        coefficients = np.zeros((self.support.size, len(pairs)))
+        for k, (i, j) in enumerate(pairs):
+            coefficients[ends[i] : ends[i + 1], k] = dual[j - 1, ends[i] : ends[i + 1]]
+            coefficients[ends[j] : ends[j + 1], k] = dual[i, ends[j] : ends[j + 1]]
+        return coefficients
+
     def planes(self) -> Matrix:
         """Return Σ α y z of every plane, (n_planes, n_features): w of a linear kernel."""
         if not self.of_pairs:
@@ -134,7 +146,8 @@ def _combined(dual: Matrix, vectors: Matrix) -> Matrix:
     sums[np.abs(sums) <= dual.shape[1] * np.finfo(float).eps * sizes] = 0.0
     if not sparse.issparse(z):
         return dual @ (z - centre) + np.outer(sums, centre)
-    w = (dual @ shifted(z, centre)).toarray()
+    w = dual @ shifted(z, centre)
+    w = w.toarray() if sparse.issparse(w) else w
     order = np.concatenate([np.flatnonzero(~far), np.flatnonzero(far)])  # where they were put
     back = np.empty_like(w)
     back[:, order] = w

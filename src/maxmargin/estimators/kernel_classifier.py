@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,9 +11,12 @@ from sklearn.utils._param_validation import StrOptions
 
 from ..arrays import Floats, Labels, MatrixLike
 from ..certificates import MarginCertificate
+from ..engines.registry import host_array
+from ..kernels.namespace import array_namespace
 from ..multiclass import OneVsOne
 from . import probability
 from .base import CertifiedClassifier, Constraints, available, check_fitted, check_training
+from .device import answered
 from .kernel_machine import KernelMachine
 from .probability import asks_for_probabilities
 from .saved import CLASSES, MACHINE, Saved
@@ -72,17 +75,20 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
         labels : ndarray of shape (n_samples,)
             Predicted classes.
         """
+        return answered(self._predicted(X), X)
+
+    def _predicted(self, X: MatrixLike) -> Labels:
         check_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        scores = self._scores(X)
-        if len(self.classes_) == 2:
-            return self.classes_[(scores[:, 0] >= 0).astype(int)]
+        return self.classes_[host_array(self._chosen(self._compute_scores(X)))]
+
+    def _chosen(self, scores: Any) -> Any:
         reduction = self._reduction()
         if isinstance(reduction, OneVsOne) and not self.break_ties:
-            won = np.where(scores > 0, 1.0, -1.0)
-            return self.classes_[reduction.votes(won, len(self.classes_)).argmax(1)]
-        return self.classes_[reduction.confidences(scores, len(self.classes_)).argmax(1)]
+            won = 2.0 * (scores > 0) - 1.0
+            return reduction.votes(won, len(self.classes_)).argmax(1)
+        return super()._chosen(scores)
 
     def decision_function(self, X: MatrixLike) -> Floats:
         """Return g(x), the score of each row.
@@ -99,12 +105,12 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
             per class, for "ovo" machines votes plus a fraction from the scores; "ovo" is g of every
             pair of classes, positive for the first of them.
         """
-        scores = self._scores(X)
+        scores = self._compute_scores(X)
         if len(self.classes_) == 2:
-            return scores[:, 0]
+            return answered(scores[:, 0], X)
         if self.decision_function_shape == "ovo" and self._of_pairs:
-            return scores
-        return self._reduction().confidences(scores, len(self.classes_))
+            return answered(scores, X)
+        return answered(self._reduction().confidences(scores, len(self.classes_)), X)
 
     @available(_offers_probabilities)
     def predict_proba(self, X: MatrixLike) -> Floats:
@@ -129,6 +135,9 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
             raise NotFittedError(
                 "predict_proba is not available when fitted with probability=False"
             )
+        return answered(self._probabilities(X), X)
+
+    def _probabilities(self, X: MatrixLike) -> Floats:
         return probability.probabilities(
             self._scores(X), self.probA_, self.probB_, len(self.classes_), self._of_pairs
         )
@@ -147,8 +156,9 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
         logarithms : ndarray of shape (n_samples, n_classes)
             One column per class, in the order of ``classes_``.
         """
+        probabilities = self.predict_proba(X)
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return array_namespace(probabilities).log(probabilities)
 
     @property
     def _of_pairs(self) -> bool:

@@ -12,14 +12,15 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import validation
-from ..arrays import Floats, Integers, Matrix, MatrixLike
+from ..arrays import Floats, Integers, Matrix, MatrixLike, container, on_host
 from ..certificates import MarginCertificate
+from ..engines.registry import kernel_scores, received
 from ..kernels import KERNELS, Custom, Kernel, Linear, Precomputed
 from ..progress import Callback
 from ..runtime.threads import at_most
 from ..solvers.dual.choice import Solver
 from .base import CertifiedEstimator, Constraints, Gamma, KernelLike, check_fitted, with_kernel
-from .device import DEVICE
+from .device import DEVICE, device_for_prediction
 from .expansion import Expansion
 from .saved import MACHINE, Saved
 from .training import Training
@@ -82,19 +83,21 @@ class KernelMachine(CertifiedEstimator[MarginCertificate]):
     ) -> Training:
         """Return the checked data of a fit."""
 
-    def _scores(self, X: MatrixLike) -> Floats:
-        """Return g of every plane, (n, n_planes)."""
+    def _compute_scores(self, X: MatrixLike) -> Any:
+        check_fitted(self)
+        device = device_for_prediction(self)
         with at_most(self.n_jobs):
-            X = self._check_new_data(X)
-            return self._expansion.scores(X) + self.intercept_
+            X = self._check_new_data(received(X, device))
+            planes = self._expansion
+            scores = kernel_scores(self, planes, self.intercept_, X, device)
+            return planes.scores(on_host(X)) + self.intercept_ if scores is None else scores
 
     def _check_new_data(self, X: MatrixLike) -> Matrix:
-        check_fitted(self)
         if self._objects is not None and callable(self.kernel):
             X = self.kernel(X, self._objects)
         X = validation.check_new_data(self, X)
         dense = not sparse.issparse(self.support_vectors_)
-        if sparse.issparse(X) and dense and not isinstance(self.kernel_, Custom):
+        if container(X).sparse and dense and not isinstance(self.kernel_, Custom):
             raise ValueError(
                 f"cannot use sparse input in {type(self).__name__!r} trained on dense data: pass "
                 "X.toarray()."

@@ -11,9 +11,10 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import validation
-from ..arrays import Floats, Integers, Matrix, MatrixLike, blocks_of
+from ..arrays import Floats, Integers, Matrix, MatrixLike, on_host
 from ..certificates import SeparationCertificate
 from ..engines.base import Precision
+from ..engines.registry import kernel_scores, received
 from ..kernels import KERNELS, Kernel, Linear, Precomputed, resolve
 from ..kernels.mercer import check_precomputed, warn_if_indefinite
 from ..multiclass import Task
@@ -30,8 +31,9 @@ from .base import (
     with_kernel,
 )
 from .claims import Separates
-from .device import DEVICE
+from .device import DEVICE, device_for_prediction
 from .documentation import documented
+from .expansion import Expansion
 from .fitting import Attributes, Method, Work
 from .saved import CLASSES, COUNTS, EXPANSION, Saved
 from .training import ClassWeight, RandomState, Training
@@ -279,17 +281,20 @@ class KernelPerceptron(CertifiedClassifier[SeparationCertificate]):
             starts.append(DualStart(alpha, float(b)))
         return starts
 
-    def _scores(self, X: MatrixLike) -> Floats:
+    def _compute_scores(self, X: MatrixLike) -> Any:
         check_fitted(self)
-        X = validation.check_new_data(self, X)
-        scores = np.empty((X.shape[0], len(self.intercept_)))
-        for block in blocks_of(X.shape[0], max(len(self.support_), 1)):
-            if isinstance(self.kernel_, Precomputed):
-                K = X[block][:, self.support_]
-            else:
-                K = self.kernel_(X[block], self.support_vectors_)
-            scores[block] = K @ self.dual_coef_.T + self.intercept_
-        return scores
+        device = device_for_prediction(self)
+        X = validation.check_new_data(self, received(X, device))
+        planes = self._expansion
+        scores = kernel_scores(self, planes, self.intercept_, X, device)
+        return planes.scores(on_host(X)) + self.intercept_ if scores is None else scores
+
+    @property
+    def _expansion(self) -> Expansion:
+        counts = np.array([self.n_support_])
+        return Expansion(
+            self.kernel_, self.support_, self.support_vectors_, counts, self.dual_coef_, False
+        )
 
     def __sklearn_tags__(self) -> Any:
         return with_kernel(super().__sklearn_tags__(), self.kernel)

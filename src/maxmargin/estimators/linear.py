@@ -19,13 +19,16 @@ from ..arrays import (
     Integers,
     Matrix,
     MatrixLike,
+    OnDevice,
     blocks_of,
     container,
+    on_host,
     row_block,
     row_length,
 )
 from ..data.columns import constant_features
 from ..data.normalised_samples import KeslerSamples, Samples, SignedSamples
+from ..engines.registry import host_array, plane_scores, received
 from ..multiclass import Task
 from ..problems import LeastSquaresProblem, SeparationProblem
 from ..progress import Callback, Progress
@@ -44,6 +47,7 @@ from .base import (
     validated,
 )
 from .claims import Claims, Proof
+from .device import device_for_prediction
 from .fitting import Attributes, Method, Work
 from .saved import PLANES, Saved
 from .training import ClassWeight, RandomState, Training
@@ -95,17 +99,25 @@ class LinearClassifier(CertifiedClassifier[Proof]):
         "verbose": ["verbose"],
     }
 
-    def _scores(self, X: MatrixLike) -> Floats:
+    def _compute_scores(self, X: MatrixLike) -> Any:
         check_fitted(self)
         return scores_of_planes(self, X, _dense_planes(self), self.intercept_)
 
 
-def scores_of_planes(model: CertifiedEstimator[Any], X: MatrixLike, w: Floats, b: Floats) -> Floats:
+def scores_of_planes(model: CertifiedEstimator[Any], X: MatrixLike, w: Floats, b: Floats) -> Any:
     """Return w_k·x_i + b_k of new data in float64, checked against the features of the fit."""
+    device = device_for_prediction(model)
+    X = received(X, device)
+    pieces = [X] if isinstance(X, OnDevice) else (piece for _, piece in container(X).pieces())
+
+    def scores_of(piece: MatrixLike) -> Any:
+        rows = validation.check_new_data(model, piece)
+        scores = plane_scores(rows, w, b, device)
+        return _plane_scores(on_host(rows), w, b) if scores is None else scores
+
     with at_most(getattr(model, "n_jobs", None)):
-        pieces = (validation.check_new_data(model, piece) for _, piece in container(X).pieces())
-        parts = [_plane_scores(piece, w, b) for piece in pieces]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        parts = [scores_of(piece) for piece in pieces]
+        return parts[0] if len(parts) == 1 else np.concatenate([host_array(each) for each in parts])
 
 
 def _plane_scores(X: Matrix, w: Floats, b: Floats) -> Floats:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
@@ -23,9 +22,9 @@ from ..progress import Callback, Progress
 from ..solution import Solution
 from ..solvers.linear import Primal, Solver, Start
 from . import fitting
-from .base import CertifiedEstimator, Constraints, check_fitted, validated
+from .base import CertifiedEstimator, CertifiedRegressor, Constraints, check_fitted, validated
 from .claims import Optimal, TimeLimit
-from .device import DEVICE
+from .device import DEVICE, answered
 from .documentation import documented
 from .fitting import Attributes, Method, Work, limited_threads, unchanged
 from .linear import scores_of_planes, without_constant_features
@@ -42,7 +41,7 @@ from .training import RandomState, Training, without_classes
 
 
 @documented
-class LinearSVR(RegressorMixin, CertifiedEstimator[MarginCertificate]):  # type: ignore[misc]
+class LinearSVR(CertifiedRegressor, CertifiedEstimator[MarginCertificate]):  # type: ignore[misc]
     """Linear support vector regression, for millions of rows or many features.
 
     min ½‖w‖² + Σ C_i ξ_i (``loss="epsilon_insensitive"``) or Σ C_i ξ_i²
@@ -238,9 +237,9 @@ class LinearSVR(RegressorMixin, CertifiedEstimator[MarginCertificate]):  # type:
         targets : ndarray of shape (n_samples,)
             Predicted targets.
         """
-        return self._scores(X)[:, 0]
+        return answered(self._compute_scores(X)[:, 0], X)
 
-    def _scores(self, X: MatrixLike) -> Floats:
+    def _compute_scores(self, X: MatrixLike) -> Any:
         check_fitted(self)
         return scores_of_planes(self, X, self.coef_[np.newaxis], self.intercept_)
 

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from .. import validation
 from ..arrays import Floats, Integers, MatrixLike
 from ..certificates import MarginCertificate
+from ..engines.registry import host_array
 from ..kernels import Kernel, Precomputed
 from ..multiclass import Task
 from ..problems import DualProblem
@@ -20,6 +21,7 @@ from ..progress import Callback
 from ..solvers.dual.choice import Solver, WarmStart
 from . import fitting
 from .base import Constraints, Gamma, KernelLike, check_fitted, sparse_allowed, validated
+from .device import answered
 from .documentation import documented
 from .fitting import Method
 from .formulation import Formulation, machine_method
@@ -171,7 +173,8 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         labels : ndarray of shape (n_samples,)
             −1 where the decision function is negative, else +1.
         """
-        return np.where(self.decision_function(X) < 0.0, -1, 1).astype(np.intp)
+        labels = np.where(host_array(self._distances(X)) < 0.0, -1, 1).astype(np.intp)
+        return answered(labels, X)
 
     def decision_function(self, X: MatrixLike) -> Floats:
         """Return w·φ(x) − ρ of each row, which is negative for outliers.
@@ -187,8 +190,12 @@ class OneClassSVM(OutlierMixin, KernelMachine):
             Positive inside of the region, and 0 where nothing but rounding tells a row from its
             border.
         """
-        scores = self._scores(X)[:, 0]
-        scores[np.abs(scores) <= self._rounding()] = 0.0
+        return answered(self._distances(X), X)
+
+    def _distances(self, X: MatrixLike) -> Any:
+        """Return w·φ(x) − ρ, on the device where it is computed."""
+        scores = self._compute_scores(X)[:, 0]
+        scores[abs(scores) <= self._rounding()] = 0.0
         return scores
 
     def _rounding(self) -> float:
@@ -213,7 +220,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         scores : ndarray of shape (n_samples,)
             At least ``offset_`` inside of the region.
         """
-        return self.decision_function(X) + self.offset_
+        return answered(self._distances(X) + float(self.offset_[0]), X)
 
     @property
     def offset_(self) -> Floats:

@@ -8,7 +8,6 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import validation
@@ -23,7 +22,8 @@ from ..progress import Callback
 from ..solution import Solution
 from ..solvers.dual.choice import Solver, WarmStart
 from . import fitting
-from .base import Constraints, Gamma, KernelLike, sparse_allowed, validated
+from .base import CertifiedRegressor, Constraints, Gamma, KernelLike, sparse_allowed, validated
+from .device import answered
 from .documentation import documented
 from .fitting import Attributes, Method
 from .formulation import Formulation, growth_with_cost, machine_method, no_centre
@@ -38,7 +38,7 @@ NO_TUBE = (
 )
 
 
-class KernelRegressor(RegressorMixin, KernelMachine):
+class KernelRegressor(CertifiedRegressor, KernelMachine):
     """What SVR and NuSVR share: targets, costs and predictions."""
 
     C: float
@@ -85,7 +85,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         targets : ndarray of shape (n_samples,)
             Predicted targets.
         """
-        return self._scores(X)[:, 0]
+        return answered(self._compute_scores(X)[:, 0], X)
 
     def _check(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool

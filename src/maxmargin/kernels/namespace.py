@@ -7,7 +7,16 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-__all__ = ["apply", "array_namespace", "by_rows", "copied", "largest", "total"]
+__all__ = [
+    "apply",
+    "array_namespace",
+    "as_numbers",
+    "beside",
+    "by_rows",
+    "copied",
+    "largest",
+    "total",
+]
 
 
 def array_namespace(values: Any) -> Any:
@@ -25,6 +34,19 @@ def apply(name: str, values: Any, *arguments: Any) -> Any:
         return in_place(*arguments)
     values[...] = getattr(array_namespace(values), name)(values, *arguments)
     return values
+
+
+def as_numbers(values: Any) -> Any:
+    """Return 0 and 1 for False and True."""
+    xp = array_namespace(values)
+    return xp.astype(values, xp.int64)
+
+
+def beside(matrix: Any, values: Any) -> Any:
+    """Return a matrix of NumPy in the library and on the device of other values."""
+    if isinstance(values, np.ndarray):
+        return matrix
+    return array_namespace(values).asarray(matrix, device=array_api_compat.device(values))
 
 
 def copied(values: Any) -> Any:
