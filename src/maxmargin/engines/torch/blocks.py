@@ -36,20 +36,26 @@ def gather_blocks(store: RowStore, members: Any, state: TaskState, dtype: Any) -
     return blocks
 
 
-def step_pairs(blocks: Any, members: Any, state: TaskState, stop: Any, max_steps: int) -> Any:
-    """Solve the problem of the members of every task; return by how much each β has moved."""
-    moved = torch.zeros(members.shape, dtype=torch.float64, device=members.device)
+def solve_blocks(
+    store: RowStore, members: Any, state: TaskState, stop: Any, dtype: Any, max_steps: int
+) -> None:
+    """Solve the problem of the members of every task, and update f of all its variables."""
+    blocks = gather_blocks(store, members, state, dtype)
     if has_triton(members):
-        triton_kernels.pair_steps(blocks, members, state, stop, moved, max_steps)
-        return moved
+        changes = triton_kernels.pair_steps(blocks, members, state, store.slot, stop, max_steps)
+        triton_kernels.subtract(store.values, changes, state)
+        return
+    rows = state.index.gather(1, members)
     for t in range(len(members)):
-        _step_on_host(blocks[t], members[t], state, t, float(stop[t]), moved[t], max_steps)
-    return moved
+        moved = _step_on_host(blocks[t], members[t], state, t, float(stop[t]), max_steps)
+        some = store.values[store.slot[rows[t]].long()]
+        state.f[t] -= (moved @ some.to(torch.float64))[state.index[t]]
+        state.f[t].index_add_(0, members[t], -state.ridge[t, members[t]] * moved)
 
 
 def _step_on_host(
-    block: Any, members: Any, state: TaskState, t: int, stop: float, moved: Any, max_steps: int
-) -> None:
+    block: Any, members: Any, state: TaskState, t: int, stop: float, max_steps: int
+) -> Any:
     """Solve the problem of the members of one task by the solver of the CPU engine."""
     K, size = block.cpu().numpy(), len(members)
     beta, lower, upper = aligned((3, size), np.float64)
@@ -61,19 +67,6 @@ def _step_on_host(
     steps = pair_steps(
         K, curve, beta, lower, upper, f, raisable, lowerable, np.array([0, size]), stop, max_steps
     )
-    moved.copy_(torch.from_numpy(beta - before))
     state.beta[t, members] = torch.from_numpy(beta).to(members.device)
     state.steps[t] += steps
-
-
-def subtract_moved(store: RowStore, members: Any, moved: Any, state: TaskState) -> None:
-    """Do f ← f − (K + D)[:, members] moved for all variables of all tasks."""
-    if state.has_ridge:
-        state.f.scatter_add_(1, members, -state.ridge.gather(1, members) * moved)
-    if has_triton(members):
-        triton_kernels.subtract(store.values, store.slot, members, moved, state)
-        return
-    rows = state.index.gather(1, members)
-    for t in range(len(members)):
-        some = store.values[store.slot[rows[t]].long()]
-        state.f[t] -= (moved[t] @ some.to(torch.float64))[state.index[t]]
+    return torch.from_numpy(beta - before).to(members.device)

@@ -59,7 +59,7 @@ class KernelRows:
 
         Parameters
         ----------
-        rows, columns : tensor of int
+        rows, columns : tensor of int, or slice
         out : tensor of shape (n_rows, n_columns), optional
             Where to write it.
         """
@@ -76,7 +76,7 @@ class KernelRows:
             gaussian_(dot, x_sq, z_sq, self.kernel.gamma)
         else:
             dot = self.kernel.from_products(dot, x_sq, z_sq)
-        if self.kernel.shift_invariant and columns is None:
+        if self.kernel.shift_invariant and columns is None and not isinstance(rows, slice):
             # Rounding may leave K(x, x) a little below its value.
             dot[torch.arange(len(rows), device=self.device), rows] = self.diagonal()[rows].to(dot)
         return _into(out, dot)
@@ -101,16 +101,20 @@ class KernelRows:
             some = self._X.tensor[rows]
             return (some if columns is None else some[:, columns]).to(self.dtype)
         host = self._X.host
-        z = host if columns is None else host[columns.cpu().numpy()]
-        K = np.ascontiguousarray(self.kernel(host[rows.cpu().numpy()], z))
+        z = host if columns is None else host[_on_host(columns)]
+        K = np.ascontiguousarray(self.kernel(host[_on_host(rows)], z))
         return torch.from_numpy(K).to(self.device, self.dtype)
 
     def _sparse_products(self, rows: Any, columns: Any) -> Any:
         """Return inner products of sparse rows, some of them made dense at a time."""
         host = self._X.host
-        some = torch.from_numpy(host[rows.cpu().numpy()].toarray()).to(self.device, self.dtype)
+        some = torch.from_numpy(host[_on_host(rows)].toarray()).to(self.device, self.dtype)
         dot = torch.mm(self._rows, some.T).T
         return (dot if columns is None else dot[:, columns]).contiguous()
+
+
+def _on_host(rows: Any) -> Any:
+    return rows if isinstance(rows, slice) else rows.cpu().numpy()
 
 
 def _is_csr(rows: Any) -> bool:

@@ -40,14 +40,21 @@ class RowStore:
         self.values = torch.empty((self.n_slots, n), dtype=source.dtype, device=self.device)
         self.slot = torch.full((n,), -1, dtype=torch.int32, device=self.device)
         if self.is_whole:
-            for first in range(0, n, BATCH_ROWS):
-                rows = torch.arange(first, min(first + BATCH_ROWS, n), device=self.device)
-                source.values(rows, out=self.values[first : first + BATCH_ROWS])
-            self.slot = torch.arange(n, dtype=torch.int32, device=self.device)
+            self._fill()
             return
         self._row_at = torch.full((self.n_slots,), -1, device=self.device)
         self._used_at = torch.zeros(self.n_slots, dtype=torch.int32, device=self.device)
         self._wanted = torch.zeros(n, dtype=torch.bool, device=self.device)
+
+    def _fill(self) -> None:
+        """Compute all of K: what is right of the diagonal, and its mirror image."""
+        n = len(self.values)
+        for first in range(0, n, BATCH_ROWS):
+            last = min(first + BATCH_ROWS, n)
+            strip = self.values[first:last, first:]
+            self.source.values(slice(first, last), slice(first, n), out=strip)
+            self.values[last:, first:last] = strip[:, last - first :].T
+        self.slot = torch.arange(n, dtype=torch.int32, device=self.device)
 
     def missing(self, rows: Any) -> Any:
         """Note which of some rows are not here, and return how many they are, as a tensor."""

@@ -20,9 +20,10 @@ import torch
 
 from ...progress import Progress
 from ..base import Ended
-from .blocks import gather_blocks, step_pairs, subtract_moved
+from .blocks import solve_blocks
 from .row_store import RowStore
-from .task_state import Measures, Survey, TaskState
+from .selection import WorkingSets
+from .task_state import Measures, TaskState
 
 if TYPE_CHECKING:
     from ...arrays import Floats
@@ -109,13 +110,13 @@ class _Descent:
         self.idle = np.zeros(n_tasks, dtype=int)
         self.converged = np.zeros(n_tasks, dtype=bool)
         self.n_corrections = 0
-        self.is_all = width - 1 <= TUNING.whole_up_to_variables
-        size = width - 1 if self.is_all else TUNING.working_set
-        self.size = max(16, 1 << (size - 1).bit_length())
+        is_all = width - 1 <= TUNING.whole_up_to_variables
+        size = width - 1 if is_all else TUNING.working_set
+        size = max(16, 1 << (size - 1).bit_length())
+        n_kept = size - int(TUNING.fresh_share * size)
+        self.sets = WorkingSets(state, size, is_all, n_kept)
         self.dtype = self._step_type()
-        self.members: Any = None
-        self.since: Any = None
-        self.n_rounds = 0
+        self.n_rounds, self.fresh_at = 0, -1
 
     def _step_type(self) -> Any:
         """Return float64 where float32 steps of β are too coarse for tol."""
@@ -130,18 +131,17 @@ class _Descent:
     def run(self) -> Ended:
         """Go on until all tasks are solved, or something ends them."""
         while self.live.size:
-            seen = self.part.survey()
-            members = self._choose(seen)
+            members, numbers = self.sets.renew(self.part)
             wanted = self.part.index.gather(1, members)
-            n_missing = self.store.missing(wanted)
-            numbers = [seen.top, seen.low, self.part.value(), n_missing.expand_as(seen.top)]
-            top, low, value, missing = torch.stack(numbers).cpu().numpy()
+            missing = self.store.missing(wanted)
+            *of_tasks, n_missing = torch.cat([numbers.view(-1), missing.view(1)]).tolist()
+            top, low, value = np.array(of_tasks).reshape(-1, 3).T
             violation, unit = top - low, self._units(top, low)
-            if self._end_some(seen, violation, value, unit):
+            if self._end_some(violation, value, unit):
                 continue
             if self.limits.reached(0, self.progress):
                 break
-            self.store.fetch(wanted, int(missing[0]))
+            self.store.fetch(wanted, int(n_missing))
             self._round(members, violation, unit)
         return self._ended()
 
@@ -151,68 +151,21 @@ class _Descent:
             return np.full(top.size, self.unit)
         return np.maximum(-0.5 * (top + low), 1e-12 * np.abs(top) + 1e-300)
 
-    def _choose(self, seen: Survey) -> Any:
-        """Return the members of the next working sets, distinct but for the last column."""
-        n_tasks, width = self.part.f.shape
-        if self.is_all:
-            if self.members is None or len(self.members) != n_tasks:
-                row = torch.arange(self.size, device=self.device).clamp_max(width - 1)
-                self.members = row.expand(n_tasks, -1).contiguous()
-            return self.members
-        up, down = seen.up, seen.down
-        if self.members is None:
-            kept = torch.empty((n_tasks, 0), dtype=torch.int64, device=self.device)
-            since = kept.to(torch.int32)
-        else:
-            kept, since = self._kept()
-            up, down = up.clone(), down.clone()
-            up.scatter_(1, kept, -torch.inf)
-            down.scatter_(1, kept, torch.inf)
-        half = (self.size - kept.shape[1]) // 2
-        rising = up.topk(half, 1, sorted=False)
-        down = down.scatter(1, rising.indices, torch.inf)
-        falling = down.topk(half, 1, largest=False, sorted=False)
-        # Where there are not enough, the column that stands for no variable.
-        fresh = torch.cat(
-            [
-                torch.where(torch.isfinite(rising.values), rising.indices, width - 1),
-                torch.where(torch.isfinite(falling.values), falling.indices, width - 1),
-            ],
-            1,
-        )
-        now = torch.full_like(fresh, self.n_rounds, dtype=torch.int32)
-        self.members = torch.cat([kept, fresh], 1)
-        self.since = torch.cat([since, now], 1)
-        return self.members
-
-    def _kept(self) -> tuple[Any, Any]:
-        """Return the members that stay: free ones first, then those that came last."""
-        members = self.members
-        beta = self.part.beta.gather(1, members)
-        free = beta > self.part.lower.gather(1, members)
-        free &= beta < self.part.upper.gather(1, members)
-        order = self.since + free * (1 << 24)
-        n_kept = self.size - int(TUNING.fresh_share * self.size)
-        at = order.topk(n_kept, 1, sorted=False).indices
-        return members.gather(1, at), self.since.gather(1, at)
-
     def _round(self, members: Any, violation: Floats, unit: Floats) -> None:
         """Solve the problems of the members, and update f of all variables."""
         self.n_rounds += 1
         least = 0.5 * self._goals(unit)
-        share = 0.0 if self.is_all else TUNING.round_share
+        share = 0.0 if self.sets.is_all else TUNING.round_share
         stop = torch.from_numpy(np.maximum(share * violation, least)).to(self.device)
-        blocks = gather_blocks(self.store, members, self.part, self.dtype)
-        most = TUNING.steps_per_variable * self.size
-        moved = step_pairs(blocks, members, self.part, stop, most)
-        subtract_moved(self.store, members, moved, self.part)
+        most = TUNING.steps_per_variable * self.sets.size
+        solve_blocks(self.store, members, self.part, stop, self.dtype, most)
 
     def _goals(self, unit: Floats) -> Floats:
         """Return the violation of a pair at which each of the tasks ends."""
         tols = TUNING.pair_goal_tols * self.goal.final_tol
         return np.asarray(self.tightened[self.live] * tols * unit)
 
-    def _end_some(self, seen: Survey, violation: Floats, value: Floats, unit: Floats) -> bool:
+    def _end_some(self, violation: Floats, value: Floats, unit: Floats) -> bool:
         """Put aside tasks that are solved or come no further; return whether any changed."""
         settled = ~(violation > self._goals(unit))
         better = violation < TUNING.better_share * self.least[self.live]
@@ -224,7 +177,7 @@ class _Descent:
         if not (settled.any() or stuck.any()):
             return False
         room = torch.from_numpy(np.maximum(0.5 * (self._goals(unit) - violation), 0.0))
-        found = self.part.measures(seen, room.to(self.device), self.total)
+        found = self.part.measures(self.part.survey(), room.to(self.device), self.total)
         gap = (found.gap / found.scale).cpu().numpy()
         loose = settled & (gap > TUNING.gap_tols * self.goal.final_tol)
         self.tightened[self.live[loose]] *= 0.5
@@ -243,14 +196,12 @@ class _Descent:
         """Compute f anew where K is float32, and return whether that was done."""
         if self.store.source.dtype == torch.float64 or self.n_corrections >= TUNING.max_corrections:
             return False
-        if self._fresh_at == self.n_rounds:  # it was just done
+        if self.fresh_at == self.n_rounds:  # it was just done
             return False
         self.n_corrections += 1
-        self._fresh_at = self.n_rounds
+        self.fresh_at = self.n_rounds
         self.refresh()
         return True
-
-    _fresh_at = -1
 
     def _keep(self, going: Any) -> None:
         """Go on with some of the live tasks."""
@@ -261,9 +212,7 @@ class _Descent:
         if not self.live.size:
             return
         self.part = self.part.restrict(chosen)
-        if self.members is not None:
-            self.members = self.members[chosen]
-            self.since = None if self.since is None else self.since[chosen]
+        self.sets.restrict(chosen)
 
     def refresh(self) -> None:
         """Compute f of the live tasks anew from float64 kernel values."""

@@ -5,13 +5,33 @@ Every function takes tensors on a card; `blocks` has the same for other devices.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+import torch
 
 try:
     import triton
     import triton.language as tl
 except ImportError:  # torch for the CPU comes without it
     triton = None
+
+
+class Changes(NamedTuple):
+    """By how much variables of every task have moved, where their rows of K are, how many."""
+
+    moved: Any
+    slots: Any
+    count: Any
+
+    @classmethod
+    def empty(cls, n_tasks: int, size: int, device: Any) -> Changes:
+        """Return memory for the changes of working sets."""
+        shape = n_tasks, size
+        return cls(
+            torch.empty(shape, dtype=torch.float64, device=device),
+            torch.empty(shape, dtype=torch.int32, device=device),
+            torch.empty(n_tasks, dtype=torch.int32, device=device),
+        )
 
 
 def has_triton(tensor: Any) -> bool:
@@ -65,8 +85,8 @@ if triton is not None:
 
     @triton.jit
     def _pair_steps(
-        K, SET, F, BETA, LOWER, UPPER, CURVE, STOP, MOVED, STEPS, width, max_steps,
-        Q: tl.constexpr,
+        K, SET, INDEX, SLOT, F, BETA, LOWER, UPPER, CURVE, RIDGE, STOP, MOVED, FROM, COUNT, STEPS,
+        width, max_steps, Q: tl.constexpr, HAS_RIDGE: tl.constexpr,
     ):  # fmt: skip
         """Solve the problem of one working set per program, pair by pair; see `engines.cpu.smo`."""
         t = tl.program_id(0).to(tl.int64)
@@ -115,8 +135,16 @@ if triton is not None:
         room, i = tl.reduce((tl.minimum(new - lower, upper - new), o), 0, _roomiest)
         rest = tl.where(room > tl.abs(rest), rest, 0.0)
         new = tl.where(o == i, new - rest, new)
-        tl.store(MOVED + t * Q + o, new - beta)
+        change = new - beta
         tl.store(BETA + place, new)
+        if HAS_RIDGE:
+            tl.store(F + place, tl.load(F + place) - tl.load(RIDGE + place) * change)
+        # Those that moved, one after the other.
+        has_moved = change != 0.0
+        at = t * Q + tl.cumsum(has_moved.to(tl.int32), 0) - 1
+        tl.store(MOVED + at, change, mask=has_moved)
+        tl.store(FROM + at, tl.load(SLOT + tl.load(INDEX + place)), mask=has_moved)
+        tl.store(COUNT + t, tl.sum(has_moved.to(tl.int32), 0))
         tl.store(STEPS + t, tl.load(STEPS + t) + steps)
 
     @triton.jit
@@ -133,28 +161,126 @@ if triton is not None:
 
     @triton.jit
     def _subtract(
-        STORE, SLOT, INDEX, SET, MOVED, F, width, length, Q: tl.constexpr,
-        ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+        STORE, INDEX, MOVED, FROM, COUNT, F, width, length, Q: tl.constexpr, ROWS: tl.constexpr,
+        COLUMNS: tl.constexpr,
     ):  # fmt: skip
         """Do f ← f − K[:, set] moved, for some columns of one task."""
         t = tl.program_id(0).to(tl.int64)
         c = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
         inside = c < width
         column = tl.load(INDEX + t * width + c, mask=inside, other=0)
-        total = tl.zeros([COLUMNS], tl.float64)
-        for k in range(0, Q, ROWS):
+        total = tl.zeros([ROWS, COLUMNS], tl.float64)
+        n_moved = tl.load(COUNT + t)
+        for k in range(0, n_moved, ROWS):
             r = k + tl.arange(0, ROWS)
-            by = tl.load(MOVED + t * Q + r)
-            if tl.max(tl.abs(by), 0) > 0.0:
-                slot = tl.load(SLOT + tl.load(INDEX + t * width + tl.load(SET + t * Q + r)))
-                values = tl.load(
-                    STORE + slot.to(tl.int64)[:, None] * length + column[None, :],
-                    mask=(by != 0.0)[:, None] & inside[None, :],
-                    other=0.0,
-                )
-                total += tl.sum(by[:, None] * values.to(tl.float64), 0)
+            by = tl.load(MOVED + t * Q + r, mask=r < n_moved, other=0.0)
+            slot = tl.load(FROM + t * Q + r, mask=r < n_moved, other=0).to(tl.int64)
+            values = tl.load(
+                STORE + slot[:, None] * length + column[None, :], mask=inside[None, :], other=0.0
+            )
+            total += by[:, None] * values.to(tl.float64)
         place = F + t * width + c
-        tl.store(place, tl.load(place, mask=inside, other=0.0) - total, mask=inside)
+        before = tl.load(place, mask=inside, other=0.0)
+        tl.store(place, before - tl.sum(total, 0), mask=inside)
+
+    @triton.jit
+    def _wrong(F, BETA, LOWER, UPPER, TAKEN, c, inside, top, low, scale, BINS: tl.constexpr):
+        """Return in which bin the violations of some variables are, of rising and of falling f.
+
+        Bin 0 is for variables that do not violate in this way, or are in the working set already.
+        """
+        f = tl.load(F + c, mask=inside, other=0.0)
+        beta = tl.load(BETA + c, mask=inside, other=0.0)
+        is_open = inside & (tl.load(TAKEN + c, mask=inside, other=1) == 0)
+        rises = is_open & (beta < tl.load(UPPER + c, mask=inside, other=0.0))
+        falls = is_open & (beta > tl.load(LOWER + c, mask=inside, other=0.0))
+        up, down = tl.where(rises, f - low, 0.0), tl.where(falls, top - f, 0.0)
+        is_up = up >= down
+        up, down = tl.where(is_up, up, 0.0), tl.where(is_up, 0.0, down)
+        most = BINS - 1
+        up_bin = tl.where(up > 0.0, tl.minimum(1.0 + up * scale, most), 0.0).to(tl.int32)
+        down_bin = tl.where(down > 0.0, tl.minimum(1.0 + down * scale, most), 0.0).to(tl.int32)
+        return up_bin, down_bin
+
+    @triton.jit
+    def _threshold(counts, wanted, BINS: tl.constexpr):
+        """Return the bin down to which variables are taken, and how many of that bin itself."""
+        b = tl.arange(0, BINS)
+        counts = tl.where(b > 0, counts, 0)
+        from_here = tl.cumsum(counts, 0, reverse=True)
+        bin = tl.max(tl.where((from_here >= wanted) & (b > 0), b, 1), 0)
+        above = tl.sum(tl.where(b > bin, counts, 0), 0)
+        return bin, wanted - above, tl.sum(counts, 0)
+
+    @triton.jit
+    def _renew(
+        F, BETA, LOWER, UPPER, TARGET, SET, SINCE, NEW_SET, NEW_SINCE, TAKEN, NUMBERS, now, width,
+        Q: tl.constexpr, KEPT: tl.constexpr, BINS: tl.constexpr, BLOCK: tl.constexpr,
+    ):  # fmt: skip
+        """Choose the next working set of one task; see `selection.renew`."""
+        t = tl.program_id(0).to(tl.int64)
+        F += t * width
+        BETA += t * width
+        LOWER += t * width
+        UPPER += t * width
+        TARGET += t * width
+        TAKEN += t * width
+        o, chunk = tl.arange(0, Q), tl.arange(0, BLOCK)
+        tops = tl.full([BLOCK], float("-inf"), tl.float64)
+        lows = tl.full([BLOCK], float("inf"), tl.float64)
+        values = tl.zeros([BLOCK], tl.float64)
+        for start in range(0, width, BLOCK):
+            c = start + chunk
+            inside = c < width
+            f = tl.load(F + c, mask=inside, other=0.0)
+            beta = tl.load(BETA + c, mask=inside, other=0.0)
+            rises = inside & (beta < tl.load(UPPER + c, mask=inside, other=0.0))
+            falls = inside & (beta > tl.load(LOWER + c, mask=inside, other=0.0))
+            tops = tl.maximum(tops, tl.where(rises, f, float("-inf")))
+            lows = tl.minimum(lows, tl.where(falls, f, float("inf")))
+            values += beta * (f + tl.load(TARGET + c, mask=inside, other=0.0))
+        top, low = tl.max(tops, 0), tl.min(lows, 0)
+        tl.store(NUMBERS + 3 * t, top)
+        tl.store(NUMBERS + 3 * t + 1, low)
+        tl.store(NUMBERS + 3 * t + 2, -0.5 * tl.sum(values, 0))
+        # Of the last set, free variables stay first, then those that came last.
+        members, since = tl.load(SET + t * Q + o), tl.load(SINCE + t * Q + o)
+        beta = tl.load(BETA + members)
+        free = (beta > tl.load(LOWER + members)) & (beta < tl.load(UPPER + members))
+        key = (since + tl.where(free, 1 << 24, 0)).to(tl.int64) * Q + o
+        order = tl.sort(key, descending=True) % Q
+        chosen = tl.load(SET + t * Q + order)
+        kept = o < KEPT
+        tl.store(TAKEN + members, tl.zeros([Q], tl.int8))
+        tl.debug_barrier()
+        tl.store(TAKEN + chosen, tl.full([Q], 1, tl.int8), mask=kept)
+        tl.store(NEW_SET + t * Q + o, tl.where(kept, chosen, width - 1))
+        tl.store(NEW_SINCE + t * Q + o, tl.where(kept, tl.load(SINCE + t * Q + order), now))
+        tl.debug_barrier()
+        scale = (BINS - 2) / tl.maximum(top - low, 1e-300)
+        rising, falling = tl.zeros([BINS], tl.int32), tl.zeros([BINS], tl.int32)
+        for start in range(0, width, BLOCK):
+            c = start + chunk
+            up, down = _wrong(F, BETA, LOWER, UPPER, TAKEN, c, c < width, top, low, scale, BINS)
+            rising += tl.histogram(up, BINS)
+            falling += tl.histogram(down, BINS)
+        fresh = Q - KEPT
+        up_bin, up_more, n_up = _threshold(rising, fresh // 2, BINS)
+        wanted = fresh - tl.minimum(n_up, fresh // 2)
+        down_bin, down_more, _ = _threshold(falling, wanted, BINS)
+        count = KEPT
+        for start in range(0, width, BLOCK):
+            c = start + chunk
+            up, down = _wrong(F, BETA, LOWER, UPPER, TAKEN, c, c < width, top, low, scale, BINS)
+            at_up, at_down = (up == up_bin).to(tl.int32), (down == down_bin).to(tl.int32)
+            take = (up > up_bin) | (down > down_bin)
+            take |= (at_up > 0) & (tl.cumsum(at_up, 0) <= up_more)
+            take |= (at_down > 0) & (tl.cumsum(at_down, 0) <= down_more)
+            up_more -= tl.sum(at_up, 0)
+            down_more -= tl.sum(at_down, 0)
+            place = count + tl.cumsum(take.to(tl.int32), 0) - 1
+            tl.store(NEW_SET + t * Q + place, c.to(tl.int64), mask=take & (place < Q))
+            count += tl.sum(take.to(tl.int32), 0)
 
 
 def gaussian_(dot: Any, x_sq: Any, z_sq: Any, gamma: float) -> None:
@@ -166,16 +292,21 @@ def gaussian_(dot: Any, x_sq: Any, z_sq: Any, gamma: float) -> None:
 
 def warps(size: int) -> int:
     """Return the warps of a program that steps over a working set of this size."""
-    return max(1, min(8, size // 256))
+    return max(1, min(8, size // 128))
 
 
-def pair_steps(block: Any, members: Any, state: Any, stop: Any, moved: Any, max_steps: int) -> None:
-    """Solve the problem of one working set per task, and write β and by how much it moved."""
+def pair_steps(
+    block: Any, members: Any, state: Any, slot: Any, stop: Any, max_steps: int
+) -> Changes:
+    """Solve the problem of one working set per task; write β, and return by how much it moved."""
     n_tasks, size = members.shape
+    changes = Changes.empty(n_tasks, size, members.device)
     _pair_steps[(n_tasks,)](
-        block, members, state.f, state.beta, state.lower, state.upper, state.curve, stop, moved,
-        state.steps, state.f.shape[1], max_steps, Q=size, num_warps=warps(size),
+        block, members, state.index, slot, state.f, state.beta, state.lower, state.upper,
+        state.curve, state.ridge, stop, *changes, state.steps, state.f.shape[1], max_steps,
+        Q=size, HAS_RIDGE=state.has_ridge, num_warps=warps(size),
     )  # fmt: skip
+    return changes
 
 
 def gather(store: Any, slot: Any, members: Any, state: Any, out: Any) -> None:
@@ -187,11 +318,26 @@ def gather(store: Any, slot: Any, members: Any, state: Any, out: Any) -> None:
     )  # fmt: skip
 
 
-def subtract(store: Any, slot: Any, members: Any, moved: Any, state: Any) -> None:
+def subtract(store: Any, changes: Changes, state: Any) -> None:
     """Do f ← f − K[:, set] moved for all variables of all tasks."""
-    n_tasks, size = members.shape
+    n_tasks, size = changes.moved.shape
     width, columns = state.f.shape[1], 128
     _subtract[(n_tasks, triton.cdiv(width, columns))](
-        store, slot, state.index, members, moved, state.f, width, store.shape[1],
-        Q=size, ROWS=min(32, size), COLUMNS=columns,
+        store, state.index, *changes, state.f, width, store.shape[1],
+        Q=size, ROWS=min(16, size), COLUMNS=columns,
     )  # fmt: skip
+
+
+def renew(members: Any, since: Any, taken: Any, now: int, n_kept: int, state: Any) -> Any:
+    """Return the next working sets, since when each member is there, and numbers of the tasks."""
+    n_tasks, size = members.shape
+    width = state.f.shape[1]
+    numbers = torch.empty((n_tasks, 3), dtype=torch.float64, device=members.device)
+    chosen, times = torch.empty_like(members), torch.empty_like(since)
+    block = min(8192, triton.next_power_of_2(width))
+    _renew[(n_tasks,)](
+        state.f, state.beta, state.lower, state.upper, state.target, members, since, chosen, times,
+        taken, numbers, now, width, Q=size, KEPT=n_kept, BINS=512, BLOCK=block,
+        num_warps=max(4, min(16, block // 256)),
+    )  # fmt: skip
+    return chosen, times, numbers
