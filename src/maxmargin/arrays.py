@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import singledispatch
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ Labels = NDArray[Any]
 # (float32 or float64, dense or CSR, or RowBlocks). scipy.sparse has no types.
 MatrixLike: TypeAlias = Any
 Matrix: TypeAlias = Any
+
+Answer = TypeVar("Answer")
 
 # The size of X up to which it may be copied for another layout.
 COPIED_BYTES = 64 << 20
@@ -79,6 +81,36 @@ class OnDevice(ABC):
     @abstractmethod
     def variance(self, weights: Floats | None = None) -> float:
         """Return the variance of all entries, those of a row counted ``weights`` times."""
+
+    @abstractmethod
+    def squared_norms(self) -> Floats:
+        """Return ‖x‖² of every row, summed in float64."""
+
+    @abstractmethod
+    def diagonal(self) -> Floats:
+        """Return the diagonal of a square X in float64."""
+
+    @abstractmethod
+    def put(self, values: NDArray[Any]) -> Any:
+        """Return an array of the host as an array on the device."""
+
+    @abstractmethod
+    def get(self, values: Any) -> NDArray[Any]:
+        """Return an array on the device as an array of the host."""
+
+    @abstractmethod
+    def float64_rows(self, rows: Any) -> Any:
+        """Return some rows in float64 on the device, dense: those of a slice, or of an array there.
+
+        It may be X itself, which is only read.
+        """
+
+    @abstractmethod
+    def in_blocks(self, compute: Callable[[float], Answer]) -> Answer:
+        """Return ``compute(n)`` for as many bytes n as a block may take there.
+
+        It is tried with smaller blocks where memory is full; then MemoryError is raised.
+        """
 
     @abstractmethod
     def asymmetry(self) -> tuple[float, float]:

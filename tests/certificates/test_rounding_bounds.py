@@ -1,7 +1,6 @@
 """Bounds of rounding errors: of kernel values, products with K, scores and certificates."""
 
 from dataclasses import replace
-from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -13,9 +12,11 @@ from maxmargin.certificates.compensated import Doubled, combine, product
 from maxmargin.certificates.scores import kernel_scores
 from maxmargin.engines.cpu.far_rows import FarRows
 from maxmargin.engines.cpu.gram import Gram
-from maxmargin.kernels import RBF, Linear, Polynomial, Scaled, Sigmoid, Sum
+from maxmargin.kernels import RBF, Linear, Polynomial, Sigmoid
 from maxmargin.problems import DualProblem
 from maxmargin.solution import Solution
+
+from ..helpers.exact_kernels import exact_value, fractions
 
 RNG = np.random.default_rng(0)
 ROWS = {
@@ -33,30 +34,6 @@ KERNELS = [
     2.0 * RBF(1.0) + Linear(),
     RBF(0.5) * Polynomial(2, coef0=1.0),
 ]
-
-
-def exact_value(kernel, x, z):
-    """K(x, z) as a fraction: exact, but for exp, of which 60 digits are."""
-    dot = sum(a * b for a, b in zip(x, z, strict=True))
-    if isinstance(kernel, Linear):
-        return dot
-    if isinstance(kernel, Polynomial):
-        return (Fraction(kernel.gamma) * dot + Fraction(kernel.coef0)) ** kernel.degree
-    if isinstance(kernel, RBF):
-        power = Fraction(kernel.gamma) * sum((a - b) ** 2 for a, b in zip(x, z, strict=True))
-        if power > 700:
-            return Fraction(0)
-        with localcontext() as context:
-            context.prec = 60
-            return Fraction((-Decimal(power.numerator) / Decimal(power.denominator)).exp())
-    if isinstance(kernel, Scaled):
-        return Fraction(kernel.factor) * exact_value(kernel.kernel, x, z)
-    values = [exact_value(part, x, z) for part in kernel.parts]
-    return sum(values) if isinstance(kernel, Sum) else values[0] * values[1]
-
-
-def fractions(X):
-    return [[Fraction(float(v)) for v in row] for row in X]
 
 
 @pytest.mark.parametrize("rows", ROWS)

@@ -28,6 +28,7 @@ from ..problems import DualProblem
 from ..problems.dual import usual_length
 from ..solution import Solution
 from .base import certify
+from .device_scores import are_on_device
 from .dual_tasks import (
     TINY,
     Coverage,
@@ -254,15 +255,18 @@ def _margins(
 ) -> Margins:
     """Return s(w·φ(x) + b) of all variables.
 
-    Without ``sample`` all are recomputed. Else the solver's own scores are taken where the bounds
-    that it gives leave no doubt; those bounds are checked on a sample. Scores without bounds are
-    compared with recomputed ones on the sample, and taken to be as good elsewhere. Where more than
-    ``at_most`` scores would have to be recomputed, none is, and the claims are as wide as that.
+    Without ``sample`` all are recomputed, and so they are on a device. Else the solver's own
+    scores are taken where the bounds that it gives leave no doubt; those bounds are checked on a
+    sample. Scores without bounds are compared with recomputed ones on the sample, and taken to be
+    as good elsewhere. Where more than ``at_most`` scores would have to be recomputed, none is, and
+    the claims are as wide as that.
     """
     n, b, signs = problem.n_variables, float(solution.b[0]), problem.signs
     coefficients = alpha * signs
     bounds = solution.score_bounds
     is_known = solution.scores is not None and (bounds is None or np.isfinite(bounds).all())
+    if are_on_device(problem.kernel, problem.X):
+        sample = None
     if sample is not None and is_known and n > 2 * sample:
         chosen = np.random.RandomState(0).permutation(n)[:sample]
         exact, blur = kernel_scores(problem, coefficients, chosen, b)

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers, Matrix
+from ..arrays import Floats, Integers, Matrix, on_host
 from ..kernels import Kernel, Linear, squared_norms
 from ..problems import DualProblem
 from .centring import Origin
@@ -335,7 +335,8 @@ def squared_radii(kernel: Kernel, X: Matrix) -> Floats:
     lengths = kernel.diagonal(X)
     if not isinstance(kernel, Linear):
         return lengths
-    radii = squared_norms(Origin(X, is_free=True).rows(X.astype(np.float64)))
+    rows = on_host(X)
+    radii = squared_norms(Origin(rows, is_free=True).rows(rows.astype(np.float64)))
     # Rows that are equal, but for rounding, have no size of their own.
     return radii if radii.max() > ROUNDING**2 * lengths.max() else lengths
 

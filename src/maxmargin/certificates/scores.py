@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, Integers, Matrix, blocks_of, has_repeats
+from ..arrays import Floats, Integers, Matrix, OnDevice, blocks_of, has_repeats
 from ..kernels import RBF, Kernel, Linear, Precomputed
 from ..kernels.elementwise import VISIBLE_ERROR
 from ..kernels.products import squared_norms
@@ -17,6 +17,7 @@ from ..problems import DualProblem, JointKernelProblem, KernelSeparationProblem
 from ..runtime.threads import in_parallel
 from ..solution import Solution
 from .compensated import Doubled, combine, product
+from .device_scores import Expansions, are_on_device
 
 # The unit roundoff of float64.
 UNIT = 0.5 * float(np.finfo(np.float64).eps)
@@ -51,6 +52,11 @@ def kernel_scores(
 ) -> tuple[Floats, Floats]:
     """Return Σ_l c_l K(x_l, x_m) + b for every m of ``rows``, and a bound of each error."""
     rows = np.arange(problem.index.size) if rows is None else rows
+    if isinstance(problem.X, OnDevice):
+        found = _device_scores([problem], [coefficients], [b], [problem.index[rows]])
+        if found is not None:
+            return found[0]
+        problem = replace(problem, X=problem.X.host)
     if has_repeats(problem.index[rows]):
         # Regression has two variables per row of X, which have the same score.
         _, first, places = np.unique(problem.index[rows], return_index=True, return_inverse=True)
@@ -98,8 +104,14 @@ def scores_of_tasks(
 ) -> list[tuple[Floats, Floats]]:
     """Return the same as `kernel_scores` for all variables of each of the tasks of a fit.
 
-    The kernel values of small tasks are computed once for all of them.
+    The kernel values of small tasks are computed once for all of them, on a device those of any.
     """
+    if isinstance(problems[0].X, OnDevice):
+        found = _device_scores(problems, coefficients, b, [each.index for each in problems])
+        if found is not None:
+            return found
+        host = problems[0].X.host
+        problems = [replace(problem, X=host) for problem in problems]
     if len(problems) == 1 and has_repeats(problems[0].index):
         return [_scores_of_rows(problems[0], coefficients[0], b[0])]
     is_tiny = problems[0].X.shape[0] ** 2 <= TUNING.unthreaded_values
@@ -116,6 +128,28 @@ def scores_of_tasks(
 
     is_alone = len(problems) == 1 or not problems[0].kernel.elementwise
     return in_parallel(one, range(len(problems)), alone=is_alone)
+
+
+def _device_scores(
+    problems: Sequence[KernelSeparationProblem | DualProblem | JointKernelProblem],
+    coefficients: Sequence[Floats],
+    b: Sequence[float],
+    wanted: Sequence[Integers],
+) -> list[tuple[Floats, Floats]] | None:
+    """Return the scores of rows of X computed where X is; None where the host has to do it.
+
+    Scores of a linear kernel that need twice the precision are computed on the host.
+    """
+    kernel, X = problems[0].kernel, problems[0].X
+    if not are_on_device(kernel, X):
+        return None
+    index = [problem.index for problem in problems]
+    found = Expansions(kernel, X, index, coefficients, b, wanted).scores()
+    if found is None or not isinstance(kernel, Linear):
+        return found
+    worst = max(float(errors.max(initial=0.0)) for _, errors in found)
+    is_small = np.prod(X.shape, dtype=float) <= TUNING.max_doubled_numbers
+    return None if worst > TUNING.accepted_error and is_small else found
 
 
 def _scores_of_rows(problem: DualProblem, coefficients: Floats, b: float) -> tuple[Floats, Floats]:

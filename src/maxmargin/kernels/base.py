@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..arrays import Floats, OnDevice
 from .namespace import array_namespace, by_rows, copied
 from .products import RowsLike, as_rows, finite, products, squared_norms
 
@@ -176,7 +176,8 @@ class Kernel(ABC):
             The diagonal of the Gram matrix.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            return finite(self._diagonal(as_rows(X)), self).astype(np.float64)
+            rows = X if isinstance(X, OnDevice) and self.elementwise else as_rows(X)
+            return finite(self._diagonal(rows), self).astype(np.float64)
 
     def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
         """Return an upper bound of |K(x, z)| for rows of these squared norms, ∞ if unknown."""

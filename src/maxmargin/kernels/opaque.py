@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..arrays import Floats, OnDevice
 from .base import Kernel
-from .products import as_rows, dense
+from .products import RowsLike, as_rows, dense
 
 
 class _Opaque(Kernel):
@@ -48,6 +49,11 @@ class Precomputed(_Opaque):
                 "shape (n_samples, n_training_rows), square where X holds the training rows."
             )
         return dense(X)
+
+    def diagonal(self, X: RowsLike) -> NDArray[np.float64]:
+        if isinstance(X, OnDevice):
+            return X.diagonal().astype(np.float64, copy=False)
+        return super().diagonal(X)
 
     def _diagonal(self, X: Any) -> Floats:
         return self._gram(X, X).diagonal()

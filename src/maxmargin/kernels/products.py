@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import Floats, blocks_of
+from ..arrays import Floats, OnDevice, blocks_of
 from .namespace import array_namespace, copied
 
 RowsLike: TypeAlias = ArrayLike | sp.spmatrix | sp.sparray
@@ -17,6 +17,8 @@ RowsLike: TypeAlias = ArrayLike | sp.spmatrix | sp.sparray
 
 def as_rows(X: Any, name: str = "X") -> Any:
     """Return X as a float32 or float64 2-D array or CSR matrix without duplicate entries."""
+    if isinstance(X, OnDevice):
+        return X.host
     rows: Any = X.tocsr() if sp.issparse(X) else np.asarray(X)
     if rows.ndim != 2:
         raise ValueError(f"{name} has shape {rows.shape}: for one row pass x.reshape(1, -1).")
@@ -53,6 +55,8 @@ def squared_norms(X: RowsLike) -> NDArray[np.float64]:
     >>> print(squared_norms([[3, 4], [1, 0]]))
     [25.  1.]
     """
+    if isinstance(X, OnDevice):
+        return _refuse_overflow(X.squared_norms(), X, "X")
     rows = as_rows(X)
     return _refuse_overflow(row_squares(rows), rows, "X")
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy import sparse
 
-from ...arrays import Container, Floats, Integers, Matrix, OnDevice, container
+from ...arrays import Answer, Container, Floats, Integers, Matrix, OnDevice, container
 from .device_vector import fetch, on_device
+from .memory import bytes_to_use, with_smaller_blocks
 
 # Numbers that are converted to float64 at a time.
 NUMBERS_AT_A_TIME = 1 << 24
+# Bytes of a block of computations on a card, and where torch's device is the CPU: of its caches.
+BLOCK_BYTES = 4 << 30
+HOST_BLOCK_BYTES = 64 << 20
 REAL = {
     torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.bool, torch.uint8,
     torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64,
@@ -147,6 +152,45 @@ class DeviceRows(OnDevice):
         if self.sparse:
             total = total + (1.0 - shares.sum()) * mean**2
         return float(total)
+
+    def squared_norms(self) -> Floats:
+        """Return ‖x‖² of every row, summed in float64."""
+        if self.sparse:
+            squares = self.tensor.values().to(torch.float64).square()
+            lengths = self.tensor.crow_indices().diff()
+            return to_host(torch.segment_reduce(squares, "sum", lengths=lengths))  # type: ignore[no-any-return]
+        found = torch.empty(self.shape[0], dtype=torch.float64, device=self.device)
+        step = max(1, NUMBERS_AT_A_TIME // self.shape[1])
+        for k in range(0, self.shape[0], step):
+            some = self.tensor[k : k + step].to(torch.float64)
+            found[k : k + step] = torch.linalg.vecdot(some, some)
+        return to_host(found)  # type: ignore[no-any-return]
+
+    def diagonal(self) -> Floats:
+        """Return the diagonal of a square X in float64."""
+        return to_host(self.tensor.diagonal().to(torch.float64))  # type: ignore[no-any-return]
+
+    def put(self, values: NDArray[Any]) -> Any:
+        """Return an array of the host as a tensor on the device."""
+        tensor = as_tensor(values)
+        return tensor.to(self.device, copy=tensor.device == self.device)
+
+    def get(self, values: Any) -> NDArray[Any]:
+        """Return a tensor on the device as an array of the host."""
+        return to_host(values)  # type: ignore[no-any-return]
+
+    def float64_rows(self, rows: Any) -> Any:
+        """Return some rows in float64 on the device, dense: those of a slice, or of a tensor."""
+        if not self.sparse:
+            return self.tensor[rows].to(torch.float64)
+        if isinstance(rows, slice):
+            rows = torch.arange(self.shape[0], device=self.device)[rows]
+        return _sparse_rows(self.tensor, rows).to_dense().to(torch.float64)
+
+    def in_blocks(self, compute: Callable[[float], Answer]) -> Answer:
+        """Return ``compute(n)`` for as many bytes n as a block may take, fewer where it is full."""
+        most = BLOCK_BYTES if self.device.type == "cuda" else HOST_BLOCK_BYTES
+        return with_smaller_blocks(compute, min(most, 0.5 * bytes_to_use(self.device)))
 
     def asymmetry(self) -> tuple[float, float]:
         """Return max |K − Kᵀ| and max |K| of a square X."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
+from ...arrays import Answer
 from ...runtime.memory import free_memory
 from ...runtime.settings import setting
 from ..base import DeviceMemoryFull
-
-Answer = TypeVar("Answer")
 
 # The share of the memory of the host, where torch's device is the CPU: others use it as well.
 HOST_SHARE = 0.25
