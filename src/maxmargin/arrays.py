@@ -68,6 +68,18 @@ class OnDevice(ABC):
         """Return some rows, and some of their columns, on the device."""
 
     @abstractmethod
+    def less(self, centre: Floats) -> Self:
+        """Return x − c for every row, in the type of X, on the device."""
+
+    @abstractmethod
+    def with_constant(self, value: float) -> Self:
+        """Return X with one more column of a constant value, on the device."""
+
+    @abstractmethod
+    def constant_columns(self) -> tuple[Integers, Floats]:
+        """Return the columns that hold one value throughout, and those values."""
+
+    @abstractmethod
     def as_numbers(self) -> Self | None:
         """Return X in float32 or float64, stored row by row, or as CSR without duplicates.
 
@@ -225,6 +237,8 @@ def by_rows(X: Matrix) -> Matrix:
 
 def with_constant(X: Matrix, value: float) -> Matrix:
     """Return a copy of X, an array or a CSR matrix, with one more column of a constant value."""
+    if isinstance(X, OnDevice):
+        return X.with_constant(value)
     column = np.full((X.shape[0], 1), value, dtype=X.dtype)
     if not sparse.issparse(X):
         return np.hstack([X, column])

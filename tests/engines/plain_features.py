@@ -17,7 +17,7 @@ from .plain_joint import PlainJointState
 class PlainFeatures:
     """X with a column of ones, as a dense array."""
 
-    is_dense, random_access, slopes_at_once = True, False, 3
+    is_dense, on_device, random_access, slopes_at_once = True, True, False, 3
 
     def __init__(self, X, augmented=False):
         X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)

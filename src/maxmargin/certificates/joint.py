@@ -41,6 +41,7 @@ def _(
     problem: JointProblem, solution: Solution, *, sample: int | None = None
 ) -> JointMarginCertificate:
     assert solution.alpha is not None
+    problem = problem.on_host()
     flows = rival_flows(problem, solution.alpha)
     alpha = dual_variables(problem.labels, flows)
     scale = max(1.0, float(np.abs(alpha).max(initial=0.0)))

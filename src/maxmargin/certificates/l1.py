@@ -29,6 +29,7 @@ from .scores import UNIT
 @certify.register
 def _(problem: L1Problem, solution: Solution, *, sample: int | None = None) -> PlaneCertificate:
     assert solution.alpha is not None
+    problem = problem.on_host()
     w, b = solution.w[0], float(solution.b[0])
     claim, totals, box = claim_of(problem, w, b, solution.alpha)
     if problem.bias == "none":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,7 +45,7 @@ def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) 
     assert solution.alpha is not None
     held = container(problem.X)
     if held.on_device and held.sparse:
-        problem = _on_host(problem)
+        problem = problem.on_host()
     w, b = solution.w[0], float(solution.b[0])
     claim, totals, box = claim_of(problem, w, b, solution.alpha)
     if problem.bias == "none":
@@ -57,7 +57,7 @@ def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) 
     found = _measures(claim, square, exactly=False)
     if compensates(problem, found.blur, found.primal):
         if container(problem.X).on_device:
-            return certify(_on_host(problem), solution)  # type: ignore[no-any-return]
+            return certify(problem.on_host(), solution)  # type: ignore[no-any-return]
         found = _measures(claim, square, exactly=True)
     unit = score_unit(problem)
     found = found._replace(
@@ -65,12 +65,6 @@ def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) 
         unexplained=_typical_share(problem) * found.unexplained if problem.two_sided else 0.0,
     )  # fmt: skip
     return shown(found, balance, box, len(problem.y))
-
-
-def _on_host(problem: PrimalProblem) -> PrimalProblem:
-    """Return a problem of rows on a device as one in the memory of the host."""
-    y, upper, ridge = (np.asarray(each) for each in (problem.y, problem.upper, problem.ridge))
-    return replace(problem, X=problem.X.host, y=y, upper=upper, ridge=ridge)
 
 
 def score_unit(problem: PrimalProblem) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import min_max_axis
 
-from ..arrays import Floats, Integers, Matrix, blocks_of, container
+from ..arrays import Floats, Integers, Matrix, OnDevice, blocks_of, container
 
 
 def scale_ratio(X: Matrix) -> float:
@@ -20,6 +20,8 @@ def scale_ratio(X: Matrix) -> float:
 
 def constant_features(X: Matrix) -> tuple[Integers, Floats]:
     """Return the columns of X that hold one value throughout, and those values."""
+    if isinstance(X, OnDevice):
+        return X.constant_columns()
     found = [_constant_in_piece(piece) for _, piece in container(X).pieces()]
     columns, values = found[0]
     for here, there in found[1:]:

@@ -43,6 +43,10 @@ class Features(Protocol):
         """Whether rows are stored as arrays."""
 
     @property
+    def on_device(self) -> bool:
+        """Whether rows are outside of the memory of the host: Newton's method alone is there."""
+
+    @property
     def random_access(self) -> bool:
         """Whether rows can be visited one at a time, in any order.
 

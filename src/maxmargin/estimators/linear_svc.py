@@ -269,6 +269,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
             partial(self._attributes, training),
             partial(without_constant_features, training) if free else unchanged,
             side_by_side=held.random_access
+            and not held.on_device
             and THREAD_NUMBERS <= held.stored() <= SIDE_BY_SIDE_NUMBERS,
         )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
-from ..arrays import Floats, Integers
+import numpy as np
+
+from ..arrays import Floats, Integers, container
 
 
 @dataclass(frozen=True)
@@ -44,3 +46,10 @@ class JointProblem:
     cost: Floats
     bias: Literal["free", "penalised", "none"] = "free"
     intercept_scaling: float = 1.0
+
+    def on_host(self) -> Self:
+        """Return the same problem with all of its arrays in the memory of the host."""
+        if not container(self.X).on_device:
+            return self
+        labels, cost = np.asarray(self.labels), np.asarray(self.cost)
+        return replace(self, X=self.X.host, labels=labels, cost=cost)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..arrays import Floats, container
 from ..runtime.vectors import in_slices
 from .losses import LOSSES, TARGET_LOSSES
 
@@ -63,6 +63,13 @@ class PrimalProblem:
         two_sided = loss in TARGET_LOSSES
         bounds = (TARGET_LOSSES if two_sided else LOSSES)[loss].bounds(C)
         return cls(X, y, *bounds, bias, intercept_scaling, two_sided, epsilon)
+
+    def on_host(self) -> Self:
+        """Return the same problem with all of its arrays in the memory of the host."""
+        if not container(self.X).on_device:
+            return self
+        y, upper, ridge = (np.asarray(each) for each in (self.y, self.upper, self.ridge))
+        return replace(self, X=self.X.host, y=y, upper=upper, ridge=ridge)
 
     @property
     def box(self) -> Floats:

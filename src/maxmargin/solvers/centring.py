@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats
+from ..arrays import Floats, container
 from ..certificates.compensated import two_products
 from ..data.normalised_samples import SignedSamples
 from ..kernels.products import far_columns
@@ -41,6 +41,12 @@ class Origin:
     def rows(self, X: Any) -> Any:
         """Return x − c for every row, in float64."""
         return (X.toarray() if sparse.issparse(X) else X) - self.centre
+
+    def moved(self, X: Any) -> Any:
+        """Return x − c for every row, in the type of X and where X is."""
+        if container(X).on_device:
+            return X.less(self.centre)
+        return self.rows(X).astype(X.dtype, copy=False)
 
     def bias(self, w: Floats, b: float) -> float:
         """Return b − w·c, the bias of the rows where they are, for the bias b about c.

@@ -68,12 +68,22 @@ class Primal:
     def solve(
         self, problem: LinearProblem, start: Start | None, progress: Progress, limits: Limits
     ) -> Solution:
-        """Return the solution of a task, or raise the proof that a hard margin has none."""
+        """Return the solution of a task, or raise the proof that a hard margin has none.
+
+        What no solver of a device does is solved on the host.
+        """
+        if not self._runs_on_device(problem):
+            problem = problem.on_host()
         if isinstance(problem, PrimalProblem) and problem.two_sided:
             from .targets import solve_in_units
 
             return solve_in_units(partial(self._solve, limits=limits), problem, start, progress)
         return self._solve(problem, start, progress, limits)
+
+    def _runs_on_device(self, problem: LinearProblem) -> bool:
+        """Whether Newton's method is to solve a machine of one plane, and of a soft margin."""
+        by_newton = self.solver in ("auto", "newton")
+        return by_newton and type(problem) is PrimalProblem and not problem.hard
 
     def _solve(
         self, problem: LinearProblem, start: Start | None, progress: Progress, limits: Limits
@@ -86,7 +96,7 @@ class Primal:
         if origin is None:
             return self._soft(problem, start, progress, limits)
         back = partial(_moved_back, origin)
-        moved = replace(problem, X=origin.rows(problem.X).astype(problem.X.dtype, copy=False))
+        moved = replace(problem, X=origin.moved(problem.X))
         if isinstance(problem, PrimalProblem) and start is not None:
             start = replace(start, b=start.b + float(start.w @ origin.centre))
         return back(self._soft(moved, start, BestSeen(progress, back), limits))
@@ -101,7 +111,18 @@ class Primal:
             return self._sparse(problem, start, progress, limits, tol)
         if isinstance(problem, PrimalProblem):
             solution = self._small(problem, start, progress, limits, tol)
-            return solution or self._choice(problem, limits, tol).solve(problem, start, progress)
+            solution = solution or self._choice(problem, limits, tol).solve(
+                problem, start, progress
+            )
+            if solution.status is not Status.PATIENCE or problem.on_host() is problem:
+                return solution
+            # Where rounding ends Newton's steps, the host has another method.
+            other = self._choice(problem.on_host(), limits, tol).solve(
+                problem.on_host(), None, progress
+            )
+            n_iter = solution.n_iter + other.n_iter
+            best = other if other.status is Status.CONVERGED else solution
+            return replace(best, n_iter=n_iter, trace=other.trace)
         features = engine_for(problem.X).features()
         solver = CrammerSinger(features, tol, limits, self.seed)
         return solver.solve(problem, start, progress)
@@ -208,7 +229,7 @@ def _far_origin(problem: LinearProblem, most: int) -> Origin | None:
     X, held = problem.X, container(problem.X)
     if held.sparse or not held.random_access or problem.bias != "free" or held.stored() > most:
         return None
-    return Origin.far_columns(X)
+    return Origin.far_columns(X.host if held.on_device else X)
 
 
 def _moved_back(origin: Origin, solution: Solution) -> Solution:

@@ -103,6 +103,11 @@ class Features:
         return not self._container.sparse
 
     @property
+    def on_device(self) -> bool:
+        """Rows are in the memory of the host."""
+        return False
+
+    @property
     def random_access(self) -> bool:
         """Whether rows can be visited in any order."""
         return self._container.random_access

@@ -11,7 +11,17 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...arrays import Answer, Container, Floats, Integers, Matrix, OnDevice, container
+from ...arrays import (
+    Answer,
+    Container,
+    Floats,
+    Integers,
+    Matrix,
+    OnDevice,
+    container,
+    with_constant,
+)
+from ...data.columns import constant_features
 from .device_vector import fetch, on_device
 from .memory import bytes_to_use, with_smaller_blocks
 
@@ -20,6 +30,8 @@ NUMBERS_AT_A_TIME = 1 << 24
 # Bytes of a block of computations on a card, and where torch's device is the CPU: of its caches.
 BLOCK_BYTES = 4 << 30
 HOST_BLOCK_BYTES = 64 << 20
+# Rows that are compared first, about.
+FEW_ROWS = 1024
 REAL = {
     torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.bool, torch.uint8,
     torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64,
@@ -93,6 +105,35 @@ class DeviceRows(OnDevice):
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def less(self, centre: Floats) -> DeviceRows:
+        """Return x − c for every row, in the type of X; rows become dense."""
+        X = self.tensor.to_dense() if self.sparse else self.tensor
+        return DeviceRows((X - self.vector(centre)).to(X.dtype))
+
+    def with_constant(self, value: float) -> DeviceRows:
+        """Return X with one more column of a constant value."""
+        if self.sparse:
+            return DeviceRows.upload(with_constant(self.host, value), self.device)
+        column = self.tensor.new_full((self.shape[0], 1), value)
+        return DeviceRows(torch.cat([self.tensor, column], dim=1))
+
+    def constant_columns(self) -> tuple[Integers, Floats]:
+        """Return the columns that hold one value throughout, and those values."""
+        if self.sparse:
+            return constant_features(self.host)
+        X, first = self.tensor, self.tensor[0]
+        some = first == X[-1]
+        # Most columns differ between few rows already.
+        few = X[:: max(1, self.shape[0] // FEW_ROWS)]
+        candidates = torch.nonzero(some & (few == first).all(dim=0))[:, 0]
+        if candidates.numel():
+            same = [
+                (part.index_select(1, candidates) == first[candidates]).all(dim=0)
+                for part in X.split(max(1, NUMBERS_AT_A_TIME // self.shape[1]))
+            ]
+            candidates = candidates[torch.stack(same).all(dim=0)]
+        return to_host(candidates), to_host(first[candidates].double())
 
     def vector(self, values: Any) -> Any:
         """Return a number per row, or one for all, as a float64 tensor on the device."""

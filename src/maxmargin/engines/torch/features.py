@@ -44,7 +44,7 @@ class TorchFeatures:
     is_dense : bool
     """
 
-    random_access, by_rows = False, False
+    on_device, random_access, by_rows = True, False, False
     slopes_at_once = 8
 
     def __init__(self, products: Products, device: Any, is_dense: bool) -> None:

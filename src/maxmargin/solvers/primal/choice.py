@@ -78,7 +78,8 @@ class Choice:
         solver = self.solver(problem)
         solution = solver.solve(problem, start, progress)
         wide = self.features.n_columns > self.tuning.interior_columns
-        if solution.status is not Status.PATIENCE or isinstance(solver, InteriorPoint) or wide:
+        has_other = not (isinstance(solver, InteriorPoint) or wide or self.features.on_device)
+        if solution.status is not Status.PATIENCE or not has_other:
             return solution
         other = _SOLVERS["interior-point"](self).solve(problem, None, progress)
         best = other if other.status is Status.CONVERGED else solution

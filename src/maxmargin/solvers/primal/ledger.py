@@ -84,7 +84,7 @@ class Ledger:
         """Return a copy of the best, for callbacks."""
         return Solution(
             self.plane.w[np.newaxis].copy(), np.array([self.plane.b]), Status.STOPPED,
-            alpha=self.state.alpha(kept=True),
+            alpha=np.asarray(self.state.alpha(kept=True)),
         )  # fmt: skip
 
     def solution(self, status: Status, n_iter: int, progress: Progress) -> Solution:

@@ -232,7 +232,7 @@ class _Steps:
     def snapshot(self) -> Solution:
         """Return the plane now, and α of all rows where they are here, for callbacks."""
         a = self.iterate.a
-        alpha = self.state.alpha() if self.is_whole else None
+        alpha = np.asarray(self.state.alpha()) if self.is_whole else None
         return Solution(a[np.newaxis, :-1].copy(), a[-1:].copy(), Status.STOPPED, alpha=alpha)
 
     def bounds(self) -> tuple[float, float]:
