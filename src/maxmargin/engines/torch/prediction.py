@@ -18,12 +18,13 @@ from ...caller import warn_caller
 from ...kernels import RBF, Kernel, Linear, Precomputed
 from ...kernels.base import UNIT
 from ...kernels.products import far_columns
-from ...runtime.settings import setting
+from ..base import DeviceMemoryFull
 from .device_rows import DeviceRows, as_tensor
+from .memory import bytes_to_use, with_smaller_blocks
 from .triton_kernels import gaussian_, has_triton
 
-# Kernel values, and numbers of X, in one tile; the smallest one where memory is short.
-TILE_NUMBERS, SMALLEST_TILE = 1 << 25, 1 << 16
+# Kernel values, and numbers of X, in one tile.
+TILE_NUMBERS = 1 << 25
 # Numbers of X that are copied to the device at a time.
 COPIED_NUMBERS = 1 << 27
 # Sparse rows of more columns are not made dense: their products are computed on the host.
@@ -208,19 +209,11 @@ def _rows(X: DeviceRows, rows: slice) -> Any:
 
 def _within_memory(compute: Callable[[int], Any], device: Any) -> Any:
     """Return ``compute(tile)`` with the largest tiles that the device has room for, else None."""
-    tile = TILE_NUMBERS
-    if device.type == "cuda":
-        free = setting("gpu_memory") * torch.cuda.mem_get_info(device)[0]
-        tile = int(min(tile, max(SMALLEST_TILE, free / 64)))
-    while True:
-        try:
-            return compute(tile)
-        except torch.OutOfMemoryError:
-            if tile <= SMALLEST_TILE:
-                break
-            tile = max(SMALLEST_TILE, tile // 4)
+    largest = min(8.0 * TILE_NUMBERS, bytes_to_use(device) / 8.0)
+    try:
+        return with_smaller_blocks(lambda size: compute(int(size) // 8), largest)
+    except DeviceMemoryFull:
         _KEPT.clear()
-        torch.cuda.empty_cache()
     warn_caller(
         f"The memory of {device} is full: predicting on the CPU. Free memory on the card, or use "
         'device="cpu".'
