@@ -129,6 +129,38 @@ class OnDevice(ABC):
         """Return max |K − Kᵀ| and max |K| of a square X."""
 
 
+class VectorOnDevice(ABC):
+    """Labels, targets, costs or α on a device; host code may treat it as an array, which copies it.
+
+    Labels and targets come as they were given: `encoded` and `as_targets` check and convert them.
+    """
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int]:
+        """The number of values, in a tuple."""
+
+    @property
+    @abstractmethod
+    def host(self) -> Any:
+        """The values in the memory of the host, copied when they are first asked for."""
+
+    @abstractmethod
+    def encoded(self) -> tuple[Labels, Any] | None:
+        """Return the different labels, and the class number of every one on the device.
+
+        None stands for what is not one label per row, few of them different and none of them NaN.
+        """
+
+    @abstractmethod
+    def signs(self) -> Any:
+        """Return −1.0 and +1.0 for class numbers 0 and 1, on the device."""
+
+    @abstractmethod
+    def as_targets(self, largest: float) -> Any:
+        """Return float64 numbers on the device; None where one is larger than this, or NaN."""
+
+
 def on_host(X: Matrix) -> Matrix:
     """Return X in the memory of the host."""
     return X.host if isinstance(X, OnDevice) else X

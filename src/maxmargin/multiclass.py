@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from .arrays import Floats, Integers, Labels
+from .arrays import Floats, Integers, Labels, VectorOnDevice
 from .kernels.namespace import array_namespace, beside
 from .runtime.vectors import in_slices
 
@@ -55,13 +55,16 @@ class Binary(Reduction):
     """Two classes: one task, g ≥ 0 is the second class."""
 
     def tasks(self, codes: Integers, rows: Integers, names: list[str]) -> list[Task]:
+        name = f"{names[1]} against {names[0]}"
+        if isinstance(codes, VectorOnDevice) and rows.size == len(codes):
+            return [Task(rows, codes.signs(), name)]
         labels = np.empty(rows.size)
 
         def sign(some: slice) -> None:
             np.subtract(2.0 * codes[rows[some]], 1.0, out=labels[some])
 
         in_slices(sign, rows.size)
-        return [Task(rows, labels, f"{names[1]} against {names[0]}")]
+        return [Task(rows, labels, name)]
 
     def confidences(self, scores: Floats, n_classes: int) -> Floats:
         return array_namespace(scores).stack([-scores[:, 0], scores[:, 0]], axis=-1)

@@ -28,6 +28,7 @@ from .arrays import (
     Matrix,
     MatrixLike,
     OnDevice,
+    VectorOnDevice,
     blocks_of,
     by_rows,
     container,
@@ -64,6 +65,12 @@ def check_training_data(
         return X, y
     if isinstance(X, OnDevice):
         X = _checked_on_device(estimator, X, reset, accept_sparse)
+        if isinstance(y, VectorOnDevice):
+            encoded = y.encoded()
+            if encoded is not None and y.shape[0] == X.shape[0]:
+                _check_labels(np.tile(encoded[0], 3))
+                return X, y
+            y = y.host
         if are_plain_labels(y, X.shape[0]):
             return X, y
         labels = _checked_y(estimator, X, y)
@@ -87,6 +94,11 @@ def check_targets(
         return X, _numbers(y)
     if isinstance(X, OnDevice):
         X = _checked_on_device(estimator, X, reset, accept_sparse)
+        if isinstance(y, VectorOnDevice):
+            numbers = y.as_targets(LARGEST_VALUE)
+            if numbers is not None and y.shape[0] == X.shape[0]:
+                return X, numbers
+            y = y.host
         return X, _numbers(_checked_y(estimator, X, y))
     X, targets = _checked(estimator, X, y, reset, accept_sparse)
     return _usable(X), _numbers(targets)
@@ -429,17 +441,6 @@ def check_two_classes(classes: Labels) -> None:
             "Invalid input - all samples with positive weights belong to the same class, "
             f"{label!r}: a separating plane needs at least 2 classes, got 1 class."
         )
-
-
-def check_margins(margins: ArrayLike, n_samples: int) -> Floats:
-    """Return the margins m, one positive number per sample."""
-    m = np.asarray(margins, dtype=np.float64)
-    if m.shape != (n_samples,) or not np.isfinite(m).all() or not (m > 0).all():
-        raise ValueError(
-            f"margins of shape {m.shape}, smallest {m.min() if m.size else 'none'}: "
-            f"pass {n_samples} positive numbers, one per sample."
-        )
-    return m
 
 
 def _refuse_overflow(X: Matrix) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from ..arrays import Matrix, MatrixLike, OnDevice, container
+from ..caller import warn_caller
 from ..runtime.loading import uncollected
 from .base import DeviceMemoryFull
 
@@ -87,6 +88,11 @@ def received(X: MatrixLike, device: str = "cpu") -> MatrixLike:
     return X
 
 
+def received_vector(values: Any) -> Any:
+    """Return labels or targets of torch or CuPy as a `VectorOnDevice`, anything else as it is."""
+    return _torch_module("interchange").vector_of(values) if is_foreign(values) else values
+
+
 def host_array(values: Any) -> Any:
     """Return labels, targets or weights of torch or CuPy as NumPy's, anything else as it is."""
     return _torch_module("interchange").host_array(values) if is_foreign(values) else values
@@ -127,7 +133,14 @@ def placed(X: Matrix, device: str) -> Matrix:
         return X if _is_complete() else X.host
     if device in ("auto", "cpu") or not container(X).random_access or not _is_complete():
         return X
-    return _torch_module("device_rows").DeviceRows.upload(X, find_device(device))
+    where = find_device(device)
+    try:
+        return _torch_module("device_rows").DeviceRows.upload(X, where)
+    except RuntimeError as error:
+        if not is_memory_full(error):
+            raise
+    warn_caller(f"The memory of {where} is full: X is left in the memory of the host.")
+    return X
 
 
 def _is_complete() -> bool:

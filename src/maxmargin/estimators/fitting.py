@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import validation
-from ..arrays import Labels, MatrixLike, container
+from ..arrays import Labels, MatrixLike, OnDevice, container, on_host
 from ..caller import warn_caller
 from ..certificates import certify
 from ..data.columns import scale_ratio
-from ..engines.registry import host_array, is_memory_full, placed, received
+from ..engines.registry import host_array, is_memory_full, placed, received, received_vector
 from ..multiclass import Task, reduction_for
 from ..progress import Callback, Progress
 from ..runtime.threads import at_most, blas_for, in_parallel, single_threaded_blas
@@ -146,6 +146,8 @@ class Method(Generic[Problem, Start, Proof]):
         In which the fit runs: limits of threads.
     afterwards : callable, optional
         outcome ↦ further fitted attributes.
+    keeps_y_on_device : bool, default=False
+        Whether labels or targets that are on a device stay there, as a `VectorOnDevice`.
     """
 
     name: str
@@ -162,12 +164,14 @@ class Method(Generic[Problem, Start, Proof]):
     remarks: Callable[[Outcome[Problem, Proof]], list[Remark]] = no_remarks
     threads: AbstractContextManager[None] | None = None
     afterwards: Callable[[Outcome[Problem, Proof]], Attributes] = no_attributes
+    keeps_y_on_device: bool = False
 
     def tasks(self, training: Training, multi_class: str | None = None) -> list[Task]:
         """Return the tasks of a fit, reduced as given or as in an earlier fit."""
         multi_class = multi_class or self.multi_class
         if multi_class is None:
-            return [Task(training.rows, training.y[training.rows], "all samples")]
+            rows, y = training.rows, training.y
+            return [Task(rows, y if rows.size == len(y) else y[rows], "all samples")]
         reduction = reduction_for(multi_class, len(training.classes))
         names = [str(name) for name in training.classes]
         tasks = reduction.tasks(training.codes, training.rows, names)
@@ -200,7 +204,9 @@ def fit(
     device = device_of(model)
     with all_or_nothing(model), ExitStack() as limits:
         limits.enter_context(method.threads or nullcontext())
-        X, y, sample_weight = received(X, device), host_array(y), host_array(sample_weight)
+        X, sample_weight = received(X, device), host_array(sample_weight)
+        keep = method.keeps_y_on_device and isinstance(X, OnDevice)
+        y = received_vector(y) if keep else host_array(y)
         training = method.check(X, y, sample_weight, reset=True)
         training = replace(training, X=placed(training.X, device))
         if method.threads is None:
@@ -215,7 +221,7 @@ def fit(
             return
         # Outside of the clause, whose traceback holds what filled the memory.
         warn_caller(f"The memory of the device is full ({full}): fitted on the CPU instead.")
-        _fit(model, method, replace(training, X=training.X.host))
+        _fit(model, method, training.on_host())
 
 
 def _fit(model: Any, method: Method[Problem, Start, Proof], training: Training) -> None:
@@ -349,7 +355,8 @@ def _solve(
         has_classes = method.multi_class is not None
         listeners.append(Printer([task.name for task in tasks], has_classes))
     known = max_iter if max_iter > 0 else None
-    bridge = sklearn_callbacks(model, training.X, training.y, len(tasks), known)
+    data = (on_host(training.X), np.asarray(training.y)) if watched else (training.X, training.y)
+    bridge = sklearn_callbacks(model, *data, len(tasks), known)
     for k, (task, start) in enumerate(zip(tasks, starts, strict=True)):
         if bridge:
             bridge.begin_task(

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .. import validation
 from ..arrays import Floats
 from ..certificates import LeastSquaresCertificate, SeparationCertificate
 from ..data.columns import constant_features
@@ -153,7 +152,7 @@ class Pseudoinverse(LinearClassifier[LeastSquaresCertificate]):
             _, member = np.unique(task.labels, return_inverse=True)
             m = weights.sum() / np.bincount(member, weights=weights)[member]
         else:
-            m = validation.check_margins(self.margins, training.X.shape[0])[task.rows]
+            m = _check_margins(self.margins, training.X.shape[0])[task.rows]
         return np.repeat(m, max(task.n_vectors - 1, 1))
 
 
@@ -307,3 +306,14 @@ def _attributes(tasks: Sequence[Task], solutions: Sequence[Solution]) -> Attribu
         "margins_": [solution.margins for solution in solutions],
         "refuted_": any(solution.status is Status.INSEPARABLE for solution in solutions),
     }
+
+
+def _check_margins(margins: ArrayLike, n_samples: int) -> Floats:
+    """Return the margins m, one positive number per sample."""
+    m = np.asarray(margins, dtype=np.float64)
+    if m.shape != (n_samples,) or not np.isfinite(m).all() or not (m > 0).all():
+        raise ValueError(
+            f"margins of shape {m.shape}, smallest {m.min() if m.size else 'none'}: "
+            f"pass {n_samples} positive numbers, one per sample."
+        )
+    return m

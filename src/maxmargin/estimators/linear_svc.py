@@ -226,6 +226,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
             callback=self.callback,
             verbose=self.verbose,
             threads=limited_threads(self.n_jobs),
+            keeps_y_on_device=True,
         )
 
     def _check_training(

@@ -256,6 +256,7 @@ class LinearSVR(CertifiedRegressor, CertifiedEstimator[MarginCertificate]):  # t
             callback=self.callback,
             verbose=self.verbose,
             threads=limited_threads(self.n_jobs),
+            keeps_y_on_device=True,
         )
 
     def _check_training(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from .. import validation
-from ..arrays import Floats, Integers, Labels, Matrix, by_rows, take
+from ..arrays import Floats, Integers, Labels, Matrix, VectorOnDevice, by_rows, on_host, take
 from ..runtime.vectors import counting, is_one_number, nonzero
 
 ClassWeight = Mapping[object, float] | str | None
@@ -81,6 +81,11 @@ class Training:
             self.rng.random_sample()  # a generator that the caller holds advances from fit to fit
         return rng, rng.get_state(legacy=False)
 
+    def on_host(self) -> Training:
+        """Return the same data in the memory of the host."""
+        y, codes = np.asarray(self.y), np.asarray(self.codes)
+        return replace(self, X=on_host(self.X), y=y, codes=codes.astype(np.intp, copy=False))
+
     @property
     def counted(self) -> Matrix:
         """X without the rows that do not count."""
@@ -100,6 +105,10 @@ def weighted(
     The classes are those of the rows of positive weight, unless they are given.
     """
     weights = validation.check_sample_weight(sample_weight, X)
+    if isinstance(y, VectorOnDevice):
+        if sample_weight is None and class_weight is None and classes is None:
+            return _all_on_device(X, y, weights, random_state)
+        y = y.host
     all_count = is_one_number(weights) or bool((weights > 0).all())
     counts = slice(None) if classes is not None or all_count else weights > 0
     classes, codes = validation.encode_labels(y[counts], classes)
@@ -113,6 +122,20 @@ def weighted(
     is_seed = isinstance(random_state, Integral)
     X = by_rows(X)
     return Training(X, y, classes, codes, weights, total, rng, of_class, owns_rng=is_seed)
+
+
+def _all_on_device(
+    X: Matrix, y: VectorOnDevice, weights: Floats, random_state: RandomState
+) -> Training:
+    """Return checked X and y of weight 1 with class numbers, all of them on the device."""
+    encoded = y.encoded()
+    assert encoded is not None
+    classes, codes = encoded
+    validation.check_two_classes(classes)
+    rng, is_seed = check_random_state(random_state), isinstance(random_state, Integral)
+    of_class = np.ones(len(classes))
+    labels: Any = y
+    return Training(X, labels, classes, codes, weights, weights, rng, of_class, owns_rng=is_seed)
 
 
 def without_classes(X: Matrix, y: Floats, sample_weight: ArrayLike | None) -> Training:

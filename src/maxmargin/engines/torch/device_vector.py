@@ -9,7 +9,7 @@ import torch
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
-from ...arrays import Floats
+from ...arrays import Floats, Labels, VectorOnDevice
 
 # Functions of NumPy that stay on the device where the other operands are numbers or on it, too.
 _ON_DEVICE = {
@@ -21,7 +21,7 @@ _ON_DEVICE = {
 }
 
 
-class DeviceVector(NDArrayOperatorsMixin):
+class DeviceVector(NDArrayOperatorsMixin, VectorOnDevice):
     """Labels, targets, costs or α of a fit on a device.
 
     The torch engine reads ``tensor``; any other code may treat it as an array, at the price of a
@@ -37,6 +37,7 @@ class DeviceVector(NDArrayOperatorsMixin):
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
         self._host: NDArray[Any] | None = None
+        self._encoded: list[tuple[Labels, DeviceVector] | None] = []
 
     @property
     def size(self) -> int:
@@ -82,6 +83,39 @@ class DeviceVector(NDArrayOperatorsMixin):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return np.asarray, (self.host,)
+
+    def encoded(self) -> tuple[Labels, DeviceVector] | None:
+        """Return the different labels, and the class number of every one."""
+        if not self._encoded:
+            self._encoded.append(self._encode())
+        return self._encoded[0]
+
+    def _encode(self) -> tuple[Labels, DeviceVector] | None:
+        y = self.tensor
+        if y.ndim != 1 or not y.numel() or y.is_complex():
+            return None
+        numbers = y.to(torch.uint8) if y.dtype == torch.bool else y
+        low, high = torch.aminmax(numbers)
+        # Two classes need no sorting.
+        if bool(((numbers == low) | (numbers == high)).all() & (low < high)):
+            classes, codes = torch.stack([low, high]), (numbers == high).to(torch.uint8)
+        else:
+            classes, codes = torch.unique(numbers, return_inverse=True)
+        if 2 * len(classes) > len(y) or bool((classes != classes).any()):
+            return None
+        return classes.to(y.dtype).cpu().numpy(), DeviceVector(codes)
+
+    def signs(self) -> DeviceVector:
+        """Return −1.0 and +1.0 for class numbers 0 and 1."""
+        return DeviceVector(self.tensor.to(torch.float64).mul_(2.0).sub_(1.0))
+
+    def as_targets(self, largest: float) -> DeviceVector | None:
+        """Return float64 numbers; None where one is larger than this, or NaN."""
+        y = self.tensor
+        if y.ndim != 1 or not y.numel() or y.is_complex():
+            return None
+        y = y.to(torch.float64)
+        return DeviceVector(y) if bool((y.abs() <= largest).all()) else None
 
     def min(self) -> float:
         """Return the least value."""

@@ -11,6 +11,7 @@ import torch
 from ...arrays import Matrix
 from . import device as devices
 from .device_rows import DeviceRows, to_host
+from .device_vector import DeviceVector
 
 
 def rows_of(X: Any, name: str) -> Any:
@@ -24,6 +25,12 @@ def rows_of(X: Any, name: str) -> Any:
     if name == "auto" or (name == "cuda" and devices.is_card(tensor.device)):
         return DeviceRows(tensor)
     return DeviceRows(tensor.to(devices.find_device(name)))
+
+
+def vector_of(values: Any) -> Any:
+    """Return labels or targets where they are: on a device, or as NumPy's."""
+    tensor = as_tensor(values)
+    return DeviceVector(tensor) if devices.is_card(tensor.device) else to_host(tensor)
 
 
 def host_array(values: Any) -> Matrix:
