@@ -44,15 +44,18 @@ KINDS = {"classes": "a classifier", "numbers": "a regression", "none": "a one-cl
 @click.option("--time-limit", type=click.FloatRange(0, min_open=True), default=60.0,
               show_default=True, metavar="SECONDS",
               help="Time limit of each algorithm, which then returns its best plane.")  # fmt: skip
+@options.device
 @options.reading
 @options.preparing
 @options.seed
 @options.as_json
 def compare(
     data: str, target: str | None, names: tuple[str, ...], test: float, picture: str,
-    time_limit: float, seed: int, as_json: bool, **given: Any,
+    time_limit: float, device: str | None, seed: int, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Train several models on the same rows of DATA, and test them on the others.
+
+    --device is for those that can use one.
 
     \b
     Examples:
@@ -67,7 +70,7 @@ def compare(
     reading = Reading(target, **given)
     learn, hold = split(reading.table(data, targets), test, seed, targets)
     record: dict[str, Any] = {"data": described(learn, targets), "test_rows": int(hold.X.shape[0])}
-    rows = _compare_all(chosen, reading, learn, hold, seed, time_limit)
+    rows = _compare_all(chosen, reading, learn, hold, seed, time_limit, device)
     if targets == "classes":
         _draw_comparison(rows, Path(data).name, picture)
         record["picture"] = picture
@@ -103,6 +106,7 @@ def _compare_all(
     hold: DataTable,
     seed: int,
     time_limit: float,
+    device: str | None,
 ) -> list[dict[str, Any]]:
     """Fit several models to the same features, prepared once."""
     encoder = reading.encoder(copy=False)
@@ -113,27 +117,28 @@ def _compare_all(
     rows = []
     with console.progress("comparing", len(names)) as bar:
         for name in names:
-            rows.append(_compared(name, X, learn.y, X_test, hold.y, seed, time_limit))
+            model = _limited(name, seed, time_limit, device)
+            rows.append(_compared(name, model, X, learn.y, X_test, hold.y))
             bar.advance(name)
     return rows
 
 
+def _limited(name: str, seed: int, time_limit: float, device: str | None) -> Any:
+    """Return a model with a time limit, on the device where it can use one."""
+    model = options.make_model(name, {}, (), seed)
+    if "device" in model.get_params():
+        options.use_device(model, device)
+    if "time_limit" in model.get_params():
+        return model.set_params(time_limit=time_limit)
+    return model.set_params(callback=_clock(time_limit))
+
+
 def _compared(
-    name: str,
-    X: Matrix,
-    y: Labels | None,
-    X_test: Matrix,
-    y_test: Labels | None,
-    seed: int,
-    time_limit: float,
+    name: str, model: Any, X: Matrix, y: Labels | None, X_test: Matrix, y_test: Labels | None
 ) -> dict[str, Any]:
     from ..diagnostics.metrics import measure
 
-    model, targets = options.make_model(name, {}, (), seed), MODELS[name].targets
-    if "time_limit" in model.get_params():
-        model.set_params(time_limit=time_limit)
-    else:
-        model.set_params(callback=_clock(time_limit))
+    targets = MODELS[name].targets
     try:
         warm(model, X, y)
         trained = fit_features(X, y, model)

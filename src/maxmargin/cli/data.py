@@ -208,7 +208,9 @@ def fit_features(
     from ..diagnostics.metrics import measure
 
     targets = targets_of(model)
-    callback = None if bar is None else bar.callback(has_classes=targets == "classes")
+    # A GPU solves all tasks at once; a callback would have it solve one after the other.
+    watched = bar is not None and getattr(model, "device", "cpu") in ("auto", "cpu")
+    callback = bar.callback(has_classes=targets == "classes") if bar and watched else None
     if callback is not None:
         model.set_params(callback=callback)
     with collected_warnings() as warned:

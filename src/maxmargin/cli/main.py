@@ -72,7 +72,7 @@ def versions() -> dict[str, str]:
     found = {"maxmargin": __version__, "python": platform.python_version()}
     for name in (
         "numpy", "scipy", "scikit-learn", "numba", "matplotlib", "safetensors",
-        "polars", "skl2onnx", "onnxruntime", "piqp", "clarabel",
+        "polars", "skl2onnx", "onnxruntime", "piqp", "clarabel", "torch",
     ):  # fmt: skip
         try:
             found[name] = version(name)

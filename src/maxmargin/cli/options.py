@@ -33,6 +33,11 @@ target = click.option(
 seed = click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed of random numbers."
 )
+device = click.option(
+    "--device",
+    metavar="NAME",
+    help="Where to compute: cpu, cuda (a GPU), or cuda:1 for the second GPU of several.",
+)
 out_folder = click.Path(file_okay=False, writable=True)
 
 
@@ -144,6 +149,7 @@ modelling = several(
     click.option("--tol", type=float, help="Tolerance of the optimum."),
     click.option("--max-iter", type=int, help="Largest number of passes or steps."),
     click.option("--time-limit", type=float, metavar="SECONDS", help="Time limit of the fit."),
+    device,
     click.option(
         "--set",
         "settings",
@@ -155,6 +161,7 @@ modelling = several(
 MODELLING = (
     "C", "nu", "epsilon", "kernel", "gamma", "degree", "coef0", "loss", "multi_class",
     "class_weight", "solver", "tol", "max_iter", "time_limit",
+    "device",
 )  # fmt: skip
 
 
@@ -190,11 +197,30 @@ def make_model(name: str, given: dict[str, Any], settings: Sequence[str], seed: 
     if "random_state" in known:
         options.setdefault("random_state", seed)
     model.set_params(**options)
+    _check_parameters(model)
+    return model
+
+
+def use_device(model: Any, name: str | None) -> None:
+    """Let a model, or the last step of a pipeline, compute on a device; None leaves it as it is."""
+    if name is None:
+        return
+    last = model[-1] if hasattr(model, "steps") else model
+    if "device" not in last.get_params():
+        raise click.UsageError(f"--device is not for {type(last).__name__}, which uses the CPU.")
+    _check_parameters(last.set_params(device=name))
+
+
+def _check_parameters(model: Any) -> None:
+    """Raise for parameters out of range, and for a device that is not here."""
     try:
         model._validate_params()
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    return model
+    if getattr(model, "device", "cpu") not in ("auto", "cpu"):
+        from ..engines.registry import find_device
+
+        find_device(model.device)
 
 
 def _check_kernel_parameters(options: dict[str, Any], kernel: Any) -> None:

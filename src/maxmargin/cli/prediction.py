@@ -37,18 +37,20 @@ DENSE_ROWS = 4096
 @click.option("--out", default="-", show_default=True, help="A CSV file; - is standard output.")
 @click.option("--no-scores", is_flag=True, help="Write labels only.")
 @options.target
+@options.device
 @options.reading
 @options.as_json
 def predict(
-    model_file: str, data: str, out: str, no_scores: bool, target: str | None, as_json: bool,
-    **given: Any,
+    model_file: str, data: str, out: str, no_scores: bool, target: str | None, device: str | None,
+    as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Predict the labels or numbers of the rows of DATA by a saved MODEL.
 
     Columns are found by name, in any order; other columns, such as a known label, are ignored.
     Each line of the output has the label and its scores: g(x) for two classes, positive for the
     second, or one score per class. A one-class model gives -1 to outliers and 1 to others, with its
-    score, negative for outliers; a regression gives one number.
+    score, negative for outliers; a regression gives one number. A model that was fitted on a GPU
+    predicts there if there is one, unless --device says otherwise.
 
     \b
     Examples:
@@ -60,6 +62,7 @@ def predict(
         check_out(out, model_file, data)
     check_input(data)
     model, n = load_model(model_file), 0
+    options.use_device(model, device)
     names = _score_names(model)
     if not names:
         options.forbid(("no_scores",), f"has no effect: {model_file} predicts numbers.")
@@ -175,9 +178,12 @@ def _write_json(stream: IO[str], heading: str, names: list[str], answers: Any, s
 @click.argument("model_file", metavar="MODEL")
 @click.argument("data", metavar="DATA")
 @options.target
+@options.device
 @options.reading
 @options.as_json
-def evaluate(model_file: str, data: str, target: str | None, as_json: bool, **given: Any) -> None:
+def evaluate(
+    model_file: str, data: str, target: str | None, device: str | None, as_json: bool, **given: Any
+) -> None:
     """Compare the predictions of MODEL for the rows of DATA with their labels or numbers.
 
     A regression is compared with the mean of its training targets. A one-class model needs no
@@ -192,6 +198,7 @@ def evaluate(model_file: str, data: str, target: str | None, as_json: bool, **gi
     """
     check_input(data)
     model = load_model(model_file)
+    options.use_device(model, device)
     told: list[str] = []
     record = _measured(NewRows(model, model_file, data, target, **given), told)
     for message in told:

@@ -52,6 +52,7 @@ def fit(
       maxmargin fit houses.csv --target price --model svr --C 100 --epsilon 0.5 --cv 5
       maxmargin fit houses.csv --target price --model linear-svr --loss squared_epsilon_insensitive
       maxmargin fit sensors.csv --model one-class --nu 0.01 --test 0.25 --out sensors.mm
+      maxmargin fit a9a.bz2 --device cuda --out a9a.mm
     """
     check_input(data)
     model = options.make_model(name, {k: given.pop(k) for k in options.MODELLING}, settings, seed)
