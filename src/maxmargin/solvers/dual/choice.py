@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ...arrays import Floats, Integers
+from ...arrays import Floats, Integers, on_host
 from ...engines.base import HostEngine, HostGram, Precision
 from ...engines.registry import engine_for
 from ...kernels import Kernel, Linear
@@ -152,8 +152,8 @@ class Dual:
         if engine is not None:
             precision = engine.precision(kernel, tol, largest)
             return cls(engine, kernel, precision, solver, tol, shrinking, n_tasks)
-        origin = Origin.far_mean(X) if may_centre and isinstance(kernel, Linear) else None
-        rows = X if origin is None else origin.rows(X)
+        origin = Origin.far_mean(on_host(X)) if may_centre and isinstance(kernel, Linear) else None
+        rows = X if origin is None else origin.rows(on_host(X))
         engine = engine_for(rows, codes=codes, budget=budget)
         precision = engine.precision(kernel, tol, largest)
         return cls(engine, kernel, precision, solver, tol, shrinking, n_tasks, origin, rows)
