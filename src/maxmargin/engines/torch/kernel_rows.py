@@ -72,11 +72,12 @@ class KernelRows:
         else:
             z = self._rows if columns is None else self._rows[columns]
             dot = torch.mm(self._rows[rows], z.T, out=out)
+        is_wide = columns is None and not isinstance(rows, slice)
         if type(self.kernel) is RBF and has_triton(dot):
-            gaussian_(dot, x_sq, z_sq, self.kernel.gamma)
-        else:
-            dot = self.kernel.from_products(dot, x_sq, z_sq)
-        if self.kernel.shift_invariant and columns is None and not isinstance(rows, slice):
+            gaussian_(dot, x_sq, z_sq, self.kernel.gamma, rows if is_wide else None)
+            return _into(out, dot)
+        dot = self.kernel.from_products(dot, x_sq, z_sq)
+        if self.kernel.shift_invariant and is_wide:
             # Rounding may leave K(x, x) a little below its value.
             dot[torch.arange(len(rows), device=self.device), rows] = self.diagonal()[rows].to(dot)
         return _into(out, dot)

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .triton_kernels import has_triton, note_missing
+
 if TYPE_CHECKING:
     from .kernel_rows import KernelRows
+    from .task_state import TaskState
 
-# Rows of K that are computed together.
+# Rows of K that are computed together at most, and the bytes that they may take.
 BATCH_ROWS = 4096
+BATCH_BYTES = 1 << 31
 
 
 class RowStore:
@@ -37,6 +41,8 @@ class RowStore:
         self.n_slots = min(n, fitting)
         self.is_whole = whole and self.n_slots == n
         self.n_used, self._clock = 0, 0
+        fitting = BATCH_BYTES // (source.dtype.itemsize * n)
+        self._batch = max(64, min(BATCH_ROWS, int(fitting)))
         self.values = torch.empty((self.n_slots, n), dtype=source.dtype, device=self.device)
         self.slot = torch.full((n,), -1, dtype=torch.int32, device=self.device)
         if self.is_whole:
@@ -44,57 +50,61 @@ class RowStore:
             return
         self._row_at = torch.full((self.n_slots,), -1, device=self.device)
         self._used_at = torch.zeros(self.n_slots, dtype=torch.int32, device=self.device)
-        self._wanted = torch.zeros(n, dtype=torch.bool, device=self.device)
+        self._missing: Any = None
 
     def _fill(self) -> None:
         """Compute all of K: what is right of the diagonal, and its mirror image."""
         n = len(self.values)
-        for first in range(0, n, BATCH_ROWS):
-            last = min(first + BATCH_ROWS, n)
+        for first in range(0, n, self._batch):
+            last = min(first + self._batch, n)
             strip = self.values[first:last, first:]
             self.source.values(slice(first, last), slice(first, n), out=strip)
             self.values[last:, first:last] = strip[:, last - first :].T
         self.slot = torch.arange(n, dtype=torch.int32, device=self.device)
 
-    def missing(self, rows: Any) -> Any:
-        """Note which of some rows are not here, and return how many they are, as a tensor."""
+    def missing(self, members: Any, state: TaskState) -> Any:
+        """Note which rows of the working sets are not here; return how many, as a tensor."""
         if self.is_whole:
-            return torch.zeros((), dtype=torch.int64, device=self.device)
-        self._wanted.zero_()
-        self._wanted[rows.reshape(-1)] = True
-        self._wanted &= self.slot < 0
-        return self._wanted.sum()
+            return torch.zeros(1, dtype=torch.float64, device=self.device)
+        if len(members) == 1 and has_triton(members):
+            self._missing = torch.empty(members.shape[1], dtype=torch.int64, device=self.device)
+            return note_missing(members, state, self.slot, self._missing, self.n_used, self.n_slots)
+        rows = state.index.gather(1, members).reshape(-1)
+        wanted = torch.zeros_like(self.slot, dtype=torch.bool)
+        wanted[rows] = True
+        wanted &= self.slot < 0
+        self._missing = wanted
+        return wanted.sum(dtype=torch.float64)[None]
 
-    def fetch(self, rows: Any, n_missing: int) -> None:
+    def fetch(self, members: Any, state: TaskState, n_missing: int) -> None:
         """Compute the rows noted last, in the place of those that were not used for longest."""
-        self._clock += 1
-        if self.is_whole:
+        if self.is_whole or not n_missing:
             return
-        if n_missing:
-            missing = self._wanted.nonzero_static(size=n_missing).reshape(-1)
-            in_order = self.n_used + n_missing <= self.n_slots
-            slots = self._free_slots(rows, n_missing)
-            for first in range(0, n_missing, BATCH_ROWS):
-                some, at = missing[first : first + BATCH_ROWS], slots[first : first + BATCH_ROWS]
-                if in_order:
-                    start = self.n_used + first
-                    self.source.values(some, out=self.values[start : start + len(some)])
-                else:
-                    self.values[at] = self.source.values(some)
-            self.n_used = min(self.n_used + n_missing, self.n_slots)
-            self.slot[missing] = slots.to(torch.int32)
-            self._row_at[slots] = missing
-        if self.n_used == self.n_slots:
-            self._used_at[self.slot[rows.reshape(-1)].long()] = self._clock
+        if self._missing.dtype == torch.bool:
+            missing = self._missing.nonzero_static(size=n_missing).reshape(-1)
+        else:
+            missing = self._missing[:n_missing]
+        first, last = self.n_used, self.n_used + n_missing
+        if last > self.n_slots:
+            self._replace(state.index.gather(1, members).reshape(-1), missing)
+            return
+        for start in range(first, last, self._batch):
+            stop = min(start + self._batch, last)
+            self.source.values(missing[start - first : stop - first], out=self.values[start:stop])
+        self.slot[missing] = torch.arange(first, last, dtype=torch.int32, device=self.device)
+        self._row_at[first:last] = missing
+        self.n_used = last
 
-    def _free_slots(self, rows: Any, n_missing: int) -> Any:
-        """Return slots for new rows; those of rows that go are taken from them."""
-        if self.n_used + n_missing <= self.n_slots:
-            return torch.arange(self.n_used, self.n_used + n_missing, device=self.device)
-        # The rows asked for stay where they are.
-        held = self.slot[rows.reshape(-1)].long()
+    def _replace(self, rows: Any, missing: Any) -> None:
+        """Compute missing rows in the slots of others; ``rows`` are all that are wanted."""
+        self._clock += 1
+        held = self.slot[rows].long()
         self._used_at[held[held >= 0]] = self._clock
-        slots = self._used_at.topk(n_missing, largest=False).indices
+        slots = self._used_at.topk(len(missing), largest=False).indices
         gone = self._row_at[slots]
         self.slot[gone[gone >= 0]] = -1
-        return slots
+        for start in range(0, len(missing), self._batch):
+            some = slice(start, start + self._batch)
+            self.values[slots[some]] = self.source.values(missing[some])
+        self.slot[missing] = slots.to(torch.int32)
+        self._row_at[slots], self._used_at[slots] = missing, self._clock

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from ..base import TaskArrays
 
 
+# Variables of a task are padded to a multiple of this: vectors then begin at whole words.
+ALIGNED = 16
+
+
 class Survey(NamedTuple):
     """f of what may grow, of what may shrink, and the extremes of both, per task."""
 
@@ -54,6 +58,7 @@ class TaskState:
     def of(cls, tasks: TaskArrays, diagonal: Any) -> TaskState:
         """Bring the variables of tasks to the device of ``diagonal``; f is that of β = 0."""
         n_tasks, width = tasks.sizes.size, int(tasks.sizes.max()) + 1
+        width += -width % ALIGNED
         place = np.arange(tasks.starts[-1]) - np.repeat(tasks.starts[:-1], tasks.sizes)
         place += width * np.repeat(np.arange(n_tasks), tasks.sizes)
         device, wide = diagonal.device, torch.float64

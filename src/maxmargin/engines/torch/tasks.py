@@ -132,16 +132,15 @@ class _Descent:
         """Go on until all tasks are solved, or something ends them."""
         while self.live.size:
             members, numbers = self.sets.renew(self.part)
-            wanted = self.part.index.gather(1, members)
-            missing = self.store.missing(wanted)
-            *of_tasks, n_missing = torch.cat([numbers.view(-1), missing.view(1)]).tolist()
+            missing = self.store.missing(members, self.part)
+            *of_tasks, n_missing = torch.cat([numbers.view(-1), missing]).tolist()
             top, low, value = np.array(of_tasks).reshape(-1, 3).T
             violation, unit = top - low, self._units(top, low)
             if self._end_some(violation, value, unit):
                 continue
             if self.limits.reached(0, self.progress):
                 break
-            self.store.fetch(wanted, int(n_missing))
+            self.store.fetch(members, self.part, int(n_missing))
             self._round(members, violation, unit)
         return self._ended()
 
