@@ -35,9 +35,12 @@ if TYPE_CHECKING:
 class Tuning:
     """How large the parts of a descent are, and when each ends."""
 
-    # Variables of a task up to which all of them are in the working set, and of one else.
+    # Variables of a task up to which all of them are in the working set, and the size of one else:
+    # of few tasks, whose steps keep few multiprocessors busy, and of many.
     whole_up_to_variables: int = 4096
-    working_set: int = 1024
+    working_set: int = 2048
+    small_working_set: int = 1024
+    few_tasks: int = 8
     # The share of it that is new in every round.
     fresh_share: float = 0.5
     # A round ends when its part violates by this share of what the whole did before it.
@@ -54,6 +57,8 @@ class Tuning:
     # Σ|β| ulp(float32) beyond this share of tol makes the steps float64.
     coarse_share: float = 0.3
     max_corrections: int = 5
+    # The share of the usual goal below which a gap that stays large is given up.
+    tightest: float = 1e-6
     # The share of tasks that go on, below which the others are put aside.
     live_share: float = 0.7
 
@@ -89,12 +94,16 @@ def solve_tasks(
 
 def _is_dense(tasks: TaskArrays, n_rows: int) -> bool:
     """Whether most rows of K are going to be needed in the first rounds."""
-    wanted = np.minimum(tasks.sizes, TUNING.working_set)
+    wanted = np.minimum(tasks.sizes, _working_set(tasks.sizes.size))
     return bool(wanted.sum() >= 0.25 * n_rows or tasks.sizes.max() <= TUNING.whole_up_to_variables)
 
 
+def _working_set(n_tasks: int) -> int:
+    return TUNING.working_set if n_tasks < TUNING.few_tasks else TUNING.small_working_set
+
+
 class _Descent:
-    """The rounds of all tasks; ``live`` are those that go on, whose state is ``part``."""
+    """The rounds of all tasks; ``live`` are those in ``part``, of which some may be over."""
 
     def __init__(
         self, state: TaskState, store: RowStore, exact: KernelRows, goal: TaskGoal, unit: float,
@@ -109,14 +118,16 @@ class _Descent:
         self.best, self.least = np.full((2, n_tasks), np.inf)
         self.idle = np.zeros(n_tasks, dtype=int)
         self.converged = np.zeros(n_tasks, dtype=bool)
-        self.n_corrections = 0
+        self.going = np.ones(n_tasks, dtype=bool)  # of those live
+        # Corrections of f of each task, and the round when it was last corrected.
+        self.n_corrections, self.fresh_at = np.zeros(n_tasks, dtype=int), np.full(n_tasks, -1)
         is_all = width - 1 <= TUNING.whole_up_to_variables
-        size = width - 1 if is_all else TUNING.working_set
+        size = width - 1 if is_all else _working_set(n_tasks)
         size = max(16, 1 << (size - 1).bit_length())
         n_kept = size - int(TUNING.fresh_share * size)
         self.sets = WorkingSets(state, size, is_all, n_kept)
         self.dtype = self._step_type()
-        self.n_rounds, self.fresh_at = 0, -1
+        self.n_rounds = 0
 
     def _step_type(self) -> Any:
         """Return float64 where float32 steps of β are too coarse for tol."""
@@ -130,18 +141,20 @@ class _Descent:
 
     def run(self) -> Ended:
         """Go on until all tasks are solved, or something ends them."""
-        while self.live.size:
+        while self.going.any():
             members, numbers = self.sets.renew(self.part)
             missing = self.store.missing(members, self.part)
             *of_tasks, n_missing = torch.cat([numbers.view(-1), missing]).tolist()
             top, low, value = np.array(of_tasks).reshape(-1, 3).T
             violation, unit = top - low, self._units(top, low)
-            if self._end_some(violation, value, unit):
-                continue
-            if self.limits.reached(0, self.progress):
-                break
             self.store.fetch(members, self.part, int(n_missing))
+            if self._judge(violation, value, unit):
+                continue
+            if not self.going.any() or self.limits.reached(0, self.progress):
+                break
             self._round(members, violation, unit)
+            if self.going.mean() < TUNING.live_share:
+                self._keep()
         return self._ended()
 
     def _units(self, top: Floats, low: Floats) -> Floats:
@@ -155,7 +168,8 @@ class _Descent:
         self.n_rounds += 1
         least = 0.5 * self._goals(unit)
         share = 0.0 if self.sets.is_all else TUNING.round_share
-        stop = torch.from_numpy(np.maximum(share * violation, least)).to(self.device)
+        stops = np.where(self.going, np.maximum(share * violation, least), np.inf)
+        stop = torch.from_numpy(stops).to(self.device)
         most = TUNING.steps_per_variable * self.sets.size
         solve_blocks(self.store, members, self.part, stop, self.dtype, most)
 
@@ -164,52 +178,49 @@ class _Descent:
         tols = TUNING.pair_goal_tols * self.goal.final_tol
         return np.asarray(self.tightened[self.live] * tols * unit)
 
-    def _end_some(self, violation: Floats, value: Floats, unit: Floats) -> bool:
-        """Put aside tasks that are solved or come no further; return whether any changed."""
-        settled = ~(violation > self._goals(unit))
-        better = violation < TUNING.better_share * self.least[self.live]
-        better |= value < self.best[self.live] - 1e-14 * np.abs(value)
-        self.idle[self.live] = np.where(better, 0, self.idle[self.live] + 1)
-        self.least[self.live] = np.minimum(self.least[self.live], violation)
-        self.best[self.live] = np.minimum(self.best[self.live], value)
-        stuck = (self.idle[self.live] > TUNING.patience_rounds) & ~settled
+    def _judge(self, violation: Floats, value: Floats, unit: Floats) -> bool:
+        """Note which tasks are solved or come no further; return whether f has been corrected."""
+        live, goals = self.live, self._goals(unit)
+        settled = self.going & ~(violation > goals)
+        better = violation < TUNING.better_share * self.least[live]
+        better |= value < self.best[live] - 1e-14 * np.abs(value)
+        self.idle[live] = np.where(better, 0, self.idle[live] + 1)
+        self.least[live] = np.minimum(self.least[live], violation)
+        self.best[live] = np.minimum(self.best[live], value)
+        stuck = self.going & (self.idle[live] > TUNING.patience_rounds) & ~settled
         if not (settled.any() or stuck.any()):
             return False
-        room = torch.from_numpy(np.maximum(0.5 * (self._goals(unit) - violation), 0.0))
-        found = self.part.measures(self.part.survey(), room.to(self.device), self.total)
+        room = torch.from_numpy(np.maximum(0.5 * (goals - violation), 0.0)).to(self.device)
+        found = self.part.measures(self.part.survey(), room, self.total)
         gap = (found.gap / found.scale).cpu().numpy()
         loose = settled & (gap > TUNING.gap_tols * self.goal.final_tol)
-        self.tightened[self.live[loose]] *= 0.5
-        stuck |= loose & (self.tightened[self.live] < 1e-6)
+        self.tightened[live[loose]] *= 0.5
+        stuck |= loose & (self.tightened[live] < TUNING.tightest)
         done = settled & ~loose
-        if done.any() and self._corrects():
+        if self._corrects(done):
             return True
-        self.converged[self.live[done]] = True
-        over = done | stuck
-        if over.any():
-            self._keep(~over)
-            return True
-        return bool(loose.any())
+        self.converged[live[done]] = True
+        self.going &= ~(done | stuck)
+        return False
 
-    def _corrects(self) -> bool:
-        """Compute f anew where K is float32, and return whether that was done."""
-        if self.store.source.dtype == torch.float64 or self.n_corrections >= TUNING.max_corrections:
+    def _corrects(self, done: Any) -> bool:
+        """Compute f anew where K is float32 and tasks seem solved; return whether that was done."""
+        tasks = self.live[done]
+        doubtful = self.fresh_at[tasks] != self.n_rounds
+        doubtful &= self.n_corrections[tasks] < TUNING.max_corrections
+        if self.store.source.dtype == torch.float64 or not doubtful.any():
             return False
-        if self.fresh_at == self.n_rounds:  # it was just done
-            return False
-        self.n_corrections += 1
-        self.fresh_at = self.n_rounds
+        self.n_corrections[tasks] += 1
+        self.fresh_at[self.live] = self.n_rounds
         self.refresh()
         return True
 
-    def _keep(self, going: Any) -> None:
-        """Go on with some of the live tasks."""
-        chosen = torch.from_numpy(np.flatnonzero(going)).to(self.device)
+    def _keep(self) -> None:
+        """Put aside the tasks that are over."""
+        chosen = torch.from_numpy(np.flatnonzero(self.going)).to(self.device)
         if self.part is not self.state:
             self.state.put(torch.from_numpy(self.live).to(self.device), self.part)
-        self.live = self.live[going]
-        if not self.live.size:
-            return
+        self.live, self.going = self.live[self.going], self.going[self.going]
         self.part = self.part.restrict(chosen)
         self.sets.restrict(chosen)
 
@@ -228,7 +239,7 @@ class _Descent:
 
     def _ended(self) -> Ended:
         """Return α and the numbers of all tasks."""
-        if self.live.size and self.part is not self.state:
+        if self.part is not self.state:
             self.state.put(torch.from_numpy(self.live).to(self.device), self.part)
         state = self.state
         seen = state.survey()

@@ -246,8 +246,8 @@ if triton is not None:
             # Free variables stay first, then those that came last.
             o = tl.arange(0, Q)
             members, since = tl.load(SET + t * Q + o), tl.load(SINCE + t * Q + o)
-            present, beta = members < width - 1, tl.load(BETA + members)
-            free = (beta > tl.load(LOWER + members)) & (beta < tl.load(UPPER + members))
+            present, now_at = members < width - 1, tl.load(BETA + members)
+            free = (now_at > tl.load(LOWER + members)) & (now_at < tl.load(UPPER + members))
             bin = 255 - tl.minimum(now - since, 254) + tl.where(free, 256, 0)
             last, more, _ = _threshold(tl.histogram(bin, 512, mask=present), MOST, 512)
             at_last = (present & (bin == last)).to(tl.int32)
