@@ -7,8 +7,10 @@ bounds what rounding does to them. Arrays are those of X's own library.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -87,39 +89,49 @@ class _Batch:
 
     def __init__(self, tasks: Expansions, numbers: float) -> None:
         self.tasks, self.X, self.numbers = tasks, tasks.X, numbers
-        self.n_tasks = len(tasks.index)
-        index, c = np.concatenate(tasks.index), np.concatenate(tasks.coefficients)
-        number = np.repeat(np.arange(self.n_tasks), [each.size for each in tasks.index])
-        if self.n_tasks == 1:  # the two variables of a row of a regression have one sum
-            c = np.bincount(index, c, minlength=self.X.shape[0]).astype(np.float64, copy=False)
-            index, number = np.arange(c.size), np.zeros(c.size, dtype=np.intp)
-        used = np.flatnonzero(c)
-        self.n_terms = np.bincount(number[used], minlength=self.n_tasks)
-        self.support, places = _different(index[used], self.X.shape[0])
-        if not self.support.size:  # one without a coefficient
-            self.support = np.zeros(1, dtype=np.intp)
-        at = self.X.put(places * self.n_tasks + number[used])
-        self.xp = array_namespace(at)
-        c_of_all = self._zeros(self.support.size * self.n_tasks, at.device)
-        c_of_all[at] = self.X.put(c[used])
-        self.c = c_of_all.reshape(-1, self.n_tasks)
-        self.rows, self.places = _different(np.concatenate(tasks.wanted), self.X.shape[0])
+        self.n_tasks, self._at = len(tasks.index), None
+        c = self._coefficients()
+        xp = self.xp = array_namespace(c)
+        used = xp.nonzero(xp.any(c != 0.0, axis=1))[0]
+        self.support = used if used.shape[0] else self.X.put(np.zeros(1, dtype=np.int64))
+        self.c = c[self.support, :]
+        self.n_terms = xp.sum(self.c != 0.0, axis=0, dtype=xp.float64)
+        present = np.zeros(self.X.shape[0], dtype=bool)
+        present[np.concatenate(tasks.wanted)] = True
+        self.has_all_rows = bool(present.all())
+        self.rows = np.flatnonzero(present)
 
-    def _zeros(self, shape: Any, device: Any) -> Any:
-        return self.xp.zeros(shape, dtype=self.xp.float64, device=device)
+    def _coefficients(self) -> Any:
+        """Return the coefficients of all rows of X, one column per task."""
+        n, tasks = self.X.shape[0], self.tasks
+        if self.n_tasks == 1:  # the two variables of a row of a regression have one sum
+            c = np.bincount(tasks.index[0], tasks.coefficients[0], minlength=n)
+            return self.X.put(c.astype(np.float64, copy=False)[:, np.newaxis])
+        at = self._at = self._places(tasks.index)
+        xp = array_namespace(at)
+        flat = xp.zeros(n * self.n_tasks, dtype=xp.float64, device=at.device)
+        flat[at] = self.X.put(np.concatenate(tasks.coefficients))
+        return xp.reshape(flat, (n, self.n_tasks))
+
+    def _places(self, index: Sequence[Integers]) -> Any:
+        """Return where rows of each task are in a matrix with one column per task."""
+        sizes = [each.size for each in index]
+        number = np.repeat(np.arange(self.n_tasks, dtype=np.int64), sizes)
+        return self.X.put(np.concatenate(index)) * self.n_tasks + self.X.put(number)
 
     def scores(self) -> list[tuple[Floats, Floats]]:
         """Return the values of each task at the rows wanted, and a bound of each error."""
-        xp, tasks, put = self.xp, self.tasks, self.X.put
-        b = put(np.asarray(tasks.b, dtype=np.float64))
-        values, errors = self._sums(b)
-        sizes = [each.size for each in tasks.wanted]
-        number = np.repeat(np.arange(self.n_tasks), sizes)
-        at = put(self.places * self.n_tasks + number)
+        xp, wanted = self.xp, self.tasks.wanted
+        values, errors = self._sums(self.X.put(np.asarray(self.tasks.b, dtype=np.float64)))
+        if not self.has_all_rows:
+            wanted = [np.searchsorted(self.rows, each) for each in wanted]
+        is_index = all(map(operator.is_, wanted, self.tasks.index))
+        at = self._at if is_index and self._at is not None else self._places(wanted)
         values, errors = xp.reshape(values, (-1,))[at], xp.reshape(errors, (-1,))[at]
         scores, bounds = self.X.get(xp.stack([values, errors]))
-        ends = np.cumsum(sizes)[:-1]
-        return list(zip(np.split(scores, ends), np.split(bounds, ends), strict=True))
+        ends = np.cumsum([0, *(each.size for each in wanted)]).tolist()
+        parts = [slice(*part) for part in pairwise(ends)]
+        return [(scores[part], bounds[part]) for part in parts]
 
     def _sums(self, b: Any) -> tuple[Any, Any]:
         """Return the scores of all rows and tasks, and their errors."""
@@ -127,9 +139,9 @@ class _Batch:
         if isinstance(self.tasks.kernel, Linear):
             return self._linear_sums(b)
         shape = (self.rows.size, self.n_tasks)
-        values, errors = (self._zeros(shape, self.c.device) for _ in range(2))
-        parts = list(_slices(self.support.size, self._width()))
-        unit = self.X.put(UNIT * (self.n_terms + len(parts) + 3.0))
+        values, errors = (xp.zeros(shape, dtype=xp.float64, device=self.c.device) for _ in range(2))
+        parts = list(_slices(self.support.shape[0], self._width()))
+        unit = UNIT * (self.n_terms + len(parts) + 3.0)
         for columns in parts:
             c, others = self.c[columns, :], self._others(columns)
             for rows in _slices(self.rows.size, self._height(columns.stop - columns.start)):
@@ -143,10 +155,10 @@ class _Batch:
     def _linear_sums(self, b: Any) -> tuple[Any, Any]:
         """Return w·x + b with w = Σ c_l x_l."""
         xp, w, sizes, d = self.xp, 0.0, 0.0, self.X.shape[1]
-        for columns in _slices(self.support.size, self._width()):
+        for columns in _slices(self.support.shape[0], self._width()):
             some, c = self._others(columns), self.c[columns, :]
             w, sizes = w + some.T @ c, sizes + xp.abs(some).T @ xp.abs(c)
-        unit, found = self.X.put(UNIT * (self.n_terms + d + 5.0)), []
+        unit, found = UNIT * (self.n_terms + d + 5.0), []
         for rows in _slices(self.rows.size, self._height(1)):
             x = self._rows(rows)
             found.append((x @ w + b, unit * (xp.abs(x) @ sizes + xp.abs(b))))
@@ -162,13 +174,13 @@ class _Batch:
 
     def _rows(self, rows: slice) -> Any:
         """Return rows of X in float64, which are dense."""
-        if self.rows.size == self.X.shape[0]:
+        if self.has_all_rows:
             return self.X.float64_rows(rows)
         return self.X.float64_rows(self.X.put(self.rows[rows]))
 
     def _others(self, columns: slice) -> Any:
         """Return support vectors, or the columns of a given kernel matrix."""
-        chosen = self.X.put(self.support[columns])
+        chosen = self.support[columns]
         if isinstance(self.tasks.kernel, Precomputed):
             return chosen
         return self.X.float64_rows(chosen)
@@ -176,19 +188,11 @@ class _Batch:
     def _width(self) -> int:
         """Return how many support vectors a tile has."""
         most = min(self.numbers / self.X.shape[1], self.numbers / LEAST_ROWS)
-        return max(1, min(self.support.size, int(most)))
+        return max(1, min(self.support.shape[0], int(most)))
 
     def _height(self, width: int) -> int:
         """Return how many rows a tile has."""
         return max(1, int(self.numbers / max(width, self.X.shape[1])))
-
-
-def _different(rows: Integers, n: int) -> tuple[Integers, Integers]:
-    """Return the different ones of some rows in order, and the place of each among them."""
-    present = np.zeros(n, dtype=bool)
-    present[rows] = True
-    places = np.cumsum(present) - 1
-    return np.flatnonzero(present), places[rows]
 
 
 def _slices(n: int, step: int) -> Iterator[slice]:

@@ -17,8 +17,9 @@ s_i(w·φ(x_i) + b).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from threading import Event
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..problems import DualProblem
 from ..problems.dual import usual_length
+from ..runtime.threads import in_parallel
 from ..solution import Solution
 from .base import certify
 from .device_scores import are_on_device
@@ -58,6 +60,8 @@ class Tuning:
     widening_share: float = 0.1
     # The share of scores to recompute above which all of them are.
     complete_share: float = 0.25
+    # Variables of tasks that are certified together.
+    variables_together: int = 1 << 15
     # The relative gap and the violation up to which an answer is called optimal in words.
     optimal: float = 0.02
 
@@ -155,21 +159,44 @@ def _(
 ) -> MarginCertificate:
     tasks = Tasks.of(problem)
     claim = _Claim.of(tasks, [solution])
-    return _certificates(tasks, claim, _margins(problem, solution, claim.alpha, sample, at_most))[0]
+    margins = _margins(problem, solution, claim.alpha, sample, at_most)
+    return _certificates(tasks, claim, margins, _lengths(problem))[0]
 
 
 def certify_tasks(
     problems: Sequence[DualProblem], solutions: Sequence[Solution]
 ) -> list[MarginCertificate]:
     """Certify the tasks of a fit completely, small ones together."""
-    tasks = Tasks.of(*problems)
-    if len(set(tasks.is_hard)) > 1:
+    parts = list(_parts(problems))
+    of_parts = [Tasks.of(*problems[part]) for part in parts]
+    if len({is_hard for tasks in of_parts for is_hard in tasks.is_hard}) > 1:
         return [certify(*task) for task in zip(problems, solutions, strict=True)]
-    claim = _Claim.of(tasks, solutions)
-    found = scores_of_tasks(problems, tasks.parts(claim.alpha * tasks.signs), claim.b.tolist())
-    scores, errors = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    margins = Margins(tasks.signs * scores, errors, 0, "complete")
-    return _certificates(tasks, claim, margins)
+    claims = [
+        _Claim.of(tasks, solutions[part]) for tasks, part in zip(of_parts, parts, strict=True)
+    ]
+    coefficients, b = [], []
+    for tasks, claim in zip(of_parts, claims, strict=True):
+        coefficients += tasks.parts(claim.alpha * tasks.signs)
+        b += claim.b.tolist()
+    found, lengths = scores_of_tasks(problems, coefficients, b), _lengths(problems[0])
+
+    def one(k: int, stop: Event) -> list[MarginCertificate]:
+        scores, errors = (np.concatenate(each) for each in zip(*found[parts[k]], strict=True))
+        margins = Margins(of_parts[k].signs * scores, errors, 0, "complete")
+        return _certificates(of_parts[k], claims[k], margins, lengths)
+
+    return [each for some in in_parallel(one, range(len(parts))) for each in some]
+
+
+def _parts(problems: Sequence[DualProblem]) -> Iterator[slice]:
+    """Yield tasks that are certified together: vectors of their variables fit a core's cache."""
+    first = size = 0
+    for k, problem in enumerate(problems):
+        if size and size + problem.n_variables > TUNING.variables_together:
+            yield slice(first, k)
+            first, size = k, 0
+        size += problem.n_variables
+    yield slice(first, len(problems))
 
 
 class _Claim(NamedTuple):
@@ -186,8 +213,10 @@ class _Claim(NamedTuple):
         return cls(given, np.clip(given, tasks.lower, tasks.upper), b)
 
 
-def _certificates(tasks: Tasks, claim: _Claim, margins: Margins) -> list[MarginCertificate]:
-    """Return the certificate of every task."""
+def _certificates(
+    tasks: Tasks, claim: _Claim, margins: Margins, lengths: Floats
+) -> list[MarginCertificate]:
+    """Return the certificate of every task; ``lengths`` are K(x, x) of the rows of X."""
     given, alpha, b = claim
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         box = tasks.largest(np.abs(alpha - given)) / np.maximum(1.0, tasks.largest(alpha))
@@ -199,8 +228,8 @@ def _certificates(tasks: Tasks, claim: _Claim, margins: Margins) -> list[MarginC
         wrong = kkt_violations(tasks, margins.values, alpha, rho)
         nominal = np.maximum(tasks.largest(wrong), 0.0)
         worst = np.maximum(tasks.largest(wrong + margins.errors), 0.0)
-        largest = _largest(tasks)
-        unit = _units(tasks, b, rho)
+        largest = _largest(tasks, lengths)
+        unit = _units(tasks, b, rho, lengths)
         primal, dual, gap, least = values_of(tasks, alpha, margins, b, largest)
         # Where p = 0, P is about −Σ|t|ρ, and may be 0.
         least = np.where(_target_scales(tasks) > 0.0, least, np.maximum(least, tasks.totals * unit))
@@ -217,7 +246,13 @@ def _certificates(tasks: Tasks, claim: _Claim, margins: Margins) -> list[MarginC
     ]
 
 
-def _units(tasks: Tasks, b: Floats, rho: Floats) -> Floats:
+def _lengths(problem: DualProblem) -> Floats:
+    """Return K(x, x) of the rows of X, where it is needed."""
+    is_needed = problem.groups or not problem.target_scale
+    return problem.kernel.diagonal(problem.X) if is_needed else np.empty(0)
+
+
+def _units(tasks: Tasks, b: Floats, rho: Floats, lengths: Floats) -> Floats:
     """Return what violations are relative to: the scale of the targets, ρ where p = 0.
 
     But there need be no margin at all, and then it is that of the machine of C = 10⁶/max K, where
@@ -226,8 +261,9 @@ def _units(tasks: Tasks, b: Floats, rho: Floats) -> Floats:
     scales = _target_scales(tasks)
     if scales.all():
         return scales
-    first, of_two = tasks.problems[0], len(tasks.groups) == 2
-    lengths = squared_radii(first.kernel, first.X) if of_two else first.kernel.diagonal(first.X)
+    first = tasks.problems[0]
+    if len(tasks.groups) == 2:
+        lengths = squared_radii(first.kernel, first.X, lengths)
     least = [least_rho(each, usual_length(lengths[each.index])) for each in tasks.problems]
     of_rho = np.maximum(-of_sums(tasks, b, rho) / tasks.totals, least)
     return np.where(scales > 0.0, scales, np.where(tasks.totals > 0.0, of_rho, 1.0))
@@ -237,13 +273,11 @@ def _target_scales(tasks: Tasks) -> Floats:
     return np.array([problem.target_scale for problem in tasks.problems])
 
 
-def _largest(tasks: Tasks) -> Floats:
+def _largest(tasks: Tasks, lengths: Floats) -> Floats:
     """Return max K(x, x) of every task, 0 where there are no sums to repair."""
     if not tasks.groups:
         return np.zeros(len(tasks.problems))
-    first = tasks.problems[0]
-    index = np.concatenate([problem.index for problem in tasks.problems])
-    return tasks.largest(first.kernel.diagonal(first.X)[index])
+    return tasks.largest(lengths[np.concatenate([problem.index for problem in tasks.problems])])
 
 
 def _margins(

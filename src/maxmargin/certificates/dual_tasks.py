@@ -327,12 +327,12 @@ def best_rho(problem: DualProblem, margins: Floats) -> float:
     return float(zeros[order[min(reached, order.size - 1)]])
 
 
-def squared_radii(kernel: Kernel, X: Matrix) -> Floats:
+def squared_radii(kernel: Kernel, X: Matrix, lengths: Floats | None = None) -> Floats:
     """Return K(x, x) of every row, of the linear kernel about the middle of rows far from 0.
 
     A machine with Σ yα = 0 is the same for any origin, and so is what counts as a margin.
     """
-    lengths = kernel.diagonal(X)
+    lengths = kernel.diagonal(X) if lengths is None else lengths
     if not isinstance(kernel, Linear):
         return lengths
     rows = on_host(X)
