@@ -2,8 +2,13 @@
 
 import os
 import sys
+from importlib.util import find_spec
 
 import pytest
+
+HAS_TORCH = find_spec("torch") is not None
+# The GPU engine is imported with torch only; without it there is nothing to collect.
+collect_ignore_glob = [] if HAS_TORCH else ["src/maxmargin/engines/torch/*"]
 
 
 def pytest_configure(config):
@@ -15,6 +20,34 @@ def pytest_configure(config):
     if config.getoption("numprocesses", None):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out the tests that need a card unless ``-m gpu`` asks for them; skip without a card."""
+    if "gpu" not in config.getoption("markexpr"):
+        needing = [item for item in items if "gpu" in item.keywords]
+        config.hook.pytest_deselected(items=needing)
+        items[:] = [item for item in items if "gpu" not in item.keywords]
+    elif not _has_card():
+        for item in items:
+            if "gpu" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="there is no GPU here"))
+
+
+def _has_card():
+    if not HAS_TORCH:
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say what was not tested."""
+    if not HAS_TORCH:
+        terminalreporter.write_line(
+            'torch is not installed: tests of the GPU engine were skipped (pip install ".[gpu]").'
+        )
 
 
 @pytest.fixture(autouse=True)

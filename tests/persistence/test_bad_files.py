@@ -385,7 +385,13 @@ def test_traces_of_files_before_say_less(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "added"), [("SVC", "probability"), ("NuSVC", "probability"), ("LinearSVC", "dual")]
+    ("name", "added"),
+    [
+        ("SVC", "probability"),
+        ("NuSVC", "probability"),
+        ("LinearSVC", "dual"),
+        *((name, "device") for name in ("SVC", "NuSVC", "LinearSVC", "kernel perceptron", "SVR")),
+    ],
 )
 def test_files_before_a_parameter_have_its_default(name: str, added: str, tmp_path: Path) -> None:
     path = tmp_path / "model"

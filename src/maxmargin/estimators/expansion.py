@@ -10,7 +10,7 @@ from threading import Event
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, Integers, Matrix, linear_scores
+from ..arrays import Floats, Integers, Matrix, container, linear_scores
 from ..kernels import Kernel, Linear, Precomputed
 from ..kernels.products import far_columns, shifted
 from ..multiclass import OneVsOne, Task
@@ -185,6 +185,6 @@ def expanded(
         support.astype(np.int32),
         X[:0] if isinstance(kernel, Precomputed) else X[support],
         np.bincount(codes[support], minlength=n_classes).astype(np.int32),
-        sparse.csr_matrix(dual) if sparse.issparse(X) else dual,
+        sparse.csr_matrix(dual) if container(X).sparse else dual,
         of_pairs,
     )
