@@ -125,6 +125,10 @@ class OnDevice(ABC):
         """
 
     @abstractmethod
+    def column_means(self) -> tuple[Floats, Floats]:
+        """Return the means of the columns, and those of their squares."""
+
+    @abstractmethod
     def asymmetry(self) -> tuple[float, float]:
         """Return max |K − Kᵀ| and max |K| of a square X."""
 

@@ -129,9 +129,7 @@ def _is_elsewhere(X: Matrix, device: str) -> bool:
 
 def placed(X: Matrix, device: str) -> Matrix:
     """Return checked X on the device of this name; where X is for "auto"."""
-    if isinstance(X, OnDevice):
-        return X if _is_complete() else X.host
-    if device in ("auto", "cpu") or not container(X).random_access or not _is_complete():
+    if device in ("auto", "cpu") or isinstance(X, OnDevice) or not container(X).random_access:
         return X
     where = find_device(device)
     try:
@@ -141,11 +139,6 @@ def placed(X: Matrix, device: str) -> Matrix:
             raise
     warn_caller(f"The memory of {where} is full: X is left in the memory of the host.")
     return X
-
-
-def _is_complete() -> bool:
-    """Return whether the torch engine has all that a fit needs."""
-    return all(hasattr(_torch(), name) for name in ("gram", "features"))
 
 
 def is_memory_full(error: BaseException) -> bool:

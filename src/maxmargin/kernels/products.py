@@ -143,12 +143,15 @@ def shifted(X: Any, centre: Floats) -> Any:
     return rows
 
 
-def far_columns(Z: Any, share: float = 0.5) -> NDArray[np.float64]:
+def far_columns(Z: Any, share: float = 0.5) -> Any:
     """Return the mean of each column where its square is most of the mean square, 0 elsewhere.
 
     With a ``share`` of ½ the mean exceeds the spread there, with 1 − ε it does so √(1/ε) times.
     """
     n = max(Z.shape[0], 1)
+    if isinstance(Z, OnDevice):
+        mean, means = Z.column_means()
+        return np.where(mean**2 > share * means, mean, 0.0)
     if sp.issparse(Z):
         sums = np.bincount(Z.indices, Z.data, minlength=Z.shape[1])
         squares = np.bincount(Z.indices, Z.data.astype(np.float64) ** 2, minlength=Z.shape[1])
@@ -158,9 +161,9 @@ def far_columns(Z: Any, share: float = 0.5) -> NDArray[np.float64]:
     else:
         xp = array_namespace(Z)
         sums, squares = (xp.sum(each, axis=0, dtype=xp.float64) for each in (Z, Z * Z))
-    mean: Any = sums / n
+    mean = sums / n
     mean[~(mean**2 > share * squares / n)] = 0.0
-    return mean  # type: ignore[no-any-return]
+    return mean
 
 
 def _n_terms(X: Any) -> int:

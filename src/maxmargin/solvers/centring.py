@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, container
+from ..arrays import Floats, OnDevice, container
 from ..certificates.compensated import two_products
 from ..data.normalised_samples import SignedSamples
 from ..kernels.products import far_columns
@@ -62,15 +62,12 @@ class Origin:
 
         None elsewhere, and where centred rows would outgrow X: of sparse data with many zeros.
         """
-        if sparse.issparse(X) and X.nnz < least_density * np.prod(X.shape):
+        held = container(X)
+        if held.sparse and held.stored() < least_density * np.prod(X.shape):
             return None
-        from ..engines.registry import engine_for
-
-        features, n = engine_for(X).features(), X.shape[0]
-        mean = features.combine(np.ones(n)) / n
+        mean, length = _means(X)
         square = float(mean @ mean)
-        spread = float(features.squared_lengths().mean()) - square
-        return cls(mean) if square > ratio**2 * spread else None
+        return cls(mean) if square > ratio**2 * (length - square) else None
 
     @classmethod
     def far_columns(cls, X: Floats, ratio: float = 100.0) -> Origin | None:
@@ -90,6 +87,17 @@ class Origin:
         centre = middle_of(rows)
         rows -= centre
         return cls(centre), float(np.einsum("ij,ij->i", rows, rows).max())
+
+
+def _means(X: Any) -> tuple[Floats, float]:
+    """Return the mean of the rows, and that of ‖x‖²."""
+    if isinstance(X, OnDevice):
+        mean, squares = X.column_means()
+        return mean, float(squares.sum())
+    from ..engines.registry import engine_for
+
+    features, n = engine_for(X).features(), X.shape[0]
+    return features.combine(np.ones(n)) / n, float(features.squared_lengths().mean())
 
 
 def middle_of(rows: Floats) -> Floats:

@@ -229,7 +229,7 @@ def _far_origin(problem: LinearProblem, most: int) -> Origin | None:
     X, held = problem.X, container(problem.X)
     if held.sparse or not held.random_access or problem.bias != "free" or held.stored() > most:
         return None
-    return Origin.far_columns(X.host if held.on_device else X)
+    return Origin.far_columns(X)
 
 
 def _moved_back(origin: Origin, solution: Solution) -> Solution:

@@ -233,6 +233,25 @@ class DeviceRows(OnDevice):
         most = BLOCK_BYTES if self.device.type == "cuda" else HOST_BLOCK_BYTES
         return with_smaller_blocks(compute, min(most, 0.5 * bytes_to_use(self.device)))
 
+    def column_means(self) -> tuple[Floats, Floats]:
+        """Return the means of the columns, and those of their squares."""
+        n, d = self.shape
+        if self.sparse:
+            columns = self.tensor.col_indices()
+            values = self._values.to(torch.float64)[torch.argsort(columns, stable=True)]
+            counts = torch.bincount(columns, minlength=d)
+            both = [
+                torch.segment_reduce(each, "sum", lengths=counts, initial=0.0)
+                for each in (values, values.square())
+            ]
+        else:
+            both = [torch.zeros(d, dtype=torch.float64, device=self.device) for _ in range(2)]
+            for part, _ in _parts(self.tensor, self.tensor):
+                both[0] += part.sum(dim=0)
+                both[1] += part.square().sum(dim=0)
+        means, squares = to_host(torch.stack(both) / n)
+        return means, squares
+
     def asymmetry(self) -> tuple[float, float]:
         """Return max |K − Kᵀ| and max |K| of a square X."""
         K, step = self.tensor, max(1, NUMBERS_AT_A_TIME // self.shape[1])
