@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 try:
@@ -51,8 +52,11 @@ if triton is not None:
 
     @triton.jit
     def _gaussian(
-        K, X_SQ, Z_SQ, ROWS, gamma, n, stride, IS_WIDE: tl.constexpr, BLOCK: tl.constexpr
+        K, X_SQ, Z_SQ, ROWS, gamma, rest, n, stride, IS_WIDE: tl.constexpr, BLOCK: tl.constexpr
     ):
+        # Numbers are passed as float32: γ is the sum of two of them.
+        kind = K.dtype.element_ty
+        gamma = gamma.to(kind) + rest.to(kind)
         row = tl.program_id(0).to(tl.int64)
         at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
         inside = at < n
@@ -387,9 +391,9 @@ if triton is not None:
 def gaussian_(dot: Any, x_sq: Any, z_sq: Any, gamma: float, rows: Any = None) -> None:
     """Turn inner products into exp(−γ‖x − z‖²), in place; ``rows`` are those of all columns."""
     n, m = dot.shape
-    block = 1024
+    block, high = 1024, float(np.float32(gamma))
     _gaussian[(n, triton.cdiv(m, block))](
-        dot, x_sq, z_sq, x_sq if rows is None else rows, gamma, m, dot.stride(0),
+        dot, x_sq, z_sq, x_sq if rows is None else rows, high, gamma - high, m, dot.stride(0),
         IS_WIDE=rows is not None, BLOCK=block,
     )  # fmt: skip
 
