@@ -145,7 +145,8 @@ def on_device(values: Any, device: Any) -> Any:
     host = np.ascontiguousarray(values, dtype=np.float64)
     if not host.flags.writeable:
         host = host.copy()
-    return torch.from_numpy(host).to(device)
+    # What is not pinned is read before this returns.
+    return torch.from_numpy(host).to(device, non_blocking=True)
 
 
 def fetch(*tensors: Any) -> Floats:

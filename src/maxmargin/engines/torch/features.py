@@ -101,7 +101,7 @@ class TorchFeatures:
 
     def scores(self, w: Floats, b: float, out: Tensor) -> None:
         """Fill in w·x_i + b of every row."""
-        self.products.scores(self.place_vector(w), b, out)
+        self.products.scores(self.place_vector(np.append(w, b)), out)
 
 
 def _dense_where_small(tensor: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Passes over vectors of a linear machine, in torch.
+"""Passes over vectors of a linear machine, in torch: for devices without `primal_kernels`.
 
 Each reads scores, β, y, u and D of all rows, and returns sums as a tensor on the device: nothing
 here waits for it. u, D and β⁰ hold one number per row, or a single one for all.
@@ -62,9 +62,10 @@ def on_kink(terms: Terms, beta: Tensor) -> Tensor:
 
 
 def project(
-    terms: Terms, scores: Tensor, center: Tensor, delta: float, beta: Tensor, change: Tensor
-) -> Tensor:
-    """Fill in β and its change.
+    terms: Terms, scores: Tensor, center: Tensor, delta: float, beta: Tensor, change: Tensor,
+    kink: Tensor,
+) -> Tensor:  # fmt: skip
+    """Fill in β, its change, and which rows are on the kink.
 
     Return what is not proved of the loss, the loss, errors, the change of Σβ, and how many rows
     are on the kink.
@@ -79,8 +80,8 @@ def project(
     torch.sub(value, beta, out=change)
     beta.copy_(value)
     errors = (z > (0.0 if terms.two_sided else 1.0)).sum()
-    kink = on_kink(terms, beta).sum()
-    sums = (short.sum(), loss.sum(), errors.double(), change.sum(), kink.double())
+    kink.copy_(on_kink(terms, beta))
+    sums = (short.sum(), loss.sum(), errors.double(), change.sum(), kink.sum().double())
     return torch.stack(sums)
 
 
@@ -111,9 +112,9 @@ def balance(
     """Restore Σβ = 0 where the bias is free: β of the heavier sign shrinks.
 
     What of it is |β| < u shrinks alone if that is enough. ``out`` is the new β, where it is given;
-    ``change`` is it, too, or its change. Return Σ yβ − ε|β|, Σ Dβ², Σβ, and the factor.
+    ``change`` is it, too, or its change. Return Σ yβ − ε|β|, Σ Dβ² and Σβ.
     """
-    value, factor = beta, beta.new_ones(())
+    value = beta
     if is_free:
         below = beta.abs() < terms.upper
         positive, negative = beta.clamp(min=0.0), beta.clamp(max=0.0)
@@ -131,7 +132,7 @@ def balance(
     torch.sub(value, beta if relative else 0.0, out=change)
     finite = torch.where(torch.isfinite(terms.ridge), terms.ridge, 0.0)
     gain = value * terms.y - terms.epsilon * value.abs()
-    return torch.stack([gain.sum(), (finite * value * value).sum(), value.sum(), factor])
+    return torch.stack([gain.sum(), (finite * value * value).sum(), value.sum()])
 
 
 class Marks(NamedTuple):

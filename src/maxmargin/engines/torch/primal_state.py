@@ -16,10 +16,11 @@ from ...arrays import Floats
 from ...problems import PrimalProblem
 from ...problems.best_bias import best_biases
 from ..linear import ColumnSystem, Held, Kink, Projection
-from . import primal_passes
+from . import primal_kernels, primal_passes
 from .best_biases import flat_biases
 from .device_vector import DeviceVector, fetch
 from .primal_passes import Terms, off_kink, slacks
+from .triton_kernels import has_triton
 from .weighted_rows import TorchWeightedRows, solve_columns
 
 if TYPE_CHECKING:
@@ -61,10 +62,13 @@ class TorchPrimalState:
     ) -> None:
         self.problem, self.features, self.terms, self._turn = problem, features, terms, turn
         self.n_rows = features.n_rows
+        self._passes: Any = primal_kernels if has_triton(terms.y) else primal_passes
         self.scores, self.values = features.zeros(), features.zeros()
         self.center: Tensor | None = self.scores.new_zeros(1)
         self._change, self._along = features.zeros(), features.zeros()
         self._old_center: Tensor | None = None
+        # The rows on the kink of the last projection, how many they are, and a list of them.
+        self._mask = torch.zeros_like(self.values, dtype=torch.bool)
         self._n_kink: int | None = None
         self._kink: Tensor | None = None
         self._measured: Tensor | None = None
@@ -132,8 +136,8 @@ class TorchPrimalState:
 
     def project(self, delta: float) -> Projection:
         """Make β that of the scores."""
-        sums = primal_passes.project(
-            self.terms, self.scores, self._center(), delta, self.values, self._change
+        sums = self._passes.project(
+            self.terms, self.scores, self._center(), delta, self.values, self._change, self._mask
         )
         found = fetch(self.features.products.combine(self._change), sums)
         slack, loss, errors, changes, n_kink = found[-5:]
@@ -146,14 +150,14 @@ class TorchPrimalState:
 
     def slopes(self, points: list[float], delta: float) -> list[float]:
         """Return Σ β_i (x_i, 1)·step after t steps, for several t."""
-        sums = primal_passes.slopes(
+        sums = self._passes.slopes(
             self.terms, self.scores, self._along, self._center(), delta, points
         )
         return [float(value) for value in fetch(sums)]
 
     def advance(self, t: float) -> tuple[float, float]:
         """Go t steps; return the largest change of a score and the largest score."""
-        moved, largest = fetch(primal_passes.advance(self.scores, self._along, float(t)))
+        moved, largest = fetch(self._passes.advance(self.scores, self._along, float(t)))
         return float(moved), float(largest)
 
     def reach(self, share: float, delta: float) -> float:
@@ -163,7 +167,7 @@ class TorchPrimalState:
     def hold(self, share: float, delta: float) -> Held:
         """Hold all rows but a share of them near the kink."""
         reach = self._reach(share, delta)
-        marks = primal_passes.hold(
+        marks = self._passes.hold(
             self.terms, self.scores, self._width(delta), reach,
             None if self._all_curved else self.values, self._change,
         )  # fmt: skip
@@ -189,8 +193,8 @@ class TorchPrimalState:
     def kink(self) -> Kink:
         """Find the rows on the kink."""
         if self._n_kink is None:
-            self._n_kink = int(primal_passes.on_kink(self.terms, self.values).sum())
-            self._kink = None
+            self._mask = primal_passes.on_kink(self.terms, self.values)
+            self._n_kink, self._kink = int(self._mask.sum()), None
         return Kink(self._n_kink, self._n_kink)
 
     def curvature(self, delta: float) -> Floats:
@@ -220,7 +224,7 @@ class TorchPrimalState:
 
     def loss(self) -> float:
         """Return Σ h_i(z_i)."""
-        return float(primal_passes.loss(self.terms, self.scores))
+        return float(self._passes.loss(self.terms, self.scores))
 
     def best_biases(self, b: float) -> tuple[float, float]:
         """Return the least and the largest t for which b + t is the best bias."""
@@ -245,8 +249,8 @@ class TorchPrimalState:
         out = torch.empty_like(given) if total is None else None
         sums = self._balance(given, relative=total is not None, out=out)
         found = fetch(self.features.products.combine(self._change), sums)
-        gain, squares, balance, _ = found[-4:]
-        w = found[:-4] if total is None else total[:-1] + found[:-4]
+        gain, squares, balance = found[-3:]
+        w = found[:-3] if total is None else total[:-1] + found[:-3]
         self._measured = out
         value = float(gain) - 0.5 * float(w @ w) - 0.5 * float(squares)
         if self.problem.bias == "penalised":
@@ -275,7 +279,7 @@ class TorchPrimalState:
 
     def _balance(self, beta: Tensor, *, relative: bool, out: Tensor | None) -> Tensor:
         is_free = self.problem.bias == "free"
-        return primal_passes.balance(self.terms, beta, is_free, relative, self._change, out)
+        return self._passes.balance(self.terms, beta, is_free, relative, self._change, out)
 
     def _beta_of_scores(self) -> Tensor:
         """Return β where u = ∞ as the scores have it."""
@@ -300,9 +304,9 @@ class TorchPrimalState:
 
     def _on_kink(self) -> Tensor:
         """Return the rows on the kink, of β as `kink` found it."""
+        n_rows = self.kink().n_rows
         if self._kink is None:
-            inside = primal_passes.on_kink(self.terms, self.values)
-            self._kink = chosen_rows(inside, self.kink().n_rows)
+            self._kink = chosen_rows(self._mask, n_rows)
         return self._kink
 
     def _curvature(self, delta: float) -> Tensor:

@@ -12,6 +12,9 @@ from typing import Any, Protocol
 
 import torch
 
+from . import row_kernels
+from .triton_kernels import has_triton
+
 Tensor = Any
 
 
@@ -32,8 +35,8 @@ class Products(Protocol):
     n_columns: int
     stored: int
 
-    def scores(self, w: Tensor, b: Tensor | float, out: Tensor) -> None:
-        """Fill in w·x_i + b of every row."""
+    def scores(self, plane: Tensor, out: Tensor) -> None:
+        """Fill in w·x_i + b of every row; ``plane`` is (w, b)."""
 
     def combine(self, c: Tensor) -> Tensor:
         """Return Xᵀc."""
@@ -41,7 +44,7 @@ class Products(Protocol):
     def squared_columns(self, c: Tensor) -> Tensor:
         """Return Σ c_i x_ij² of every column j."""
 
-    def moments(self, c: Tensor, rows: Tensor | None) -> Tensor:
+    def moments(self, c: Tensor, rows: Tensor) -> Tensor:
         """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ over some rows, for one c per row or for all."""
 
     def take(self, rows: Tensor) -> Products:
@@ -49,6 +52,9 @@ class Products(Protocol):
 
     def float64_rows(self, rows: Tensor | slice) -> Tensor:
         """Return some rows as a dense float64 array."""
+
+    def augmented(self, rows: Tensor, root: Tensor) -> Tensor:
+        """Return r_i (x_i, 1) of some rows in float64, for one r per row or for all."""
 
 
 def products_of(tensor: Tensor) -> Products:
@@ -59,20 +65,20 @@ def products_of(tensor: Tensor) -> Products:
     return CsrProducts(*parts, int(tensor.shape[1]))
 
 
-def moments_of(rows: Products, c: Tensor, chosen: Tensor | None) -> Tensor:
+def moments_of(rows: Products, c: Tensor, chosen: Tensor) -> Tensor:
     """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ, block by block."""
-    d, n = rows.n_columns, rows.n_rows if chosen is None else int(chosen.numel())
+    d, n = rows.n_columns, int(chosen.numel())
     total = c.new_zeros(d + 1, d + 1)
+    root = c.sqrt()
     for some in blocks(n, d + 1):
-        x = rows.float64_rows(some if chosen is None else chosen[some])
-        weights = (c if c.numel() == 1 else c[some]).expand(x.shape[0])
-        weighted = weights[:, None] * x
-        total[:d, :d] += weighted.T @ x
-        border = weighted.sum(0)
-        total[d, :d] += border
-        total[:d, d] += border
-        total[d, d] += weights.sum()
+        A = rows.augmented(chosen[some], root if c.numel() == 1 else root[some])
+        total += A.T @ A
     return total
+
+
+def with_ones(x: Tensor, root: Tensor) -> Tensor:
+    """Return r_i (x_i, 1)."""
+    return torch.cat([x, x.new_ones(x.shape[0], 1)], dim=1) * root[:, None]
 
 
 def blocks(n_rows: int, per_row: float) -> Iterator[slice]:
@@ -89,15 +95,21 @@ class DenseProducts:
         self.X = X
         self.n_rows, self.n_columns = (int(size) for size in X.shape)
         self.stored = self.n_rows * self.n_columns
+        self._has_kernels = has_triton(X) and X.is_contiguous()
 
-    def scores(self, w: Tensor, b: Tensor | float, out: Tensor) -> None:
-        """Fill in w·x_i + b of every row."""
+    def scores(self, plane: Tensor, out: Tensor) -> None:
+        """Fill in w·x_i + b of every row; ``plane`` is (w, b)."""
+        if self._has_kernels:
+            row_kernels.row_scores(self.X, plane, out)
+            return
         for some in self._blocks():
-            torch.mv(self.X[some].double(), w, out=out[some])
-        out += b
+            torch.mv(self.X[some].double(), plane[:-1], out=out[some])
+        out += plane[-1]
 
     def combine(self, c: Tensor) -> Tensor:
         """Return Xᵀc."""
+        if self._has_kernels:
+            return row_kernels.column_sums(self.X, c)
         total = c.new_zeros(self.n_columns)
         for some in self._blocks():
             total += self.X[some].double().T @ c[some]
@@ -110,7 +122,7 @@ class DenseProducts:
             total += self.X[some].double().square().T @ c[some]
         return total
 
-    def moments(self, c: Tensor, rows: Tensor | None) -> Tensor:
+    def moments(self, c: Tensor, rows: Tensor) -> Tensor:
         """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ over some rows."""
         return moments_of(self, c, rows)
 
@@ -122,6 +134,12 @@ class DenseProducts:
         """Return some rows in float64."""
         X = self.X[rows] if isinstance(rows, slice) else self.X.index_select(0, rows)
         return X.double()
+
+    def augmented(self, rows: Tensor, root: Tensor) -> Tensor:
+        """Return r_i (x_i, 1) of some rows in float64."""
+        if self._has_kernels:
+            return row_kernels.gathered(self.X, rows, root)
+        return with_ones(self.float64_rows(rows), root)
 
     def _blocks(self) -> Iterator[slice]:
         return blocks(self.n_rows, self.n_columns)
@@ -136,10 +154,10 @@ class CsrProducts:
         self.stored = int(values.numel())
         self._by_column: tuple[Tensor, Tensor, Tensor] | None = None
 
-    def scores(self, w: Tensor, b: Tensor | float, out: Tensor) -> None:
-        """Fill in w·x_i + b of every row."""
-        out.copy_(_segment_sums(self.values, self.columns, w, self.starts))
-        out += b
+    def scores(self, plane: Tensor, out: Tensor) -> None:
+        """Fill in w·x_i + b of every row; ``plane`` is (w, b)."""
+        out.copy_(_segment_sums(self.values, self.columns, plane, self.starts))
+        out += plane[-1]
 
     def combine(self, c: Tensor) -> Tensor:
         """Return Xᵀc."""
@@ -151,7 +169,7 @@ class CsrProducts:
         values, rows, starts = self._sorted()
         return _segment_sums(values, rows, c, starts, squared=True)
 
-    def moments(self, c: Tensor, rows: Tensor | None) -> Tensor:
+    def moments(self, c: Tensor, rows: Tensor) -> Tensor:
         """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ over some rows."""
         return moments_of(self, c, rows)
 
@@ -172,6 +190,10 @@ class CsrProducts:
         out = torch.zeros(n, self.n_columns, dtype=torch.float64, device=rows.device)
         out[of_rows, self.columns[places].long()] = self.values[places].double()
         return out
+
+    def augmented(self, rows: Tensor, root: Tensor) -> Tensor:
+        """Return r_i (x_i, 1) of some rows in float64."""
+        return with_ones(self.float64_rows(rows), root)
 
     def _places(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Return where each of some rows begins among their numbers, and where these are stored."""
