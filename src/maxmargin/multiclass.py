@@ -40,8 +40,13 @@ class Reduction(ABC):
     """A way from c ≥ 2 class numbers to tasks, and from their scores back to classes."""
 
     @abstractmethod
-    def tasks(self, codes: Integers, rows: Integers, names: list[str]) -> list[Task]:
-        """Return the tasks for class numbers ``codes`` (of all rows of X), on ``rows`` only."""
+    def tasks(
+        self, codes: Integers, rows: Integers, names: list[str], *, by_class: bool = False
+    ) -> list[Task]:
+        """Return the tasks for class numbers ``codes`` (of all rows of X), on ``rows`` only.
+
+        With ``by_class`` the rows of the positive class of each of several tasks come first.
+        """
 
     @abstractmethod
     def confidences(self, scores: Floats, n_classes: int) -> Floats:
@@ -54,7 +59,9 @@ class Reduction(ABC):
 class Binary(Reduction):
     """Two classes: one task, g ≥ 0 is the second class."""
 
-    def tasks(self, codes: Integers, rows: Integers, names: list[str]) -> list[Task]:
+    def tasks(
+        self, codes: Integers, rows: Integers, names: list[str], *, by_class: bool = False
+    ) -> list[Task]:
         name = f"{names[1]} against {names[0]}"
         if isinstance(codes, VectorOnDevice) and rows.size == len(codes):
             return [Task(rows, codes.signs(), name)]
@@ -73,11 +80,16 @@ class Binary(Reduction):
 class OneVsRest(Reduction):
     """A plane for each class against all others; the largest g wins."""
 
-    def tasks(self, codes: Integers, rows: Integers, names: list[str]) -> list[Task]:
-        return [
-            Task(rows, np.where(codes[rows] == k, 1.0, -1.0), f"{name} against the rest")
-            for k, name in enumerate(names)
-        ]
+    def tasks(
+        self, codes: Integers, rows: Integers, names: list[str], *, by_class: bool = False
+    ) -> list[Task]:
+        tasks = []
+        for k, name in enumerate(names):
+            mine = codes[rows] == k
+            order = np.argsort(~mine, kind="stable") if by_class else slice(None)
+            labels = np.where(mine[order], 1.0, -1.0)
+            tasks.append(Task(rows[order], labels, f"{name} against the rest"))
+        return tasks
 
     def confidences(self, scores: Floats, n_classes: int) -> Floats:
         return scores
@@ -96,12 +108,17 @@ class OneVsOne(Reduction):
         """Return the pairs of classes, in the order of the tasks."""
         return list(combinations(range(n_classes), 2))
 
-    def tasks(self, codes: Integers, rows: Integers, names: list[str]) -> list[Task]:
+    def tasks(
+        self, codes: Integers, rows: Integers, names: list[str], *, by_class: bool = False
+    ) -> list[Task]:
         tasks = []
         members = [rows[codes[rows] == k] for k in range(len(names))]
         for i, j in self.pairs(len(names)):
-            pair = np.sort(np.concatenate([members[i], members[j]]))
-            labels = np.where(codes[pair] == i, 1.0, -1.0)
+            pair = np.concatenate([members[i], members[j]])
+            labels = np.repeat([1.0, -1.0], [members[i].size, members[j].size])
+            if not by_class:
+                pair = np.sort(pair)
+                labels = np.where(codes[pair] == i, 1.0, -1.0)
             tasks.append(Task(pair, labels, f"{names[i]} against {names[j]}"))
         return tasks
 
@@ -133,7 +150,9 @@ class Kesler(Reduction):
     class, with no region undecided (Duda, Hart, Stork, sections 5.2.2 and 5.12).
     """
 
-    def tasks(self, codes: Integers, rows: Integers, names: list[str]) -> list[Task]:
+    def tasks(
+        self, codes: Integers, rows: Integers, names: list[str], *, by_class: bool = False
+    ) -> list[Task]:
         return [Task(rows, codes[rows], "linear machine", n_vectors=len(names))]
 
     def confidences(self, scores: Floats, n_classes: int) -> Floats:

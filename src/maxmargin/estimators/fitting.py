@@ -138,8 +138,8 @@ class Method(Generic[Problem, Start, Proof]):
     warm_start : bool, default=False
     callback : callable, optional
     verbose : bool, default=False
-    arrange : callable, optional
-        tasks ↦ the same tasks, with their rows in the order that `begin` requires.
+    by_class : bool, default=False
+        Whether the rows of the positive class of each of several tasks come first.
     remarks : callable, optional
         outcome ↦ warnings that are the estimator's own.
     threads : context manager, optional
@@ -160,7 +160,7 @@ class Method(Generic[Problem, Start, Proof]):
     warm_start: bool = False
     callback: Callback | None = None
     verbose: bool | int = False
-    arrange: Callable[[list[Task]], list[Task]] | None = None
+    by_class: bool = False
     remarks: Callable[[Outcome[Problem, Proof]], list[Remark]] = no_remarks
     threads: AbstractContextManager[None] | None = None
     afterwards: Callable[[Outcome[Problem, Proof]], Attributes] = no_attributes
@@ -174,8 +174,7 @@ class Method(Generic[Problem, Start, Proof]):
             return [Task(rows, y if rows.size == len(y) else y[rows], "all samples")]
         reduction = reduction_for(multi_class, len(training.classes))
         names = [str(name) for name in training.classes]
-        tasks = reduction.tasks(training.codes, training.rows, names)
-        return tasks if self.arrange is None else self.arrange(tasks)
+        return reduction.tasks(training.codes, training.rows, names, by_class=self.by_class)
 
 
 @contextmanager

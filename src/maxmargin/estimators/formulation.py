@@ -10,7 +10,7 @@ from threading import Event
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import get_tags
 
@@ -135,7 +135,7 @@ def machine_method(
         warm_start=model.warm_start,
         callback=model.callback,
         verbose=model.verbose,
-        arrange=_positive_first,
+        by_class=True,  # blocks of K between classes are then whole
         remarks=formulation.remarks,
         threads=limited_threads(model.n_jobs),
         afterwards=partial(_probabilities, model, formulation, whole),
@@ -161,21 +161,6 @@ def _check_training(
     except validation.OutOfRangeError as error:
         raise ValueError(f"The dual coefficients or intercepts are not finite: {error}") from None
     return replace(training, objects=objects)
-
-
-def _positive_first(tasks: list[Task]) -> list[Task]:
-    """Put the positive class of several tasks first: blocks of K between classes are then whole."""
-    if len(tasks) == 1:
-        return tasks
-    return [_arranged(task, np.asarray(task.labels) > 0) for task in tasks]
-
-
-def _arranged(task: Task, first: NDArray[np.bool_]) -> Task:
-    """Return a task with some of its rows before the others."""
-    rows, labels = (
-        np.concatenate([values[first], values[~first]]) for values in (task.rows, task.labels)
-    )
-    return Task(rows, labels, task.name, task.n_vectors)
 
 
 def _begin(
