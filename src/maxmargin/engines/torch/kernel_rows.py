@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ...kernels import RBF, Custom, Kernel, Precomputed
-from .triton_kernels import gaussian_, has_triton
+from .triton_kernels import gaussian_, gaussian_rows, has_triton
 
 if TYPE_CHECKING:
     from .device_rows import DeviceRows
@@ -81,6 +81,17 @@ class KernelRows:
             # Rounding may leave K(x, x) a little below its value.
             dot[torch.arange(len(rows), device=self.device), rows] = self.diagonal()[rows].to(dot)
         return _into(out, dot)
+
+    def write(self, rows: Any, out: Any, slots: Any) -> None:
+        """Write rows of K, all columns of them, to the rows of ``out`` named by ``slots``."""
+        if not (self._is_formula and type(self.kernel) is RBF and has_triton(rows)):
+            out[slots] = self.values(rows)
+            return
+        if _is_csr(self._rows):
+            dot = self._sparse_products(rows, None)
+        else:
+            dot = torch.mm(self._rows[rows], self._rows.T)
+        gaussian_rows(dot, self.squares[rows], self.squares, self.kernel.gamma, rows, out, slots)
 
     def diagonal(self) -> Any:
         """Return K(x_i, x_i) in float64."""

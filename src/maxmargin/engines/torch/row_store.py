@@ -105,6 +105,6 @@ class RowStore:
         self.slot[gone[gone >= 0]] = -1
         for start in range(0, len(missing), self._batch):
             some = slice(start, start + self._batch)
-            self.values[slots[some]] = self.source.values(missing[some])
+            self.source.write(missing[some], self.values, slots[some])
         self.slot[missing] = slots.to(torch.int32)
         self._row_at[slots], self._used_at[slots] = missing, self._clock

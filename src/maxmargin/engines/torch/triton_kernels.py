@@ -52,20 +52,25 @@ if triton is not None:
 
     @triton.jit
     def _gaussian(
-        K, X_SQ, Z_SQ, ROWS, gamma, rest, n, stride, IS_WIDE: tl.constexpr, BLOCK: tl.constexpr
-    ):
+        DOT, X_SQ, Z_SQ, ROWS, K, SLOTS, gamma, rest, n, stride, length,
+        IS_WIDE: tl.constexpr, HAS_SLOTS: tl.constexpr, BLOCK: tl.constexpr,
+    ):  # fmt: skip
+        """Turn inner products into kernel values, which are written to the rows of their slots."""
         # Numbers are passed as float32: γ is the sum of two of them.
-        kind = K.dtype.element_ty
+        kind = DOT.dtype.element_ty
         gamma = gamma.to(kind) + rest.to(kind)
         row = tl.program_id(0).to(tl.int64)
         at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
         inside = at < n
-        place = K + row * stride + at
         square = tl.load(X_SQ + row) + tl.load(Z_SQ + at, mask=inside, other=0.0)
-        square -= 2.0 * tl.load(place, mask=inside, other=0.0)
+        square -= 2.0 * tl.load(DOT + row * stride + at, mask=inside, other=0.0)
         if IS_WIDE:  # K(x, x) = 1, which rounding may have left a little below
             square = tl.where(at == tl.load(ROWS + row), 0.0, square)
-        tl.store(place, tl.exp(-gamma * tl.maximum(square, 0.0)), mask=inside)
+        slot = row
+        if HAS_SLOTS:
+            slot = tl.load(SLOTS + row).to(tl.int64)
+        values = tl.exp(-gamma * tl.maximum(square, 0.0))
+        tl.store(K + slot * length + at, values, mask=inside)
 
     @triton.jit
     def _highest(f, i, room, curve, low, g, j, other_room, other_curve, other_low):
@@ -390,11 +395,24 @@ if triton is not None:
 
 def gaussian_(dot: Any, x_sq: Any, z_sq: Any, gamma: float, rows: Any = None) -> None:
     """Turn inner products into exp(−γ‖x − z‖²), in place; ``rows`` are those of all columns."""
-    n, m = dot.shape
-    block, high = 1024, float(np.float32(gamma))
+    _write_gaussian(dot, x_sq, z_sq, gamma, rows, dot, None)
+
+
+def gaussian_rows(
+    dot: Any, x_sq: Any, z_sq: Any, gamma: float, rows: Any, out: Any, slots: Any
+) -> None:
+    """Write exp(−γ‖x − z‖²) of some rows and all columns to the rows of ``out`` at their slots."""
+    _write_gaussian(dot, x_sq, z_sq, gamma, rows, out, slots)
+
+
+def _write_gaussian(
+    dot: Any, x_sq: Any, z_sq: Any, gamma: float, rows: Any, out: Any, slots: Any
+) -> None:
+    (n, m), block, high = dot.shape, 1024, float(np.float32(gamma))
     _gaussian[(n, triton.cdiv(m, block))](
-        dot, x_sq, z_sq, x_sq if rows is None else rows, high, gamma - high, m, dot.stride(0),
-        IS_WIDE=rows is not None, BLOCK=block,
+        dot, x_sq, z_sq, x_sq if rows is None else rows, out, x_sq if slots is None else slots,
+        high, gamma - high, m, dot.stride(0), out.stride(0),
+        IS_WIDE=rows is not None, HAS_SLOTS=slots is not None, BLOCK=block,
     )  # fmt: skip
 
 
