@@ -21,6 +21,7 @@ import torch
 from ...progress import Progress
 from ..base import Ended
 from .blocks import solve_blocks
+from .newton import newton_step
 from .row_store import RowStore
 from .selection import WorkingSets
 from .task_state import Measures, TaskState
@@ -46,6 +47,8 @@ class Tuning:
     # A round ends when its part violates by this share of what the whole did before it.
     round_share: float = 0.1
     steps_per_variable: int = 20
+    # Steps of a round per variable from which on Newton's method follows.
+    newton_from: float = 2.0
     # Two variables may be 2·tol apart with each within tol of the bias; some is left to rounding.
     pair_goal_tols: float = 1.75
     # The largest relative gap at the end, in units of tol.
@@ -128,6 +131,9 @@ class _Descent:
         self.sets = WorkingSets(state, size, is_all, n_kept)
         self.dtype = self._step_type()
         self.n_rounds = 0
+        # Steps of each task so far, failures of Newton's method, and when it may be tried again.
+        self.n_steps = np.zeros(n_tasks)
+        self.n_failures, self.waits_until = np.zeros((2, n_tasks), dtype=int)
 
     def _step_type(self) -> Any:
         """Return float64 where float32 steps of β are too coarse for tol."""
@@ -144,11 +150,14 @@ class _Descent:
         while self.going.any():
             members, numbers = self.sets.renew(self.part)
             missing = self.store.missing(members, self.part)
-            *of_tasks, n_missing = torch.cat([numbers.view(-1), missing]).tolist()
-            top, low, value = np.array(of_tasks).reshape(-1, 3).T
+            found = torch.cat([numbers.view(-1), self.part.steps.double(), missing]).tolist()
+            n_missing, n_live = int(found.pop()), self.live.size
+            top, low, value = np.array(found[: 3 * n_live]).reshape(-1, 3).T
             violation, unit = top - low, self._units(top, low)
-            self.store.fetch(members, self.part, int(n_missing))
+            self.store.fetch(members, self.part, n_missing)
             if self._judge(violation, value, unit):
+                continue
+            if self._newton(np.array(found[3 * n_live :])):
                 continue
             if not self.going.any() or self.limits.reached(0, self.progress):
                 break
@@ -156,6 +165,24 @@ class _Descent:
             if self.going.mean() < TUNING.live_share:
                 self._keep()
         return self._ended()
+
+    def _newton(self, steps: Floats) -> bool:
+        """Move the free variables of tasks whose last round was long all at once.
+
+        Return whether any has moved. Where that fails, it is not tried again for a while.
+        """
+        made, self.n_steps[self.live] = steps - self.n_steps[self.live], steps
+        if self.sets.is_all or self.live.size >= TUNING.few_tasks:
+            return False
+        long = self.going & (made > TUNING.newton_from * self.sets.size)
+        moved = False
+        for t in np.flatnonzero(long & (self.n_rounds >= self.waits_until[self.live])).tolist():
+            task = self.live[t]
+            succeeded = newton_step(self.part, t, self.exact)
+            self.n_failures[task] = 0 if succeeded else self.n_failures[task] + 1
+            self.waits_until[task] = self.n_rounds + (1 << self.n_failures[task])
+            moved |= succeeded
+        return moved
 
     def _units(self, top: Floats, low: Floats) -> Floats:
         """Return what violations are relative to: ρ where p = 0, as b = −ρ."""

@@ -56,9 +56,6 @@ if triton is not None:
         IS_WIDE: tl.constexpr, HAS_SLOTS: tl.constexpr, BLOCK: tl.constexpr,
     ):  # fmt: skip
         """Turn inner products into kernel values, which are written to the rows of their slots."""
-        # Numbers are passed as float32: γ is the sum of two of them.
-        kind = DOT.dtype.element_ty
-        gamma = gamma.to(kind) + rest.to(kind)
         row = tl.program_id(0).to(tl.int64)
         at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
         inside = at < n
@@ -69,7 +66,9 @@ if triton is not None:
         slot = row
         if HAS_SLOTS:
             slot = tl.load(SLOTS + row).to(tl.int64)
-        values = tl.exp(-gamma * tl.maximum(square, 0.0))
+        square = tl.maximum(square, 0.0)
+        # Numbers are passed as float32: γ is the sum of two of them.
+        values = tl.exp(-(gamma * square + rest * square))
         tl.store(K + slot * length + at, values, mask=inside)
 
     @triton.jit
