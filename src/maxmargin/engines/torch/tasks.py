@@ -57,6 +57,8 @@ class Tuning:
     # violation below this share of the least so far.
     patience_rounds: int = 100
     better_share: float = 0.7
+    # Rounds after which steps are counted.
+    rounds_per_count: int = 4
     # Σ|β| ulp(float32) beyond this share of tol makes the steps float64.
     coarse_share: float = 0.3
     max_corrections: int = 5
@@ -214,7 +216,8 @@ class _Descent:
         self.idle[live] = np.where(better, 0, self.idle[live] + 1)
         self.least[live] = np.minimum(self.least[live], violation)
         self.best[live] = np.minimum(self.best[live], value)
-        stuck = self.going & (self.idle[live] > TUNING.patience_rounds) & ~settled
+        stuck = (self.idle[live] > TUNING.patience_rounds) | self._have_spent()
+        stuck &= self.going & ~settled
         if not (settled.any() or stuck.any()):
             return False
         room = torch.from_numpy(np.maximum(0.5 * (goals - violation), 0.0)).to(self.device)
@@ -229,6 +232,12 @@ class _Descent:
         self.converged[live[done]] = True
         self.going &= ~(done | stuck)
         return False
+
+    def _have_spent(self) -> Any:
+        """Return which live tasks have made their steps, which is looked up now and then."""
+        if self.n_rounds % TUNING.rounds_per_count != TUNING.rounds_per_count - 1:
+            return np.zeros(self.live.size, dtype=bool)
+        return self.part.steps.cpu().numpy() >= self.goal.max_steps[self.live]
 
     def _corrects(self, done: Any) -> bool:
         """Compute f anew where K is float32 and tasks seem solved; return whether that was done."""

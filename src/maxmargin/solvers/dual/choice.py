@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ...arrays import Floats, Integers, on_host
+from ...arrays import Floats, Integers, container, on_host
 from ...engines.base import HostEngine, HostGram, Precision
 from ...engines.registry import engine_for
 from ...kernels import Kernel, Linear
@@ -201,6 +202,14 @@ class Dual:
             return self.tuning.linear_steps_per_variable * n
         return self._enough(n)
 
+    def patient_steps(self, problem: DualProblem) -> int:
+        """Return the steps after which other methods are tried where a step takes little."""
+        n, tuning = problem.n_variables, self.tuning
+        if isinstance(self.kernel, Linear) and _in_feature_space(problem):
+            return tuning.linear_steps_per_variable * n
+        is_small = n <= tuning.takeover_up_to_variables
+        return tuning.steps_per_variable * n if is_small else sys.maxsize
+
     def _answer(
         self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
     ) -> Solution:
@@ -348,7 +357,9 @@ class Dual:
 
         # The two variables of a row of a regression share it.
         rows = problem.index if problem.has_unit_margin else np.split(problem.index, 2)[0]
-        solver = FeatureSpace(self.engine.features(rows), self.tol, limits)
+        on_device = container(problem.X).on_device
+        engine = engine_for(on_host(problem.X)) if on_device else self.engine
+        solver = FeatureSpace(engine.features(rows), self.tol, limits)
         return solver.solve(problem, start and start.alpha, progress)
 
     def _interior(

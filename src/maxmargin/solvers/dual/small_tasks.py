@@ -136,7 +136,9 @@ def _are_soft(tasks: TaskArrays) -> bool:
 
 def _max_steps(dual: Dual, problem: DualProblem) -> int:
     n = problem.n_variables
-    return min(dual.first_steps(problem) or MAX_NUMBERS, MAX_NUMBERS // n)
+    if np.isfinite(dual.engine.most_variables):
+        return min(dual.first_steps(problem) or MAX_NUMBERS, MAX_NUMBERS // n)
+    return dual.patient_steps(problem)
 
 
 def _solutions(tasks: TaskArrays, ended: Ended, seconds: float) -> list[Solution]:
