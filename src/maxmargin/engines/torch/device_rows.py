@@ -263,6 +263,22 @@ class DeviceRows(OnDevice):
         return float(torch.stack(worst).amax()), max(high, -low)
 
 
+def _hear_warnings() -> None:
+    """Let torch say here what it says once per process: of read-only arrays and CSR tensors.
+
+    Later is too late for filters: those of other threads would change with them.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        one = np.ones(1)
+        one.flags.writeable = False
+        places = torch.tensor([0, 1]), torch.tensor([0])
+        torch.sparse_csr_tensor(*places, torch.from_numpy(one), size=(1, 1))
+
+
+_hear_warnings()
+
+
 @container.register
 def _(X: DeviceRows) -> Container:
     return X
@@ -270,9 +286,7 @@ def _(X: DeviceRows) -> Container:
 
 def as_tensor(values: Floats | Integers) -> Any:
     """Return an array of NumPy as a tensor that shares its memory, and is only read."""
-    with warnings.catch_warnings():  # of arrays that may not be written to
-        warnings.simplefilter("ignore", UserWarning)
-        return torch.from_numpy(np.ascontiguousarray(values))
+    return torch.from_numpy(np.ascontiguousarray(values))
 
 
 def to_host(tensor: Any) -> Matrix:
