@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin.engines.registry import ENGINES, engine_for
+from maxmargin.engines.registry import engine_for
 from maxmargin.problems import JointProblem, PrimalProblem, losses
 
 from .plain_features import PlainFeatures
 from .torch_features import torch_features
 
 N, D, C = 80, 5, 4
-MAKERS = {name: (lambda X, name=name: engine_for(X, name).features()) for name in ENGINES}
+MAKERS = {"cpu": lambda X: engine_for(X, "cpu").features()}
 MAKERS["plain"] = PlainFeatures
 if find_spec("torch"):
     MAKERS["torch"] = torch_features

@@ -168,8 +168,8 @@ n_jobs : int, optional
 device : {"auto", "cpu", "cuda", "cuda:1", ...}, default="auto"
     Where to fit and to predict. "cuda" is a GPU, "cuda:1" the second one of several; both need
     ``pip install "maxmargin[gpu]"``. "auto" leaves arrays of torch and CuPy that are on a GPU there
-    and uses the CPU for all others. Without a GPU, a model that was fitted on one predicts on the
-    CPU.
+    and uses the CPU for all others. What has no solver on a GPU is computed on the CPU, and a model
+    that was fitted on one predicts without it, with a warning.
 """,
         "fold_random_state": """
 random_state : int, RandomState instance or None, default=None
