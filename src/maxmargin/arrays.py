@@ -129,6 +129,10 @@ class OnDevice(ABC):
         """Return the means of the columns, and those of their squares."""
 
     @abstractmethod
+    def digest(self) -> bytes:
+        """Return what is the same for equal numbers, and hardly ever for others."""
+
+    @abstractmethod
     def asymmetry(self) -> tuple[float, float]:
         """Return max |K − Kᵀ| and max |K| of a square X."""
 

@@ -13,6 +13,7 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -203,6 +204,18 @@ def test_weights_warm_starts_and_callbacks():
     watched = mm.SVC(device="cuda", callback=steps.append).fit(X, Y)
     assert steps
     assert watched.certificate_.holds(1e-3)
+
+
+@pytest.mark.usefixtures("card")
+def test_searches_and_pipelines():
+    model = make_pipeline(StandardScaler(), mm.SVC(device="cuda"))
+    search = GridSearchCV(model, {"svc__C": [0.1, 1.0]}, cv=3).fit(X, Y)
+    expected = GridSearchCV(model.set_params(svc__device="cpu"), {"svc__C": [0.1, 1.0]}, cv=3)
+    np.testing.assert_allclose(
+        search.cv_results_["mean_test_score"],
+        expected.fit(X, Y).cv_results_["mean_test_score"],
+        atol=0.02,
+    )
 
 
 # Data on a card -----------------------------------------------------------------------------------

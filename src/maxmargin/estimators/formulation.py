@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.utils import get_tags
 
 from .. import certificates, validation
-from ..arrays import Floats, Matrix, MatrixLike, container
+from ..arrays import Floats, Matrix, MatrixLike, OnDevice, container
 from ..certificates import MarginCertificate, certify, certify_tasks
 from ..kernels import Kernel, Precomputed, resolve
 from ..kernels.mercer import check_precomputed, warn_if_indefinite
@@ -468,6 +468,8 @@ def _of_tasks(
 
 def _fingerprint(X: Matrix) -> bytes:
     """Return a digest of the numbers in X: scores of a last fit belong to them."""
+    if isinstance(X, OnDevice):
+        return X.digest()
     digest = blake2b()
     for part in (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,):
         digest.update(np.ascontiguousarray(part).data)

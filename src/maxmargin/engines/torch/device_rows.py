@@ -252,6 +252,15 @@ class DeviceRows(OnDevice):
         means, squares = to_host(torch.stack(both) / n)
         return means, squares
 
+    def digest(self) -> bytes:
+        """Return what is the same for equal numbers, and hardly ever for others."""
+        tensor = self.tensor
+        parts = [tensor]
+        if self.sparse:
+            parts = [tensor.values(), tensor.col_indices(), tensor.crow_indices()]
+        sums = torch.stack([_hashed(part) for part in parts])
+        return repr((self.shape, str(tensor.dtype), sums.tolist())).encode()
+
     def asymmetry(self) -> tuple[float, float]:
         """Return max |K − Kᵀ| and max |K| of a square X."""
         K, step = self.tensor, max(1, NUMBERS_AT_A_TIME // self.shape[1])
@@ -329,6 +338,20 @@ def _parts(values: Any, shares: Any) -> Iterator[tuple[Any, Any]]:
     step = max(1, NUMBERS_AT_A_TIME // (values.shape[1] if values.ndim == 2 else 1))
     for k in range(0, values.shape[0], step):
         yield values[k : k + step].to(torch.float64), shares[k : k + step]
+
+
+def _hashed(values: Any) -> Any:
+    """Return Σ bits_i m_i modulo 2⁶⁴ of all values, with multipliers that look random."""
+    bits = values.reshape(-1).view(torch.int64 if values.element_size() == 8 else torch.int32)
+    total = torch.zeros((), dtype=torch.int64, device=values.device)
+    for first in range(0, bits.numel(), NUMBERS_AT_A_TIME):
+        part = bits[first : first + NUMBERS_AT_A_TIME].to(torch.int64)
+        m = torch.arange(first + 1, first + 1 + part.numel(), device=values.device)
+        for multiplier, shift in ((-7046029254386353131, 30), (-4658895280553007687, 27)):
+            m = m * multiplier
+            m ^= m >> shift
+        total += (part * (m | 1)).sum()
+    return total
 
 
 def _sums(values: Any) -> Any:
