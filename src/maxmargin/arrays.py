@@ -165,6 +165,14 @@ class VectorOnDevice(ABC):
         """Return −1.0 and +1.0 for class numbers 0 and 1, on the device."""
 
     @abstractmethod
+    def rows(self) -> Any:
+        """Return the places of all values, on the device."""
+
+    @abstractmethod
+    def nonzero(self, factors: Any = None) -> tuple[Integers, Floats]:
+        """Return the places of values other than 0, and those values times factors, on the host."""
+
+    @abstractmethod
     def as_targets(self, largest: float) -> Any:
         """Return float64 numbers on the device; None where one is larger than this, or NaN."""
 

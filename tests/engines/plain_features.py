@@ -78,7 +78,11 @@ class PlainPrimalState:
         return part if self.two_sided or len(set(part.v.at.y)) == 2 else None
 
     def _restrict(self, rows):
-        v = {name: values[rows] for name, values in vars(self.v.at).items() if name != "p"}
+        v = {
+            name: values[rows]
+            for name, values in vars(self.v.at).items()
+            if name not in ("p", "moved")
+        }
         v["rows"] = rows
         return PlainPrimalState(
             self.features.restrict(rows), self.bias, SimpleNamespace(**v), self.two_sided,
@@ -118,7 +122,9 @@ class PlainPrimalState:
         z, wrong = self._slack()
         v.beta, errors = self._beta(v.s, delta), int((z > wrong).sum())
         slack = self.loss() - float(self._terms(v.beta).sum())
-        return Projection(max(slack, 0.0), self.loss(), errors, self._total(v.beta - before))
+        change = self._total(v.beta - before)
+        moved = getattr(v, "moved", 0.0), float(np.abs(v.s).max())
+        return Projection(max(slack, 0.0), self.loss(), errors, change, *moved)
 
     def aim(self, step):
         self.v.at.p = self.features.A.at @ step
@@ -129,8 +135,7 @@ class PlainPrimalState:
 
     def advance(self, t):
         v = self.v.at
-        v.s = v.s + t * v.p
-        return float(np.abs(t * v.p).max()), float(np.abs(v.s).max())
+        v.s, self.v.at.moved = v.s + t * v.p, float(np.abs(t * v.p).max())
 
     def _off_kink(self, delta):
         v = self.v.at

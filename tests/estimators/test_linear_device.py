@@ -84,6 +84,31 @@ def test_regressors(which, kind):
     agree(models[1].fit(KINDS[kind](X), y), models[0].fit(X, y))
 
 
+@pytest.mark.parametrize("which", ["hinge", "one-vs-one", "l1", "coordinate descent"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_labels_on_the_device(which, n_classes):
+    X, y, _ = data()
+    y = np.minimum(y, n_classes - 1)
+    models = [mm.LinearSVC(tol=1e-5, device="auto", **CLASSIFIERS[which]) for _ in range(2)]
+    found = models[1].fit(torch.from_numpy(X), torch.from_numpy(y))
+    expected = models[0].fit(torch.from_numpy(X), y)
+    agree(found, expected)
+    np.testing.assert_array_equal(found.classes_, expected.classes_)
+    np.testing.assert_array_equal(found.support_, expected.support_)
+    np.testing.assert_allclose(found.dual_coef_, expected.dual_coef_)
+    assert found.support_.dtype == expected.support_.dtype
+
+
+@pytest.mark.parametrize("which", REGRESSORS)
+def test_targets_on_the_device(which):
+    X, _, y = data()
+    models = [mm.LinearSVR(tol=1e-5, device="auto", **REGRESSORS[which]) for _ in range(2)]
+    found = models[1].fit(torch.from_numpy(X), torch.from_numpy(y))
+    expected = models[0].fit(torch.from_numpy(X), y)
+    agree(found, expected)
+    np.testing.assert_array_equal(found.support_, expected.support_)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_hard_margin_is_proved(kind):
     X, y = mm.datasets.load_six_points(return_X_y=True)
@@ -119,13 +144,16 @@ def test_callbacks_see_arrays_and_stop():
     seen = []
 
     def callback(step):
-        seen.append(step.snapshot())
+        seen.append((step, step.snapshot()))
         return len(seen) == 3
 
     model = mm.LinearSVC(loss="hinge", device="cuda", callback=callback)
-    model.fit(X, np.minimum(y, 1))
-    assert len(seen) == 3
-    assert isinstance(seen[-1].alpha, np.ndarray)
+    for labels in (np.minimum(y, 1), torch.from_numpy(np.minimum(y, 1))):
+        seen.clear()
+        model.fit(torch.from_numpy(X), labels)
+        assert len(seen) == 3
+        step, solution = seen[-1]
+        assert all(isinstance(v, np.ndarray) for v in (solution.alpha, step.rows, step.labels))
 
 
 def test_a_time_limit_ends_it():

@@ -81,6 +81,8 @@ class Projection(NamedTuple):
     loss: float  # Σ h_i(z_i)
     errors: int  # rows on the wrong side, or outside of the tube
     change: Floats  # Σ (change of β_i) (x_i, 1)
+    moved: float  # the largest change of a score in the last `PrimalState.advance`
+    largest: float  # the largest score after it
 
 
 class Held(NamedTuple):
@@ -162,8 +164,8 @@ class PrimalState(Protocol):
     def slopes(self, points: list[float], delta: float) -> list[float]:
         """Return Σ β_i (x_i, 1)·step for every t of some, β being that of the scores there."""
 
-    def advance(self, t: float) -> tuple[float, float]:
-        """Go t steps; return the largest change of a score and the largest score."""
+    def advance(self, t: float) -> None:
+        """Go t steps; the next projection says how far scores have moved."""
 
     def reach(self, share: float, delta: float) -> float:
         """Return about how far z is from the kink at most, of the share of rows nearest to it."""

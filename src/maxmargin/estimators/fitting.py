@@ -362,7 +362,8 @@ def _solve(
                 task.name, _so_far(method, work, training, tasks[: k + 1], list(solutions))
             )
         hearing: list[Callback] = [*listeners, bridge] if bridge else listeners
-        progress = Progress(hearing, k, task.rows, task.labels)
+        seen = (np.asarray(task.rows), np.asarray(task.labels)) if hearing else ()
+        progress = Progress(hearing, k, *seen)
         problem = work.pose(task)
         solutions.append(work.solve(problem, start, progress, max_iter))
         problems.append(problem)

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats, Integers, VectorOnDevice
 from ..runtime.vectors import in_slices, is_one_number, nonzero
 from ..solution import Status
 from .claims import Optimal
@@ -75,6 +75,9 @@ def optimal(model: LinearMachine, undecided: str) -> Optimal:
 
 def support_of_one(rows: Integers, alpha: Floats, signs: Floats | None) -> Attributes:
     """Return the rows whose α is not 0 of a single task, and their α, times signs if given."""
+    if isinstance(alpha, VectorOnDevice) and isinstance(rows, VectorOnDevice):  # of all rows
+        places, values = alpha.nonzero(signs)
+        return {"support_": places, "dual_coef_": values[np.newaxis]}
     chosen = nonzero(alpha)
     support, dual = np.empty(chosen.size, dtype=np.int32), np.empty((1, chosen.size))
 

@@ -13,7 +13,7 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from .. import validation
-from ..arrays import Floats, Integers, MatrixLike, container, take
+from ..arrays import Floats, Integers, MatrixLike, VectorOnDevice, container, take
 from ..certificates import MarginCertificate
 from ..multiclass import Task
 from ..problems import JointProblem, L1Problem, PrimalProblem
@@ -400,8 +400,10 @@ def _support(
 ) -> Attributes:
     """Return the samples with α > 0, and their α y."""
     if len(tasks) == 1 and tasks[0].n_vectors == 1:
-        task = tasks[0]
-        return support_of_one(task.rows, _alpha(task, solutions[0])[:, 0], task.labels)
+        task, alpha = tasks[0], solutions[0].alpha
+        if not isinstance(task.rows, VectorOnDevice) or alpha is None:
+            alpha = _alpha(task, solutions[0])[:, 0]
+        return support_of_one(task.rows, alpha, task.labels)
     used = np.zeros(training.X.shape[0], dtype=bool)
     alphas = [_alpha(task, solution) for task, solution in zip(tasks, solutions, strict=True)]
     for task, alpha in zip(tasks, alphas, strict=True):

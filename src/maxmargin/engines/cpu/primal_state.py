@@ -65,6 +65,7 @@ class PrimalState:
         self._change: Floats = NOTHING
         # The memory of β⁰, kept: to write to new memory takes longer than to copy.
         self._old_center: Floats = NOTHING
+        self._moved = 0.0, 0.0
         self._measured: Floats | None = None
         self._kept: Floats | None = None
         self._rows: Integers | None = None
@@ -116,7 +117,7 @@ class PrimalState:
             passes.project, 4, *arrays, self.values, self._scratch()
         )
         change = np.append(self.features.combine(self._change), changes)
-        return Projection(float(slack), float(loss), int(errors), change)
+        return Projection(float(slack), float(loss), int(errors), change, *self._moved)
 
     def aim(self, step: Floats) -> None:
         """Compute the scores of a step."""
@@ -127,11 +128,11 @@ class PrimalState:
         arrays = (self.scores, self._change, *self._targets(), self._center(), *self._bounds())
         return [float(self._sums(passes.slope, 1, *arrays, delta, t)[0]) for t in points]
 
-    def advance(self, t: float) -> tuple[float, float]:
-        """Go t steps; return the largest change of a score and the largest score."""
+    def advance(self, t: float) -> None:
+        """Go t steps."""
         done = self._lines(passes.advance, 2, self._change, float(t), self.scores)
         moved, largest = done.max(axis=0)
-        return float(moved), float(largest)
+        self._moved = float(moved), float(largest)
 
     def reach(self, share: float, delta: float) -> float:
         """Return about how far z is from the kink at most, of a share of the rows."""

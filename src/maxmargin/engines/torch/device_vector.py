@@ -9,7 +9,7 @@ import torch
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
-from ...arrays import Floats, Labels, VectorOnDevice
+from ...arrays import Floats, Integers, Labels, VectorOnDevice
 
 # Functions of NumPy that stay on the device where the other operands are numbers or on it, too.
 _ON_DEVICE = {
@@ -108,6 +108,18 @@ class DeviceVector(NDArrayOperatorsMixin, VectorOnDevice):
     def signs(self) -> DeviceVector:
         """Return −1.0 and +1.0 for class numbers 0 and 1."""
         return DeviceVector(self.tensor.to(torch.float64).mul_(2.0).sub_(1.0))
+
+    def rows(self) -> DeviceVector:
+        """Return the places of all values."""
+        return DeviceVector(torch.arange(self.size, device=self.tensor.device))
+
+    def nonzero(self, factors: Any = None) -> tuple[Integers, Floats]:
+        """Return the places of values other than 0, and those values times factors, on the host."""
+        places = torch.nonzero(self.tensor)[:, 0]
+        values = self.tensor[places]
+        if factors is not None:
+            values = values * on_device(factors, values.device)[places]
+        return places.int().cpu().numpy(), values.cpu().numpy()
 
     def as_targets(self, largest: float) -> DeviceVector | None:
         """Return float64 numbers; None where one is larger than this, or NaN."""

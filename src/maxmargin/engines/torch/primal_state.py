@@ -71,6 +71,7 @@ class TorchPrimalState:
         self._mask = torch.zeros_like(self.values, dtype=torch.bool)
         self._n_kink: int | None = None
         self._kink: Tensor | None = None
+        self._moved = self.scores.new_zeros(2)
         self._measured: Tensor | None = None
         self._kept: Tensor | None = None
         self._rows: Tensor | None = None
@@ -139,10 +140,11 @@ class TorchPrimalState:
         sums = self._passes.project(
             self.terms, self.scores, self._center(), delta, self.values, self._change, self._mask
         )
-        found = fetch(self.features.products.combine(self._change), sums)
-        slack, loss, errors, changes, n_kink = found[-5:]
+        found = fetch(self.features.products.combine(self._change), sums, self._moved)
+        slack, loss, errors, changes, n_kink, moved, largest = (float(x) for x in found[-7:])
         self._n_kink, self._kink = int(n_kink), None
-        return Projection(float(slack), float(loss), int(errors), np.append(found[:-5], changes))
+        change = np.append(found[:-7], changes)
+        return Projection(slack, loss, int(errors), change, moved, largest)
 
     def aim(self, step: Floats) -> None:
         """Compute the scores of a step."""
@@ -155,10 +157,9 @@ class TorchPrimalState:
         )
         return [float(value) for value in fetch(sums)]
 
-    def advance(self, t: float) -> tuple[float, float]:
-        """Go t steps; return the largest change of a score and the largest score."""
-        moved, largest = fetch(self._passes.advance(self.scores, self._along, float(t)))
-        return float(moved), float(largest)
+    def advance(self, t: float) -> None:
+        """Go t steps."""
+        self._moved = self._passes.advance(self.scores, self._along, float(t))
 
     def reach(self, share: float, delta: float) -> float:
         """Return about how far z is from the kink at most, of a share of the rows."""

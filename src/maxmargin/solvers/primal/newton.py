@@ -30,7 +30,7 @@ from enum import Enum
 import numpy as np
 
 from ...arrays import Floats
-from ...engines.linear import Features, Held, PrimalState
+from ...engines.linear import Features, Held, PrimalState, Projection
 from ...problems import PrimalProblem
 from ...progress import Limits, Progress
 from ...solution import Solution, Status
@@ -291,12 +291,13 @@ class _Steps:
         residual = 0.5 * float(gradient[:-1] @ gradient[:-1])
         return residual + abs(float(gradient[-1])) * (1.0 + abs(float(self.iterate.a[-1])))
 
-    def _project(self) -> None:
+    def _project(self) -> Projection:
         """Make α that of the scores, and all sums that go with it."""
         found = self.state.project(self.iterate.delta)
         self.slack, self.errors = found.slack, found.errors + self.errors_held
         self.total = self.total + found.change
         self.value = self.quadratic.value(self.iterate.a) + found.loss
+        return found
 
     def _move(self, step: Floats) -> tuple[float, float]:
         """Go along the step as far as Φ, which is convex, descends.
@@ -318,6 +319,6 @@ class _Steps:
         else:
             t = search_several(slopes, first, at_once)
         iterate.a = iterate.a + t * step
-        moved = self.state.advance(t)
-        self._project()
-        return moved
+        self.state.advance(t)
+        found = self._project()
+        return found.moved, found.largest
