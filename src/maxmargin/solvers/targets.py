@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from ..arrays import Floats
+from ..arrays import Floats, VectorOnDevice
 from ..problems import PrimalProblem
 from ..progress import Progress, Report
 from ..runtime.vectors import in_slices
@@ -48,6 +48,8 @@ class Units:
 
     def of_targets(self, y: Floats) -> Floats:
         """Return (y − c)/σ."""
+        if isinstance(y, VectorOnDevice):
+            return (y - self.centre) / self.scale
         out = np.empty(y.size)
 
         def write(some: slice) -> None:
@@ -115,6 +117,16 @@ def solve_in_units(
 
 def _level_in_tube(problem: PrimalProblem) -> float | None:
     """Return the b for which w = 0 has no loss at all, in the middle of all such; None without."""
+    low, high = _ends(problem)
+    if problem.bias != "free":
+        return 0.0 if max(high, -low) <= problem.epsilon else None
+    return low + 0.5 * (high - low) if high - low <= 2.0 * problem.epsilon else None
+
+
+def _ends(problem: PrimalProblem) -> tuple[float, float]:
+    """Return the least and the largest target that counts."""
+    if isinstance(problem.y, VectorOnDevice) and problem.box.size == 1:
+        return problem.y.min(), problem.y.max()
     counts = np.broadcast_to(problem.box > 0.0, problem.y.shape)
 
     def ends(some: slice) -> tuple[float, float]:
@@ -125,7 +137,4 @@ def _level_in_tube(problem: PrimalProblem) -> float | None:
         )
 
     lows, highs = zip(*in_slices(ends, problem.y.size), strict=True)
-    low, high = min(lows), max(highs)
-    if problem.bias != "free":
-        return 0.0 if max(high, -low) <= problem.epsilon else None
-    return low + 0.5 * (high - low) if high - low <= 2.0 * problem.epsilon else None
+    return min(lows), max(highs)

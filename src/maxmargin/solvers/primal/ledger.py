@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -130,9 +130,10 @@ def least_size(problem: PrimalProblem) -> float:
     tiny = float(np.finfo(float).tiny)
     if not problem.two_sided:
         return tiny
-    y, upper, ridge = np.abs(problem.y), problem.upper, problem.ridge
-    losses = upper * y if not problem.curved else 0.5 * y * y / ridge
-    return max(tiny, RESOLUTION * float(np.sum(losses)))
+    y, costs = np.abs(problem.y), problem.upper if not problem.curved else 0.5 / problem.ridge
+    losses: Any = y if not problem.curved else y * y
+    total = float(costs[0]) * losses.sum() if costs.size == 1 else np.sum(costs * losses)
+    return max(tiny, RESOLUTION * float(total))
 
 
 def bias_without_plane(
