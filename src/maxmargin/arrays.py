@@ -179,7 +179,7 @@ class VectorOnDevice(ABC):
 
 def on_host(X: Matrix) -> Matrix:
     """Return X in the memory of the host."""
-    return X.host if isinstance(X, OnDevice) else X
+    return X.host if container(X).on_device else X
 
 
 def take(X: Matrix, rows: Integers) -> Matrix:

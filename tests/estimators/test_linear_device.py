@@ -174,3 +174,61 @@ def test_the_engine_is_that_of_the_device(monkeypatch):
     )  # fmt: skip
     mm.LinearSVC(loss="hinge", device="cuda").fit(X, np.minimum(y, 1))
     assert used
+
+
+BLOCKS = {
+    "arrays": lambda X: mm.RowBlocks([X[:100], X[100:101], X[101:]]),
+    "csr": lambda X: mm.RowBlocks([sparse.csr_matrix(part) for part in (X[:300], X[300:])]),
+    "generator": lambda X: mm.RowBlocks(lambda: iter([X[:500], X[500:]])),
+}
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_row_blocks_pass_through_the_device(kind, loss, n_classes, streams):
+    X, y, _ = data(9000)
+    y = np.minimum(y, n_classes - 1)
+    models = [mm.LinearSVC(loss=loss, tol=1e-5, device=name) for name in ("cpu", "cuda")]
+    agree(models[1].fit(BLOCKS[kind](X), y), models[0].fit(X, y))
+    weights = np.arange(len(y)) % 3
+    agree(models[1].fit(BLOCKS[kind](X), y, weights), models[0].fit(X, y, weights))
+    assert streams
+
+
+@pytest.mark.parametrize("kind", ["array", "csr"])
+def test_what_does_not_fit_passes_through_the_device(kind, monkeypatch, streams):
+    from maxmargin.engines.torch import streamed_rows
+
+    tuning = streamed_rows.Tuning(block_bytes=1000, whole_share=0.0)
+    monkeypatch.setattr(streamed_rows, "TUNING", tuning)
+    X, y, targets = data()
+    models = [mm.LinearSVC(loss="hinge", tol=1e-5, device=name) for name in ("cpu", "cuda")]
+    agree(models[1].fit(KINDS[kind](X), y), models[0].fit(X, y))
+    models = [mm.LinearSVR(epsilon=0.1, tol=1e-5, device=name) for name in ("cpu", "cuda")]
+    agree(models[1].fit(KINDS[kind](X), targets), models[0].fit(X, targets))
+    assert streams
+
+
+@pytest.mark.parametrize("which", ["l1", "joint", "scaled bias", "coordinate descent"])
+def test_what_cannot_pass_through_it_does_not(which, monkeypatch, streams):
+    from maxmargin.engines.torch import streamed_rows
+
+    monkeypatch.setattr(streamed_rows, "TUNING", streamed_rows.Tuning(whole_share=0.0))
+    X, y, _ = data()
+    agree(
+        mm.LinearSVC(tol=1e-5, device="cuda", **CLASSIFIERS[which]).fit(X, y),
+        mm.LinearSVC(tol=1e-5, **CLASSIFIERS[which]).fit(X, y),
+    )
+    assert not streams
+
+
+@pytest.fixture
+def streams(monkeypatch):
+    """Return a list of the features that were streamed."""
+    from maxmargin.engines.torch import features
+
+    made = []
+    kind = features.StreamedProducts
+    monkeypatch.setattr(features, "StreamedProducts", lambda X: made.append(X) or kind(X))
+    return made

@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import Floats
 from ..problems import PrimalProblem
 from .dual_tasks import ROUNDING, TINY
-from .plane_sums import CHUNK_ROWS, N_FOUND, UPWARDS
+from .plane_sums import BLUR, CHUNK_ROWS, N_FOUND, UPWARDS
 from .scores import UNIT
 
 if TYPE_CHECKING:
@@ -64,33 +64,40 @@ def measure(claim: Claim, terms: Terms) -> tuple[Floats, Floats]:
     """Return what all rows say, as one line of `plane_sums`, and Σ βx."""
     X, place = claim.problem.X, claim.problem.X.vector
     w, centre, d = place(claim.w), place(claim.origin.centre), claim.w.size
-    n, offset = X.shape[0], abs(claim.b)
+    offset = abs(claim.b)
     if (claim.origin.centre * claim.w).any():  # then b, or the shift, was rounded
         offset += abs(claim.shift)
     length = float(np.linalg.norm(claim.w)) * UPWARDS
-    n_chunks = -(-n // CHUNK_ROWS) + n * d // BLOCK_NUMBERS + 2
+    n_chunks, sizes = 0, w.new_zeros(())
     is_centred = bool(claim.origin.centre.any())
     lines: list[Tensor] = []
     total = w.new_zeros(d)
-    for rows in _blocks(n, d):
+    for rows, block in _blocks(X):
         here = terms.of(rows)
-        x = X.tensor[rows].double()
+        x = block.double()
         if is_centred:
             x = x - centre
         squares = x.square().sum(1)
         wrong = (d + 4) * UNIT * (squares.sqrt() * (UPWARDS * length) + offset)
         restored = _restored(claim, here)
-        some, blur = _sums(x, squares, restored, n_chunks)
+        some, blur, size = _sums(x, squares, restored)
+        # Of the sum over all chunks; there are two more than whole ones in a block, at most.
+        n_chunks, sizes = n_chunks + x.shape[0] // CHUNK_ROWS + 2, sizes + size
         lines += _judged(claim, here, x @ w + claim.b, wrong, restored, blur)
         total = total + some
-    found: Floats = X.fetch(*lines, total)
-    return found[: len(lines)].reshape(-1, N_FOUND), found[len(lines) :]
+    numbers = X.fetch(*lines, n_chunks * UNIT * UPWARDS**2 * sizes, total)
+    found: Floats = numbers[: len(lines)].reshape(-1, N_FOUND)
+    found[0, BLUR] += numbers[len(lines)]
+    return found, numbers[len(lines) + 1 :]
 
 
-def _blocks(n: int, d: int) -> Iterator[slice]:
-    step = max(1, BLOCK_NUMBERS // max(d, 1) // CHUNK_ROWS) * CHUNK_ROWS
-    for first in range(0, n, step):
-        yield slice(first, min(first + step, n))
+def _blocks(X: Any) -> Iterator[tuple[slice, Tensor]]:
+    """Yield rows on the device, some at a time, with their places."""
+    step = max(1, BLOCK_NUMBERS // max(X.shape[1], 1) // CHUNK_ROWS) * CHUNK_ROWS
+    for start, rows in X.device_blocks():
+        for first in range(0, rows.shape[0], step):
+            block = rows[first : first + step]
+            yield slice(start + first, start + first + block.shape[0]), block
 
 
 def _inside(terms: Terms, two_sided: bool) -> Tensor:
@@ -109,20 +116,21 @@ def _restored(claim: Claim, terms: Terms) -> Tensor:
     return (plus * signed).where(signed > 0.0, minus * signed)
 
 
-def _sums(x: Tensor, squares: Tensor, beta: Tensor, n_chunks: int) -> tuple[Tensor, Tensor]:
-    """Return Σ βx, chunk by chunk, and a bound of its rounding error."""
+def _sums(x: Tensor, squares: Tensor, beta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return Σ βx, chunk by chunk, a bound of the error of each chunk's, and Σ ‖x‖‖β‖ of them."""
     n, d = x.shape
     whole = n // CHUNK_ROWS * CHUNK_ROWS
     total, blur = x.new_zeros(d), x.new_zeros(())
+    sizes = blur
     for rows, size in ((slice(0, whole), CHUNK_ROWS), (slice(whole, n), n - whole)):
         if rows.stop == rows.start:
             continue
         chunks = beta[rows].reshape(-1, 1, size)
         total = total + (chunks @ x[rows].reshape(-1, size, d)).sum((0, 1))
         of_rows = squares[rows].reshape(-1, size).sum(1)
-        sizes = (of_rows * chunks.square().sum((1, 2))).sqrt().sum()
-        blur = blur + (size + n_chunks + 2) * UNIT * UPWARDS**2 * sizes
-    return total, blur
+        here = (of_rows * chunks.square().sum((1, 2))).sqrt().sum()
+        blur, sizes = blur + (size + 2) * UNIT * UPWARDS**2 * here, sizes + here
+    return total, blur, sizes
 
 
 def _judged(

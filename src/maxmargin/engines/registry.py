@@ -127,11 +127,20 @@ def _is_elsewhere(X: Matrix, device: str) -> bool:
     return isinstance(X, OnDevice) or device not in ("auto", "cpu")
 
 
-def placed(X: Matrix, device: str) -> Matrix:
-    """Return checked X on the device of this name; where X is for "auto"."""
-    if device in ("auto", "cpu") or isinstance(X, OnDevice) or not container(X).random_access:
+def placed(X: Matrix, device: str, *, streams: bool = False) -> Matrix:
+    """Return checked X on the device of this name; where X is for "auto".
+
+    With ``streams``, row blocks and what does not fit its memory pass through it block by block.
+    """
+    if device in ("auto", "cpu") or isinstance(X, OnDevice):
         return X
-    where = find_device(device)
+    where, in_memory = find_device(device), container(X).random_access
+    if streams:
+        streamed = _torch_module("streamed_rows")
+        if not in_memory or not streamed.fits(X, where):
+            return streamed.StreamedRows(X, where)
+    if not in_memory:
+        return X
     try:
         return _torch_module("device_rows").DeviceRows.upload(X, where)
     except RuntimeError as error:

@@ -148,6 +148,8 @@ class Method(Generic[Problem, Start, Proof]):
         outcome ↦ further fitted attributes.
     keeps_y_on_device : bool, default=False
         Whether labels or targets that are on a device stay there, as a `VectorOnDevice`.
+    streams : bool, default=False
+        Whether X that does not fit a device may pass through it block by block.
     """
 
     name: str
@@ -165,6 +167,7 @@ class Method(Generic[Problem, Start, Proof]):
     threads: AbstractContextManager[None] | None = None
     afterwards: Callable[[Outcome[Problem, Proof]], Attributes] = no_attributes
     keeps_y_on_device: bool = False
+    streams: bool = False
 
     def tasks(self, training: Training, multi_class: str | None = None) -> list[Task]:
         """Return the tasks of a fit, reduced as given or as in an earlier fit."""
@@ -207,7 +210,7 @@ def fit(
         keep = method.keeps_y_on_device and isinstance(X, OnDevice)
         y = received_vector(y) if keep else host_array(y)
         training = method.check(X, y, sample_weight, reset=True)
-        training = replace(training, X=placed(training.X, device))
+        training = replace(training, X=placed(training.X, device, streams=method.streams))
         if method.threads is None:
             limits.enter_context(blas_for(container(training.X).stored()))
         try:

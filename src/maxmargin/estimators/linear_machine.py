@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import Floats, Integers, VectorOnDevice
 from ..runtime.vectors import in_slices, is_one_number, nonzero
 from ..solution import Status
+from ..solvers.linear import Solver
 from .claims import Optimal
 from .fitting import Attributes
 from .training import Training
@@ -25,6 +26,7 @@ class LinearMachine(Protocol):
     penalize_intercept: bool
     intercept_scaling: float
     time_limit: float | None
+    solver: Solver
 
 
 def bias_of(model: LinearMachine) -> Bias:
@@ -40,6 +42,12 @@ def costs_of(model: LinearMachine, training: Training) -> Floats:
     weights = training.weights[: 1 if equal else None]
     costs: Floats = np.where(weights > 0.0, model.C, 0.0) * np.where(weights > 0.0, weights, 1.0)
     return costs
+
+
+def streams(model: LinearMachine) -> bool:
+    """Whether X may pass through a device in blocks: where Newton's method reads it as it is."""
+    scaled = bias_of(model) == "penalised" and model.intercept_scaling != 1.0
+    return model.solver in ("auto", "newton") and bool(np.isfinite(model.C)) and not scaled
 
 
 def refuse_random_access(asked: str, instead: str) -> None:

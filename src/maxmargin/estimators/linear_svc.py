@@ -34,6 +34,7 @@ from .linear_machine import (
     optimal,
     refuse_random_access,
     refuse_scaled_bias,
+    streams,
     support_of_one,
 )
 from .saved import PLANES, Saved
@@ -227,6 +228,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
             verbose=self.verbose,
             threads=limited_threads(self.n_jobs),
             keeps_y_on_device=True,
+            streams=self._norm == "l2" and self.multi_class != "crammer_singer" and streams(self),
         )
 
     def _check_training(

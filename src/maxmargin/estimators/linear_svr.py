@@ -34,6 +34,7 @@ from .linear_machine import (
     optimal,
     refuse_random_access,
     refuse_scaled_bias,
+    streams,
     support_of_one,
 )
 from .saved import ESTIMATOR, Saved
@@ -257,6 +258,7 @@ class LinearSVR(CertifiedRegressor, CertifiedEstimator[MarginCertificate]):  # t
             verbose=self.verbose,
             threads=limited_threads(self.n_jobs),
             keeps_y_on_device=True,
+            streams=streams(self),
         )
 
     def _check_training(

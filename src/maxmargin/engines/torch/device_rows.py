@@ -135,6 +135,10 @@ class DeviceRows(OnDevice):
             candidates = candidates[torch.stack(same).all(dim=0)]
         return to_host(candidates), to_host(first[candidates].double())
 
+    def device_blocks(self) -> Iterator[tuple[int, Any]]:
+        """Yield X, with the place of its first row."""
+        yield 0, self.tensor
+
     def vector(self, values: Any) -> Any:
         """Return a number per row, or one for all, as a float64 tensor on the device."""
         return on_device(values, self.device)

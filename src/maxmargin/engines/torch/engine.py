@@ -16,6 +16,7 @@ from .features import TorchFeatures
 from .gram import TorchGram, is_blurred, is_coarse
 from .kernel_rows import KernelRows, value_type
 from .memory import bytes_to_use, with_smaller_blocks
+from .streamed_rows import StreamedRows
 from .tasks import solve_tasks
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class TorchEngine:
         self, X: Any, *, device: Any = None, codes: Integers | None = None,
         budget: float | None = None,
     ) -> None:  # fmt: skip
-        if not isinstance(X, DeviceRows):
+        if not isinstance(X, (DeviceRows, StreamedRows)):
             X = DeviceRows.upload(X, torch.device("cuda" if device is None else device))
         self.X, self.device, self._budget = X, X.device, budget
         self._rows: dict[tuple[Kernel, Any], KernelRows] = {}

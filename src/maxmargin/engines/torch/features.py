@@ -15,6 +15,7 @@ from .device_rows import DeviceRows
 from .device_vector import DeviceVector, on_device
 from .primal_state import TorchPrimalState
 from .row_products import Products, products_of
+from .streamed_rows import StreamedProducts, StreamedRows
 
 Tensor = Any
 
@@ -52,10 +53,14 @@ class TorchFeatures:
         self.n_rows, self.n_columns = products.n_rows, products.n_columns
 
     @classmethod
-    def of(cls, X: DeviceRows, index: Integers | None = None) -> TorchFeatures:
+    def of(cls, X: DeviceRows | StreamedRows, index: Integers | None = None) -> TorchFeatures:
         """Return the rows of X named by ``index``, all of them by default."""
-        tensor, is_dense = _dense_where_small(X.tensor), not X.sparse
-        features = cls(products_of(tensor), X.device, is_dense)
+        products: Products
+        if isinstance(X, StreamedRows):
+            products = StreamedProducts(X)
+        else:
+            products = products_of(_dense_where_small(X.tensor))
+        features = cls(products, X.device, not X.sparse)
         return features if index is None else features.restrict(features.place_rows(index))
 
     @property

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 
 from . import row_kernels
@@ -153,6 +154,16 @@ class CsrProducts:
         self.starts, self.columns, self.values = starts, columns, values
         self.stored = int(values.numel())
         self._by_column: tuple[Tensor, Tensor, Tensor] | None = None
+
+    @classmethod
+    def joined(cls, parts: list[CsrProducts]) -> CsrProducts:
+        """Return the rows of several matrices as one."""
+        offsets = np.cumsum([0, *(part.stored for part in parts)])
+        starts = [part.starts[:-1] + int(k) for part, k in zip(parts, offsets, strict=False)]
+        end = parts[0].starts.new_full((1,), int(offsets[-1]))
+        columns = torch.cat([part.columns for part in parts])
+        values = torch.cat([part.values for part in parts])
+        return cls(torch.cat([*starts, end]), columns, values, parts[0].n_columns)
 
     def scores(self, plane: Tensor, out: Tensor) -> None:
         """Fill in w·x_i + b of every row; ``plane`` is (w, b)."""
