@@ -14,6 +14,7 @@ from maxmargin.kernels import RBF, Custom, Linear, Polynomial, Precomputed, Sigm
 from maxmargin.problems import DualProblem
 from maxmargin.solution import Solution, Status
 
+from ..helpers.devices import marked
 from ..helpers.exact_kernels import exact_value, fractions
 
 torch = pytest.importorskip("torch")
@@ -42,8 +43,9 @@ ROWS = {
 TARGETS = RNG.random(N)
 
 
-def on_device(X):
-    return DeviceRows.upload(X, torch.device("cpu"))
+@pytest.fixture(params=marked(["cpu", "cuda"]))
+def on_device(request):
+    return lambda X: DeviceRows.upload(X, torch.device(request.param))
 
 
 def labels(seed=1):
@@ -85,7 +87,7 @@ def assert_same(found, expected):
 
 @pytest.mark.parametrize("posed", POSED)
 @pytest.mark.parametrize("name", KERNELS)
-def test_certificates_are_those_of_the_host(name, posed):
+def test_certificates_are_those_of_the_host(on_device, name, posed):
     kernel, X = KERNELS[name], ROWS["normal"]
     X = RBF(0.3)(X) if name == "precomputed" else X
     problem = POSED[posed](kernel, X)
@@ -95,7 +97,7 @@ def test_certificates_are_those_of_the_host(name, posed):
 
 
 @pytest.mark.parametrize("name", ["gaussian", "linear", "polynomial", "precomputed"])
-def test_all_scores_are_recomputed_whatever_is_asked(name):
+def test_all_scores_are_recomputed_whatever_is_asked(on_device, name):
     X = ROWS["normal"]
     problem = POSED["hinge"](KERNELS[name], RBF(0.3)(X) if name == "precomputed" else X)
     solution = answer(problem)
@@ -121,8 +123,9 @@ def pairs(kernel, X, n_classes=4):
 @pytest.mark.parametrize("block_bytes", [1 << 26, 20_000, 3000])
 @pytest.mark.parametrize("form", ["dense", "float32", "csr"])
 @pytest.mark.parametrize("name", KERNELS)
-def test_tasks_of_a_fit(name, form, block_bytes, monkeypatch):
-    monkeypatch.setattr(device_rows, "HOST_BLOCK_BYTES", block_bytes)
+def test_tasks_of_a_fit(on_device, name, form, block_bytes, monkeypatch):
+    for name_of_limit in ("BLOCK_BYTES", "HOST_BLOCK_BYTES"):
+        monkeypatch.setattr(device_rows, name_of_limit, block_bytes)
     kernel, X = KERNELS[name], ROWS["normal"]
     if name == "precomputed":
         X = RBF(0.3)(X)
@@ -138,7 +141,7 @@ def test_tasks_of_a_fit(name, form, block_bytes, monkeypatch):
 
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("name", ["linear", "polynomial", "gaussian", "sum", "product"])
-def test_errors_are_within_their_bounds(name, rows):
+def test_errors_are_within_their_bounds(on_device, name, rows):
     """Against exact arithmetic, and bounds are of the size of those of the host."""
     kernel, X = KERNELS[name], ROWS[rows]
     problem = POSED["hinge"](kernel, X)
@@ -153,14 +156,14 @@ def test_errors_are_within_their_bounds(name, rows):
         assert abs(sum(values) + Fraction(b) - Fraction(score)) <= Fraction(error)
 
 
-def test_no_support_vectors():
+def test_no_support_vectors(on_device):
     problem = POSED["hinge"](RBF(0.3), on_device(ROWS["normal"]))
     scores, errors = kernel_scores(problem, np.zeros(N), b=0.25)
     np.testing.assert_array_equal(scores, np.full(N, 0.25))
     assert (errors <= 1e-15).all()
 
 
-def test_the_host_does_it_where_memory_is_full(monkeypatch):
+def test_the_host_does_it_where_memory_is_full(on_device, monkeypatch):
     problem = POSED["hinge"](RBF(0.3), ROWS["normal"])
     solution = answer(problem)
 
@@ -177,7 +180,7 @@ def test_the_host_does_it_where_memory_is_full(monkeypatch):
 
 @pytest.mark.parametrize("form", ["dense", "csr"])
 @pytest.mark.parametrize("name", KERNELS)
-def test_diagonals(name, form):
+def test_diagonals(on_device, name, form):
     X = RBF(0.3)(ROWS["normal"]) if name == "precomputed" else ROWS["normal"]
     if form == "csr" and KERNELS[name].elementwise:
         X = sparse.csr_matrix(X * (X > 0))

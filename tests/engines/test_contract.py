@@ -5,8 +5,6 @@ Engines × X dense or CSR × kernel values float32 or float64.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -17,6 +15,7 @@ from maxmargin.kernels import RBF
 from maxmargin.problems import DualProblem
 from maxmargin.solution import Solution, Status
 
+from ..helpers.devices import marked, torch_engines
 from .plain_engine import PlainEngine
 
 N = 90
@@ -27,8 +26,7 @@ NEAR = {"fast": 1e-4, "exact": 1e-11}
 MAKERS = {"cpu": lambda X: engine_for(X, "cpu")}
 MAKERS["cpu, reuse"] = lambda X: engine_for(X, "cpu", reuse=True)
 MAKERS["plain"] = PlainEngine
-if find_spec("torch") is not None:
-    MAKERS["torch"] = lambda X: engine_for(X, "torch", device="cpu")
+MAKERS.update(torch_engines())
 
 
 def rows():
@@ -98,7 +96,7 @@ class Reference:
         return max(rises, falls, 0.0)
 
 
-@pytest.fixture(params=MAKERS)
+@pytest.fixture(params=marked(MAKERS))
 def make(request):
     return MAKERS[request.param]
 

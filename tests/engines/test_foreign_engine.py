@@ -1,12 +1,9 @@
 """Solvers run unchanged on an engine that shares nothing with the CPU engine, and on torch."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 
 import maxmargin as mm
-from maxmargin.engines.registry import engine_for
 from maxmargin.kernels import RBF, Linear
 from maxmargin.problems import DualProblem
 from maxmargin.progress import Limits, Progress
@@ -14,6 +11,7 @@ from maxmargin.solution import Status
 from maxmargin.solvers.dual.decomposition import Decomposition, Tuning
 from maxmargin.solvers.dual.optimality import Optimality
 
+from ..helpers.devices import marked, torch_engines
 from .plain_engine import PlainEngine
 
 
@@ -59,12 +57,10 @@ OPTIONS = {
         "tuning": Tuning(restrict_from=20, restricted_share=0.9, fresh_variables=12),
     },
 }
-ENGINES = {"plain": PlainEngine}
-if find_spec("torch") is not None:
-    ENGINES["torch"] = lambda X: engine_for(X, "torch", device="cpu")
+ENGINES = {"plain": PlainEngine, **torch_engines()}
 
 
-@pytest.mark.parametrize("engine_name", ENGINES)
+@pytest.mark.parametrize("engine_name", marked(ENGINES))
 @pytest.mark.parametrize("precision", ["fast", "exact"])
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("name", PROBLEMS)

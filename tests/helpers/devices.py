@@ -2,6 +2,27 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
+import pytest
+
+from maxmargin.engines.registry import engine_for
+
+
+def torch_engines():
+    """Return makers of the torch engine by name, none without torch; "torch, cuda" needs a card."""
+    if find_spec("torch") is None:
+        return {}
+    return {
+        "torch": lambda X: engine_for(X, "torch", device="cpu"),
+        "torch, cuda": lambda X: engine_for(X, "torch", device="cuda"),
+    }
+
+
+def marked(names):
+    """Return names as parameters of tests, those that need a card marked."""
+    return [pytest.param(n, marks=pytest.mark.gpu) if "cuda" in n else n for n in names]
+
 
 def pretend_card(monkeypatch, *, everywhere=False):
     """Let "cuda" mean torch's CPU device; ``everywhere`` also takes tensors there for a card's."""

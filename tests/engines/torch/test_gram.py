@@ -7,6 +7,8 @@ from scipy import sparse
 from maxmargin.engines.registry import engine_for
 from maxmargin.kernels import RBF, Custom, Linear, Polynomial, Precomputed, Sigmoid
 
+from ...helpers.devices import marked
+
 pytest.importorskip("torch")
 
 KERNELS = {
@@ -25,8 +27,13 @@ def samples(n=60, d=5):
     return np.random.default_rng(0).uniform(0.0, 2.0, (n, d))
 
 
-def gram_of(kernel, X, index=None, precision="exact", **options):
-    return engine_for(X, "torch", device="cpu", **options).gram(kernel, index, precision)
+@pytest.fixture(params=marked(["cpu", "cuda"]))
+def gram_of(request):
+    def make(kernel, X, index=None, precision="exact", **options):
+        engine = engine_for(X, "torch", device=request.param, **options)
+        return engine.gram(kernel, index, precision)
+
+    return make
 
 
 @pytest.fixture(params=KERNELS)
@@ -48,7 +55,7 @@ def index(request):
     }[request.param]
 
 
-def test_values(kernel, precision, index):
+def test_values(gram_of, kernel, precision, index):
     X = samples()
     gram = gram_of(kernel, X, index, precision)
     K, near = kernel(X if index is None else X[index]), 1e-4 if precision == "fast" else 1e-11
@@ -68,7 +75,7 @@ def test_values(kernel, precision, index):
     np.testing.assert_allclose(gram.block(ROWS, columns), K[np.ix_(ROWS, columns)], **close)
 
 
-def test_errors_are_within_their_bounds(kernel, precision, index):
+def test_errors_are_within_their_bounds(gram_of, kernel, precision, index):
     X = samples()
     gram = gram_of(kernel, X, index, precision)
     K = kernel(X if index is None else X[index])
@@ -82,7 +89,7 @@ def test_errors_are_within_their_bounds(kernel, precision, index):
     assert (np.abs(gram.product(ROWS, columns, v) - K[ROWS][:, columns] @ v) <= bound + 1e-13).all()
 
 
-def test_precomputed():
+def test_precomputed(gram_of):
     X = samples()
     K = RBF(0.3)(X)
     gram = gram_of(Precomputed(), K, np.arange(10, 50))
@@ -91,7 +98,7 @@ def test_precomputed():
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.3), Linear(), Polynomial(2)])
-def test_sparse_rows(kernel):
+def test_sparse_rows(gram_of, kernel):
     X = samples()
     X[X < 1.0] = 0.0
     gram = gram_of(kernel, sparse.csr_matrix(X))
@@ -99,7 +106,7 @@ def test_sparse_rows(kernel):
 
 
 @pytest.mark.parametrize("n_kept", [0, 1, 7, 30])
-def test_a_small_budget_changes_nothing(n_kept):
+def test_a_small_budget_changes_nothing(gram_of, n_kept):
     X = samples()
     gram = gram_of(RBF(0.3), X, budget=8.0 * 60 * n_kept)
     K, rng = RBF(0.3)(X), np.random.default_rng(2)
@@ -109,7 +116,7 @@ def test_a_small_budget_changes_nothing(n_kept):
         np.testing.assert_allclose(gram.dot(rows, v), K[:, rows] @ v, rtol=1e-11, atol=1e-13)
 
 
-def test_rows_far_from_their_differences_are_those_of_the_host():
+def test_rows_far_from_their_differences_are_those_of_the_host(gram_of):
     """‖x‖² + ‖z‖² − 2⟨x,z⟩ of two clusters that are far apart has no digits left."""
     X = samples()
     X[:30] += 1e7
