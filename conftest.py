@@ -8,7 +8,9 @@ import pytest
 
 HAS_TORCH = find_spec("torch") is not None
 # The GPU engine is imported with torch only; without it there is nothing to collect.
-collect_ignore_glob = [] if HAS_TORCH else ["src/maxmargin/engines/torch/*"]
+collect_ignore_glob = (
+    [] if HAS_TORCH else ["src/maxmargin/engines/torch/*", "tests/engines/torch/interpreted_*"]
+)
 
 
 def pytest_configure(config):
