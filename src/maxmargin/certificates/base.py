@@ -102,7 +102,7 @@ def certify(
     sample : int, optional
         For a DualProblem: recompute the scores of this many samples and of all that can affect the
         claim, and use the solver's scores of the others, with its bounds of their errors
-        (``coverage`` is then "bounded"; without bounds "sampled"). All by default.
+        (``coverage`` is then "bounded"; without bounds "sampled"). All by default, and on a device.
     at_most : int, optional
         With ``sample``: if more scores than this would have to be recomputed, none are, and the
         certificate claims no more than the bounds prove. There is no limit by default.

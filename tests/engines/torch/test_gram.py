@@ -1,5 +1,7 @@
 """K on a device is that of the host, whatever is kept of it."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -9,7 +11,12 @@ from maxmargin.kernels import RBF, Custom, Linear, Polynomial, Precomputed, Sigm
 
 from ...helpers.devices import marked
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
+
+from maxmargin.engines.base import DeviceMemoryFull  # noqa: E402
+from maxmargin.engines.torch import gram as gram_module  # noqa: E402
+from maxmargin.engines.torch.kernel_rows import KernelRows  # noqa: E402
+from maxmargin.engines.torch.memory import with_smaller_blocks  # noqa: E402
 
 KERNELS = {
     "linear": Linear(),
@@ -122,3 +129,23 @@ def test_rows_far_from_their_differences_are_those_of_the_host(gram_of):
     X[:30] += 1e7
     gram = gram_of(RBF(0.3), X)
     np.testing.assert_allclose(gram.block(np.arange(60)), RBF(0.3)(X), rtol=1e-9)
+
+
+def test_smaller_tiles_where_memory_is_full(gram_of, monkeypatch):
+    X = samples()
+    gram, K = gram_of(RBF(0.3), X, budget=0.0), RBF(0.3)(X)
+    values, v, rows = KernelRows.values, np.linspace(-1.0, 1.0, 60), np.arange(60)
+
+    def small(self, rows, columns=None, out=None):
+        if len(rows) > 10:
+            raise torch.OutOfMemoryError("full")
+        return values(self, rows, columns, out)
+
+    monkeypatch.setattr(KernelRows, "values", small)
+    with monkeypatch.context() as patch:
+        tiny = partial(with_smaller_blocks, least=1)
+        patch.setattr(gram_module, "with_smaller_blocks", tiny)
+        np.testing.assert_allclose(gram.dot(rows, v), K @ v, rtol=1e-12)
+        np.testing.assert_allclose(gram.product(rows[::-1], rows, v), K[::-1] @ v, rtol=1e-12)
+    with pytest.raises(DeviceMemoryFull):
+        gram.dot(rows, v)

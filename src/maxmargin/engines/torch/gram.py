@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from ..base import Claim
 from ..base import Gram as BaseGram
 from .dual_state import TorchDualState
 from .kept_rows import KeptRows
-from .memory import bytes_to_use
+from .memory import bytes_to_use, with_smaller_blocks
 
 if TYPE_CHECKING:
     from ...problems import DualProblem
@@ -144,12 +144,18 @@ class TorchGram:
         Rows of K are kept for a next time, if memory allows.
         """
         own, v = self._of_different(rows, v)
+        add = partial(self._add_columns, own, v)
+        sums, errors = with_smaller_blocks(add, TUNING.tile_bytes)
+        return self._expanded(sums), self._expanded(errors)
+
+    def _add_columns(self, own: Integers, v: Floats, tile_bytes: float) -> tuple[Any, Any]:
+        """Return sums of different rows, those that are kept first."""
         sums = torch.zeros((2, self._different.size), dtype=torch.float64, device=self.device)
         known = self._store.knows(own)
         order = np.concatenate([np.flatnonzero(known), np.flatnonzero(~known)])
         n_known, factors = int(known.sum()), self.put(np.stack([v, np.abs(v)])[:, order])
         own = own[order]
-        step = self._step(self._different.size)
+        step = _step(self._different.size, tile_bytes)
         for first in range(0, n_known, step):
             part = slice(first, min(first + step, n_known))
             _add(sums, factors[:, part], self._store.rows(own[part]), self._is_positive)
@@ -158,8 +164,7 @@ class TorchGram:
             tile = self._values(own[part], None)
             _add(sums, factors[:, part], tile, self._is_positive)
             self._store.keep(own[part], tile)
-        error = self._error(None, own, factors[1], sums[1])
-        return self._expanded(sums[0]), self._expanded(error)
+        return sums[0], self._error(None, own, factors[1], sums[1])
 
     def row_sums(self, rows: Integers, columns: Integers, v: Floats) -> tuple[Any, Any]:
         """Return K[rows, columns] v in float64, and a bound of its rounding errors."""
@@ -167,18 +172,25 @@ class TorchGram:
         own, places = rows, None
         if self._places is not None:
             own, places = np.unique(self._places[rows], return_inverse=True)
+        add = partial(self._add_rows, own, others, v)
+        sums, errors = with_smaller_blocks(add, TUNING.tile_bytes)
+        if places is None:
+            return sums, errors
+        at = self.put(places)
+        return sums[at], errors[at]
+
+    def _add_rows(
+        self, own: Integers, others: Integers, v: Floats, tile_bytes: float
+    ) -> tuple[Any, Any]:
+        """Return sums of different rows and columns."""
         factors = self.put(np.stack([v, np.abs(v)]))
         sums = torch.zeros((2, own.size), dtype=torch.float64, device=self.device)
-        step = self._step(others.size)
+        step = _step(others.size, tile_bytes)
         for first in range(0, own.size, step):
             part = slice(first, first + step)
             tile = self._values(own[part], others)
             _add(sums[:, part], factors, tile.T, self._is_positive)
-        error = self._error(own, others, factors[1], sums[1])
-        if places is None:
-            return sums[0], error
-        at = self.put(places)
-        return sums[0][at], error[at]
+        return sums[0], self._error(own, others, factors[1], sums[1])
 
     @cached_property
     def diagonals(self) -> Any:
@@ -214,10 +226,6 @@ class TorchGram:
         """Return K of different rows, of all columns by default."""
         chosen = self._columns if columns is None else self.put(self._different[columns])
         return self.source.values(self.put(self._different[rows]), chosen)
-
-    def _step(self, width: int) -> int:
-        """Return the rows of a tile, which is made of float64 numbers once."""
-        return max(16, int(TUNING.tile_bytes / (12 * max(1, width))))
 
     @property
     def _is_positive(self) -> bool:
@@ -319,6 +327,11 @@ class TorchGram:
         """Return a bound of the rounding errors of K[rows, columns] v."""
         chosen = np.arange(self.n_samples)[rows]
         return self.row_sums(chosen, columns, v)[1].cpu().numpy()  # type: ignore[no-any-return]
+
+
+def _step(width: int, tile_bytes: float) -> int:
+    """Return the rows of a tile, which is made of float64 numbers once."""
+    return max(1, int(tile_bytes / (12 * max(1, width))))
 
 
 def _add(sums: Any, factors: Any, tile: Any, is_positive: bool) -> None:
