@@ -545,6 +545,7 @@ def cards(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(devices, "_use", lambda device: None)
 
 
 @pytest.mark.usefixtures("cards")
@@ -553,6 +554,16 @@ def test_names_of_cards():
     assert devices.find_device("cuda:1") == torch.device("cuda", 1)
     with pytest.raises(ValueError, match=r"'cuda:3' is not a card of this machine: use one of"):
         devices.find_device("cuda:3")
+
+
+@pytest.mark.usefixtures("cards")
+def test_a_card_that_is_taken(monkeypatch):
+    def taken(device):
+        raise RuntimeError("CUDA error: device(s) is/are busy or unavailable\nCompile with")
+
+    monkeypatch.setattr(devices, "_use", taken)
+    with pytest.raises(ValueError, match=r"cannot be used: CUDA error.* unavailable\. See which"):
+        mm.SVC(device="cuda").fit(X, Y)
 
 
 def test_no_build_for_cuda(monkeypatch):

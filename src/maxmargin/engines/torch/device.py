@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -29,7 +30,23 @@ def find_device(name: str) -> Any:
         raise ValueError(
             f"device={name!r} is not a card of this machine: use one of {known}, or {instead}."
         )
-    return torch.device("cuda", index)
+    device = torch.device("cuda", index)
+    try:
+        _use(device)
+    except torch.OutOfMemoryError:  # for which there are other remedies
+        pass
+    except RuntimeError as error:
+        raise ValueError(
+            f"device={name!r} cannot be used: {_first_line(error)} See which processes use it with "
+            f"nvidia-smi, or {instead}."
+        ) from error
+    return device
+
+
+@cache
+def _use(device: Any) -> None:
+    """Compute something on a device, which fails where it is taken or torch is not made for it."""
+    torch.zeros(1, device=device)
 
 
 def is_card(device: Any) -> bool:
@@ -42,6 +59,9 @@ def _reason() -> str:
     try:
         torch.cuda.init()
     except (RuntimeError, AssertionError) as error:
-        first = str(error).partition("\n")[0].strip().rstrip(".")
-        return f"{first}."
+        return _first_line(error)
     return "no card is visible to this process."
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0].strip().rstrip(".") + "."
