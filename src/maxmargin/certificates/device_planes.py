@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # A tensor of some library on a device: its methods are all that is used here.
 Tensor = Any
 # Numbers of X that are converted to float64 at a time.
-BLOCK_NUMBERS = 1 << 25
+BLOCK_NUMBERS = 1 << 26
 
 
 class Terms(NamedTuple):

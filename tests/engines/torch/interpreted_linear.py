@@ -29,12 +29,10 @@ def compare_rows(d, dtype):
     near(out, X.double() @ plane[:-1] + plane[-1])
     near(row_kernels.column_sums(X, c), c @ X.double())
     rows = torch.nonzero(c)[:, 0]
-    for root in (torch.rand(rows.numel(), dtype=torch.float64), c.new_full((1,), 0.3)):
-        ones = torch.ones(rows.numel(), 1, dtype=torch.float64)
-        near(
-            row_kernels.gathered(X, rows, root),
-            root[:, None] * torch.cat([X[rows].double(), ones], 1),
-        )
+    ones, root = torch.ones(rows.numel(), 1).double(), torch.rand(rows.numel()).double()
+    A = torch.cat([X[rows].double(), ones], 1)
+    near(row_kernels.gathered(X, rows, None), A)
+    near(row_kernels.gathered(X, rows, root), root[:, None] * A)
 
 
 def terms_of(two_sided, upper, ridge):

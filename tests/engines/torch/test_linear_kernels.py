@@ -27,7 +27,7 @@ PRODUCTS = ["_scores", "_column_sums", "_gather"]
 TYPES = {"X": "*fp32", "KINK": "*i1", "NEAR": "*i1", "PARABOLAS": "*i1", "chosen": "*i64"}
 NUMBERS = {"n": "i32", "d": "i32", "step": "i32"}
 CONSTANTS = {"BLOCK": 512, "ROWS": 64, "COLUMNS": 32}
-FLAGS = {"OF_U": 0, "OF_R": 0, "OF_B": 1, "OF_W": 0, "OF_ROWS": 0}
+FLAGS = {"OF_U": 0, "OF_R": 0, "OF_B": 1, "OF_W": 0}
 
 
 @pytest.mark.parametrize("name", PASSES + PRODUCTS)

@@ -77,6 +77,8 @@ class TorchPrimalState:
         self._rows: Tensor | None = None
         self._part: TorchPrimalState | None = None
         self._curved, self._all_curved = problem.curved, bool(np.isinf(problem.upper).all())
+        # u and D where each is one number: what follows from them takes no operation of the device.
+        self._one: tuple[float, float] | None = None
         self._matrix: tuple[Floats, Tensor] | None = None
 
     @classmethod
@@ -87,7 +89,10 @@ class TorchPrimalState:
             place(problem.y), place(problem.upper), place(problem.ridge), problem.two_sided,
             float(problem.epsilon),
         )  # fmt: skip
-        return cls(replace(problem, X=None), features, terms, _turn(terms))
+        state = cls(replace(problem, X=None), features, terms, _turn(terms))
+        if problem.upper.size == 1 and problem.ridge.size == 1:
+            state._one = float(problem.upper[0]), float(problem.ridge[0])
+        return state
 
     # The plane and α -----------------------------------------------------------------------
 
@@ -119,9 +124,12 @@ class TorchPrimalState:
         if not terms.two_sided and abs(float(terms.y.sum())) == chosen.numel():
             return None
         terms = terms._replace(upper=terms.upper * times, ridge=terms.ridge / times)
-        return TorchPrimalState(
+        part = TorchPrimalState(
             self.problem, self.features.restrict(chosen), terms, self._turn_of(chosen)
         )
+        if self._one is not None:
+            part._one = self._one[0] * times, self._one[1] / times
+        return part
 
     def total(self) -> Floats:
         """Return Σ β_i (x_i, 1)."""
@@ -168,8 +176,9 @@ class TorchPrimalState:
     def hold(self, share: float, delta: float) -> Held:
         """Hold all rows but a share of them near the kink."""
         reach = self._reach(share, delta)
+        width = self._placed(self._width(delta))
         marks = self._passes.hold(
-            self.terms, self.scores, self._width(delta), reach,
+            self.terms, self.scores, width, reach,
             None if self._all_curved else self.values, self._change,
         )  # fmt: skip
         found = fetch(self.features.products.combine(self._change), marks.sums, reach)
@@ -177,7 +186,8 @@ class TorchPrimalState:
         M = None
         if self._curved:
             bent = chosen_rows(marks.parabolas, int(n_bent))
-            M = fetch(self.features.products.moments(_of(1.0 / self.terms.ridge, bent), bent))
+            costs = 1.0 / (self.terms.ridge if self._one is None else self._one[1])
+            M = fetch(self.features.products.moments(_of(costs, bent), bent))
             M = M.reshape(self.features.n_columns + 1, -1)
         self._part = self._restricted(chosen_rows(marks.near, int(n_near)))
         self.center = self._n_kink = None
@@ -219,7 +229,8 @@ class TorchPrimalState:
         rows = self._on_kink()
         everywhere = rows.numel() == self.n_rows
         features = self.features if everywhere else self.features.restrict(rows)
-        return TorchWeightedRows(features, _of(self._costs(delta), rows).expand(rows.numel()))
+        weights = self._placed(_of(self._costs(delta), rows))
+        return TorchWeightedRows(features, weights.expand(rows.numel()))
 
     # Values --------------------------------------------------------------------------------
 
@@ -290,18 +301,28 @@ class TorchPrimalState:
 
     def _reach(self, share: float, delta: float) -> Tensor:
         some = slice(None, None, max(1, self.n_rows // TUNING.quantile_rows))
-        y, u, D = (v if v.numel() == 1 else v[some] for v in self.terms[:3])
-        z = slacks(self.terms._replace(y=y, upper=u, ridge=D), self.scores[some])[1]
-        return torch.quantile(off_kink(z, self._width(delta, some)), share)
+        z = slacks(self.terms._replace(y=self.terms.y[some]), self.scores[some])[1]
+        distances = off_kink(z, self._width(delta, some))
+        return torch.kthvalue(distances, 1 + int(share * (distances.numel() - 1))).values
 
-    def _width(self, delta: float, some: slice = slice(None)) -> Tensor:
+    def _width(self, delta: float, some: slice = slice(None)) -> Tensor | float:
         """Return how wide the kink is: between 0 and there rounding off bends the loss."""
-        turn = self._turn if self._turn.numel() == 1 else self._turn[some]
-        return torch.where(torch.isfinite(turn), turn + delta, 0.0)
+        if self._one is not None:
+            turn = self._one[0] * self._one[1]
+            return turn + delta if np.isfinite(turn) else 0.0
+        of_rows = self._turn if self._turn.numel() == 1 else self._turn[some]
+        return torch.where(torch.isfinite(of_rows), of_rows + delta, 0.0)
 
-    def _costs(self, delta: float) -> Tensor:
+    def _costs(self, delta: float) -> Tensor | float:
         """Return the curvatures 1/(D_i + δ/u_i) on the kink."""
+        if self._one is not None:
+            upper, ridge = self._one
+            return 1.0 / (ridge + delta / upper) if upper > 0.0 else 0.0
         return 1.0 / (self.terms.ridge + delta / self.terms.upper)
+
+    def _placed(self, values: Tensor | float) -> Tensor:
+        """Return a number as a vector of one on the device."""
+        return self.values.new_full((1,), values) if isinstance(values, float) else values
 
     def _on_kink(self) -> Tensor:
         """Return the rows on the kink, of β as `kink` found it."""
@@ -324,6 +345,7 @@ class TorchPrimalState:
         part.scores, part.values = self.scores[rows], self.values[rows]
         part._rows = rows
         part.center = _of(self.center, rows) if self.center is not None else None
+        part._one = self._one
         return part
 
     def _host_problem(self) -> PrimalProblem:
@@ -351,6 +373,8 @@ def _turn(terms: Terms) -> Tensor:
     return turns
 
 
-def _of(values: Tensor, rows: Tensor) -> Tensor:
+def _of(values: Any, rows: Tensor) -> Any:
     """Return the values of some rows; a single value is that of all."""
-    return values if values.numel() == 1 else values.index_select(0, rows)
+    if isinstance(values, float) or values.numel() == 1:
+        return values
+    return values.index_select(0, rows)

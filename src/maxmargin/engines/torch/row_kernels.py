@@ -43,14 +43,16 @@ def column_sums(X: Any, c: Any) -> Any:
     return lines.sum(0)
 
 
-def gathered(X: Any, chosen: Any, root: Any) -> Any:
-    """Return the rows r(x, 1) of some x in float64; r is one number per row, or one for all."""
+def gathered(X: Any, chosen: Any, root: Any | None) -> Any:
+    """Return the rows r(x, 1) of some x in float64, for one r per row; 1 by default."""
     n, d = chosen.shape[0], X.shape[1]
     out = torch.empty(n, d + 1, dtype=torch.float64, device=X.device)
     if n:
         columns, rows = _tile(d + 1)
         grid = (triton.cdiv(n, rows), triton.cdiv(d + 1, columns))
-        _gather[grid](X, chosen, root, out, n, d, int(root.shape[0] > 1), rows, columns)
+        _gather[grid](
+            X, chosen, out if root is None else root, out, n, d, root is not None, rows, columns
+        )
     return out
 
 
@@ -99,7 +101,7 @@ if triton is not None:
 
     @triton.jit(do_not_specialize=["n"])
     def _gather(
-        X, chosen, root, out, n, d, OF_ROWS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+        X, chosen, root, out, n, d, SCALED: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
     ):
         row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
         column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
@@ -110,9 +112,11 @@ if triton is not None:
             mask=here[:, None] & (column < d)[None, :],
             other=1.0,
         )
-        factor = tl.load(root + row * OF_ROWS, mask=here, other=0.0)
+        x = x.to(tl.float64)
+        if SCALED:
+            x *= tl.load(root + row, mask=here, other=0.0)[:, None]
         tl.store(
             out + row[:, None] * (d + 1) + column[None, :],
-            x.to(tl.float64) * factor[:, None],
+            x,
             mask=here[:, None] & (column <= d)[None, :],
         )

@@ -45,7 +45,7 @@ class Products(Protocol):
     def squared_columns(self, c: Tensor) -> Tensor:
         """Return Σ c_i x_ij² of every column j."""
 
-    def moments(self, c: Tensor, rows: Tensor) -> Tensor:
+    def moments(self, c: Any, rows: Tensor) -> Tensor:
         """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ over some rows, for one c per row or for all."""
 
     def take(self, rows: Tensor) -> Products:
@@ -54,8 +54,8 @@ class Products(Protocol):
     def float64_rows(self, rows: Tensor | slice) -> Tensor:
         """Return some rows as a dense float64 array."""
 
-    def augmented(self, rows: Tensor, root: Tensor) -> Tensor:
-        """Return r_i (x_i, 1) of some rows in float64, for one r per row or for all."""
+    def augmented(self, rows: Tensor, root: Tensor | None) -> Tensor:
+        """Return r_i (x_i, 1) of some rows in float64, for one r per row; 1 by default."""
 
 
 def products_of(tensor: Tensor) -> Products:
@@ -66,20 +66,24 @@ def products_of(tensor: Tensor) -> Products:
     return CsrProducts(*parts, int(tensor.shape[1]))
 
 
-def moments_of(rows: Products, c: Tensor, chosen: Tensor) -> Tensor:
+def moments_of(rows: Products, c: Any, chosen: Tensor) -> Tensor:
     """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ, block by block."""
-    d, n = rows.n_columns, int(chosen.numel())
-    total = c.new_zeros(d + 1, d + 1)
-    root = c.sqrt()
-    for some in blocks(n, d + 1):
-        A = rows.augmented(chosen[some], root if c.numel() == 1 else root[some])
-        total += A.T @ A
-    return total
+    size = rows.n_columns + 1
+    is_one = isinstance(c, float) or c.numel() == 1
+    root = None if is_one else c.sqrt()
+    total: Tensor | None = None
+    for some in blocks(int(chosen.numel()), size):
+        A = rows.augmented(chosen[some], None if root is None else root[some])
+        total = A.T @ A if total is None else total.addmm_(A.T, A)
+    if total is None:
+        total = torch.zeros(size, size, dtype=torch.float64, device=chosen.device)
+    return total.mul_(c) if is_one else total
 
 
-def with_ones(x: Tensor, root: Tensor) -> Tensor:
+def with_ones(x: Tensor, root: Tensor | None) -> Tensor:
     """Return r_i (x_i, 1)."""
-    return torch.cat([x, x.new_ones(x.shape[0], 1)], dim=1) * root[:, None]
+    A = torch.cat([x, x.new_ones(x.shape[0], 1)], dim=1)
+    return A if root is None else A * root[:, None]
 
 
 def blocks(n_rows: int, per_row: float) -> Iterator[slice]:
@@ -123,7 +127,7 @@ class DenseProducts:
             total += self.X[some].double().square().T @ c[some]
         return total
 
-    def moments(self, c: Tensor, rows: Tensor) -> Tensor:
+    def moments(self, c: Any, rows: Tensor) -> Tensor:
         """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ over some rows."""
         return moments_of(self, c, rows)
 
@@ -136,7 +140,7 @@ class DenseProducts:
         X = self.X[rows] if isinstance(rows, slice) else self.X.index_select(0, rows)
         return X.double()
 
-    def augmented(self, rows: Tensor, root: Tensor) -> Tensor:
+    def augmented(self, rows: Tensor, root: Tensor | None) -> Tensor:
         """Return r_i (x_i, 1) of some rows in float64."""
         if self._has_kernels:
             return row_kernels.gathered(self.X, rows, root)
@@ -180,7 +184,7 @@ class CsrProducts:
         values, rows, starts = self._sorted()
         return _segment_sums(values, rows, c, starts, squared=True)
 
-    def moments(self, c: Tensor, rows: Tensor) -> Tensor:
+    def moments(self, c: Any, rows: Tensor) -> Tensor:
         """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ over some rows."""
         return moments_of(self, c, rows)
 
@@ -202,7 +206,7 @@ class CsrProducts:
         out[of_rows, self.columns[places].long()] = self.values[places].double()
         return out
 
-    def augmented(self, rows: Tensor, root: Tensor) -> Tensor:
+    def augmented(self, rows: Tensor, root: Tensor | None) -> Tensor:
         """Return r_i (x_i, 1) of some rows in float64."""
         return with_ones(self.float64_rows(rows), root)
 

@@ -183,11 +183,12 @@ class StreamedProducts:
         total = c.new_zeros(self.n_columns)
         return self._sum(lambda some, rows: rows.squared_columns(c[some]), total)
 
-    def moments(self, c: Tensor, rows: Tensor) -> Tensor:
+    def moments(self, c: Any, rows: Tensor) -> Tensor:
         """Return Σ c_i (x_i, 1)(x_i, 1)ᵀ over some rows."""
-        total = c.new_zeros(self.n_columns + 1, self.n_columns + 1)
+        size, is_one = self.n_columns + 1, isinstance(c, float) or c.numel() == 1
+        total = torch.zeros(size, size, dtype=torch.float64, device=self.X.device)
         for chosen, places, block in self._chosen(rows):
-            total += block.moments(c if c.numel() == 1 else c[chosen], places)
+            total += block.moments(c if is_one else c[chosen], places)
         return total
 
     def take(self, rows: Tensor) -> Products:
@@ -208,7 +209,7 @@ class StreamedProducts:
             rows = torch.arange(rows.start, rows.stop, device=self.X.device)
         return self.take(rows).float64_rows(slice(0, int(rows.numel())))
 
-    def augmented(self, rows: Tensor, root: Tensor) -> Tensor:
+    def augmented(self, rows: Tensor, root: Tensor | None) -> Tensor:
         """Return r_i (x_i, 1) of some rows in float64."""
         everything = torch.arange(rows.numel(), device=self.X.device)
         return self.take(rows).augmented(everything, root)
