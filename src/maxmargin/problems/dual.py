@@ -102,6 +102,8 @@ class DualProblem:
         −s_i p_i are the targets of a regression less s_i ε. Where all are equal it is ε, or
         max |p|; 0 where p = 0: scores then have the unit of ρ.
         """
+        if self.has_unit_margin:
+            return 1.0
         targets, is_above = -self.signs * self.p, self.signs > 0
         of_sides = (_half_range(targets[side]) for side in (is_above, ~is_above))
         return max(of_sides) or _half_range(targets) or float(np.abs(self.p).max())

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .task_state import TaskState
 
 # Free variables up to which a factorisation takes milliseconds, and from which it is of use.
-MOST_FREE, LEAST_FREE = 12_288, 64
+MOST_FREE, LEAST_FREE = 8192, 64
 # Times that variables are put to their bounds.
 MAX_ROUNDS = 12
 # What is added to the diagonal of K, relative to it, at first: rows that are nearly equal.

@@ -97,7 +97,7 @@ class RowStore:
 
     def _replace(self, rows: Any, missing: Any) -> None:
         """Compute missing rows in the slots of others; ``rows`` are all that are wanted."""
-        self._clock += 1
+        self._clock, self.n_used = self._clock + 1, self.n_slots
         held = self.slot[rows].long()
         self._used_at[held[held >= 0]] = self._clock
         slots = self._used_at.topk(len(missing), largest=False).indices

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import torch
 
 if TYPE_CHECKING:
@@ -59,25 +58,31 @@ class TaskState:
         """Bring the variables of tasks to the device of ``diagonal``; f is that of β = 0."""
         n_tasks, width = tasks.sizes.size, int(tasks.sizes.max()) + 1
         width += -width % ALIGNED
-        place = np.arange(tasks.starts[-1]) - np.repeat(tasks.starts[:-1], tasks.sizes)
-        place += width * np.repeat(np.arange(n_tasks), tasks.sizes)
         device, wide = diagonal.device, torch.float64
-        s = tasks.signs
-        columns = np.zeros((6, n_tasks * width))
-        columns[0] = 1.0
-        columns[0, place], columns[1, place], columns[2, place] = s, -s * tasks.p, tasks.ridge
-        columns[3, place] = np.where(s > 0.0, tasks.lower, -tasks.upper)
-        columns[4, place] = np.where(s > 0.0, tasks.upper, -tasks.lower)
-        columns[5, place] = s * tasks.alpha
-        index = np.zeros(n_tasks * width, dtype=np.int64)
-        index[place] = tasks.index
-        rows = torch.from_numpy(index).to(device).view(n_tasks, width)
-        signs, target, ridge, lower, upper, beta = (
-            torch.from_numpy(columns).to(device).view(6, n_tasks, width).contiguous()
-        )
+        sizes = torch.from_numpy(tasks.sizes).to(device)
+        # The place of each variable: that in its task, and those of the tasks before.
+        start = torch.arange(n_tasks, device=device) * width
+        start -= torch.cumsum(sizes, 0) - sizes
+        place = torch.arange(len(tasks.index), device=device)
+        place += torch.repeat_interleave(start, sizes, output_size=len(tasks.index))
+
+        def padded(values: Any, dtype: Any = wide) -> Any:
+            """Return one row of values per task; a number that is the same for all is not sent."""
+            out = torch.zeros(n_tasks * width, dtype=dtype, device=device)
+            first = values[0]
+            is_one = bool((values == first).all())
+            out[place] = first.item() if is_one else torch.from_numpy(values).to(device, dtype)
+            return out.view(n_tasks, width)
+
+        s = padded(tasks.signs)
+        rows, ridge = padded(tasks.index, torch.int64), padded(tasks.ridge)
+        low, high = padded(tasks.lower), padded(tasks.upper)
+        is_positive, target = s > 0.0, -s * padded(tasks.p)
         return cls(
-            index=rows, signs=signs, target=target, ridge=ridge, lower=lower, upper=upper,
-            beta=beta, f=target.clone(), curve=diagonal.to(wide)[rows] + ridge,
+            index=rows, signs=torch.where(s == 0.0, 1.0, s), target=target, ridge=ridge,
+            lower=torch.where(is_positive, low, -high), upper=torch.where(is_positive, high, -low),
+            beta=s * padded(tasks.alpha), f=target.clone(),
+            curve=diagonal.to(wide)[rows] + ridge,
             steps=torch.zeros(n_tasks, dtype=torch.int32, device=device),
             has_ridge=bool(tasks.ridge.any()),
         )  # fmt: skip

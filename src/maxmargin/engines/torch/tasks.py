@@ -45,8 +45,10 @@ class Tuning:
     # The share of it that is new in every round.
     fresh_share: float = 0.5
     # A round ends when its part violates by this share of what the whole did before it.
-    round_share: float = 0.1
-    steps_per_variable: int = 20
+    round_share: float = 0.3
+    # Steps of a round per variable, where all of them are in the working set, and else.
+    whole_steps_per_variable: int = 20
+    steps_per_variable: int = 8
     # Steps of a round per variable from which on Newton's method follows.
     newton_from: float = 2.0
     # Two variables may be 2·tol apart with each within tol of the bias; some is left to rounding.
@@ -199,7 +201,9 @@ class _Descent:
         share = 0.0 if self.sets.is_all else TUNING.round_share
         stops = np.where(self.going, np.maximum(share * violation, least), np.inf)
         stop = torch.from_numpy(stops).to(self.device)
-        most = TUNING.steps_per_variable * self.sets.size
+        is_all = self.sets.is_all
+        most = TUNING.whole_steps_per_variable if is_all else TUNING.steps_per_variable
+        most *= self.sets.size
         solve_blocks(self.store, members, self.part, stop, self.dtype, most)
 
     def _goals(self, unit: Floats) -> Floats:
