@@ -16,7 +16,7 @@ Solvers that keep vectors of length n themselves, for a few thousand samples, ta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -316,6 +316,15 @@ class TaskArrays:
     def sizes(self) -> Integers:
         """Variables of each task."""
         return np.diff(self.starts)
+
+    def part(self, first: int, last: int) -> TaskArrays:
+        """Return some consecutive tasks."""
+        some = slice(int(self.starts[first]), int(self.starts[last]))
+        names = ("alpha", "index", "signs", "p", "lower", "upper", "ridge")
+        return replace(
+            self, starts=self.starts[first : last + 1] - self.starts[first],
+            n_first=self.n_first[first:last], **{name: getattr(self, name)[some] for name in names},
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

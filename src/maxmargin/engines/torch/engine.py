@@ -6,6 +6,7 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from ...kernels import Kernel
@@ -17,7 +18,7 @@ from .gram import TorchGram, is_blurred, is_coarse
 from .kernel_rows import KernelRows, value_type
 from .memory import bytes_to_use, with_smaller_blocks
 from .streamed_rows import StreamedRows
-from .tasks import solve_tasks
+from .tasks import solve_in_turns
 
 if TYPE_CHECKING:
     from ...arrays import Integers
@@ -110,12 +111,25 @@ class TorchEngine:
         is_one_group = tasks.has_bias and bool((tasks.n_first == tasks.sizes).all())
         if not is_one_group or self._needs_differences(kernel):
             return None
-        rows = self.rows(kernel, value_type(self.device))
+        rows = self.rows(kernel, self._type_of_rows(kernel, tasks, goal))
         exact = self.rows(kernel, torch.float64)
-        unit = 0.0 if tasks.total else 1.0
         return with_smaller_blocks(
-            lambda budget: solve_tasks(rows, exact, tasks, goal, budget, unit), self.budget
+            lambda budget: solve_in_turns(rows, exact, tasks, goal, budget), self.budget
         )
+
+    def _type_of_rows(self, kernel: Kernel, tasks: TaskArrays, goal: TaskGoal) -> Any:
+        """Return the type of stored rows of K: float32 where that is faster, and fine enough.
+
+        It is where float64 takes longer to compute, or all of K does not fit.
+        """
+        fits = 8.0 * self.X.shape[0] ** 2 <= self.budget
+        if fits and value_type(self.device) is torch.float64:
+            return torch.float64
+        if not kernel.elementwise or goal.final_tol < FINEST_TOL:
+            return torch.float64
+        largest = float(tasks.upper.max(where=np.isfinite(tasks.upper), initial=1.0))
+        is_fine = not is_coarse(self.rows(kernel, torch.float32), largest)
+        return torch.float32 if is_fine else torch.float64
 
     def features(self, index: Integers | None = None) -> TorchFeatures:
         """Return the rows of X named by ``index``, all of them by default."""

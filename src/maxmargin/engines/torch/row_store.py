@@ -88,11 +88,7 @@ class RowStore:
         if last > self.n_slots:
             self._replace(state.index.gather(1, members).reshape(-1), missing)
             return
-        for start in range(first, last, self._batch):
-            stop = min(start + self._batch, last)
-            self.source.values(missing[start - first : stop - first], out=self.values[start:stop])
-        self.slot[missing] = torch.arange(first, last, dtype=torch.int32, device=self.device)
-        self._row_at[first:last] = missing
+        self._write(missing, torch.arange(first, last, device=self.device))
         self.n_used = last
 
     def _replace(self, rows: Any, missing: Any) -> None:
@@ -103,8 +99,13 @@ class RowStore:
         slots = self._used_at.topk(len(missing), largest=False).indices
         gone = self._row_at[slots]
         self.slot[gone[gone >= 0]] = -1
-        for start in range(0, len(missing), self._batch):
+        self._write(missing, slots)
+        self._used_at[slots] = self._clock
+
+    def _write(self, rows: Any, slots: Any) -> None:
+        """Compute rows, and store them at some slots."""
+        for start in range(0, len(rows), self._batch):
             some = slice(start, start + self._batch)
-            self.source.write(missing[some], self.values, slots[some])
-        self.slot[missing] = slots.to(torch.int32)
-        self._row_at[slots], self._used_at[slots] = missing, self._clock
+            self.source.write(rows[some], self.values, slots[some])
+        self.slot[rows] = slots.to(torch.int32)
+        self._row_at[slots] = rows

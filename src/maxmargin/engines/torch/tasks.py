@@ -12,14 +12,14 @@ float32 themselves, f is computed anew from float64 values before the end.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from ...progress import Progress
-from ..base import Ended
+from ..base import DeviceMemoryFull, Ended
 from .blocks import solve_blocks
 from .newton import newton_step
 from .row_store import RowStore
@@ -64,6 +64,9 @@ class Tuning:
     # Σ|β| ulp(float32) beyond this share of tol makes the steps float64.
     coarse_share: float = 0.3
     max_corrections: int = 5
+    # The share of the memory for all but rows of K, and numbers per variable of a task there.
+    state_share: float = 0.3
+    vectors_of_task: int = 40
     # The share of the usual goal below which a gap that stays large is given up.
     tightest: float = 1e-6
     # The share of tasks that go on, below which the others are put aside.
@@ -73,27 +76,58 @@ class Tuning:
 TUNING = Tuning()
 
 
-def solve_tasks(
-    rows: KernelRows, exact: KernelRows, tasks: TaskArrays, goal: TaskGoal, budget: float,
-    unit: float,
-) -> Ended:  # fmt: skip
-    """Solve every task from the α it begins with.
+def solve_in_turns(
+    rows: KernelRows, exact: KernelRows, tasks: TaskArrays, goal: TaskGoal, budget: float
+) -> Ended:
+    """Solve every task from the α it begins with, as many at a time as the memory has room for.
 
     Parameters
     ----------
     rows, exact : KernelRows
         K in the type of most of the work, and in float64.
     tasks : TaskArrays
-        With one group each, or as many sums of 0.
+        With one group each.
     goal : TaskGoal
     budget : float
-        Bytes that rows of K may take.
-    unit : float
-        What violations are relative to; 0 where it is ρ.
+        Bytes that all of it may take.
     """
+    n_tasks, at_once = tasks.sizes.size, _at_once(rows, tasks, budget)
+    if at_once >= n_tasks:
+        return _solve(rows, exact, tasks, goal, budget)
+    found = []
+    for first in range(0, n_tasks, at_once):
+        last = min(first + at_once, n_tasks)
+        part = replace(goal, max_steps=goal.max_steps[first:last])
+        found.append(_solve(rows, exact, tasks.part(first, last), part, budget))
+    return Ended(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+
+
+def _at_once(rows: KernelRows, tasks: TaskArrays, budget: float) -> int:
+    """Return how many tasks are solved at a time: their working sets must be in memory."""
+    n_tasks, n = tasks.sizes.size, rows.n_rows
+    slots = (1.0 - TUNING.state_share) * budget / (rows.dtype.itemsize * n)
+    size = min(_padded_size(int(tasks.sizes.max()), n_tasks), n)
+    by_rows = n_tasks if slots >= n else int(slots / size)
+    by_state = int(TUNING.state_share * budget / _bytes_of_task(tasks, n_tasks))
+    if min(by_rows, by_state) < 1:
+        raise DeviceMemoryFull(f"{budget / 2**20:.0f} MB are less than a working set takes")
+    return min(n_tasks, by_rows, by_state)
+
+
+def _bytes_of_task(tasks: TaskArrays, n_tasks: int) -> float:
+    """Return what a task takes beside rows of K: its vectors, and K of its working set."""
+    largest = int(tasks.sizes.max())
+    return 8.0 * (TUNING.vectors_of_task * largest + _padded_size(largest, n_tasks) ** 2)
+
+
+def _solve(
+    rows: KernelRows, exact: KernelRows, tasks: TaskArrays, goal: TaskGoal, budget: float
+) -> Ended:
+    """Solve tasks side by side."""
     state = TaskState.of(tasks, rows.diagonal())
-    store = RowStore(rows, budget, whole=_is_dense(tasks, rows.n_rows))
-    descent = _Descent(state, store, exact, goal, unit, tasks)
+    room = budget - tasks.sizes.size * _bytes_of_task(tasks, tasks.sizes.size)
+    store = RowStore(rows, room, whole=_is_dense(tasks, rows.n_rows))
+    descent = _Descent(state, store, exact, goal, tasks)
     if tasks.alpha.any():
         descent.refresh()
     return descent.run()
@@ -105,6 +139,13 @@ def _is_dense(tasks: TaskArrays, n_rows: int) -> bool:
     return bool(wanted.sum() >= 0.25 * n_rows or tasks.sizes.max() <= TUNING.whole_up_to_variables)
 
 
+def _padded_size(n_variables: int, n_tasks: int) -> int:
+    """Return the size of a working set, a power of two."""
+    is_all = n_variables <= TUNING.whole_up_to_variables
+    size = n_variables if is_all else _working_set(n_tasks)
+    return max(16, 1 << (size - 1).bit_length())
+
+
 def _working_set(n_tasks: int) -> int:
     return TUNING.working_set if n_tasks < TUNING.few_tasks else TUNING.small_working_set
 
@@ -113,11 +154,13 @@ class _Descent:
     """The rounds of all tasks; ``live`` are those in ``part``, of which some may be over."""
 
     def __init__(
-        self, state: TaskState, store: RowStore, exact: KernelRows, goal: TaskGoal, unit: float,
+        self, state: TaskState, store: RowStore, exact: KernelRows, goal: TaskGoal,
         tasks: TaskArrays,
     ) -> None:  # fmt: skip
         self.state, self.store, self.exact, self.goal = state, store, exact, goal
-        self.unit, self.total, self.sizes = unit, tasks.total, tasks.sizes
+        # Violations are relative to 1; where p = 0 to ρ.
+        self.unit = 0.0 if tasks.total else 1.0
+        self.total, self.sizes = tasks.total, tasks.sizes
         self.limits, self.progress = goal.limits, Progress()
         n_tasks, width = state.f.shape
         self.device, self.part, self.live = state.f.device, state, np.arange(n_tasks)
@@ -129,8 +172,7 @@ class _Descent:
         # Corrections of f of each task, and the round when it was last corrected.
         self.n_corrections, self.fresh_at = np.zeros(n_tasks, dtype=int), np.full(n_tasks, -1)
         is_all = width - 1 <= TUNING.whole_up_to_variables
-        size = width - 1 if is_all else _working_set(n_tasks)
-        size = max(16, 1 << (size - 1).bit_length())
+        size = _padded_size(width - 1, n_tasks)
         n_kept = size - int(TUNING.fresh_share * size)
         self.sets = WorkingSets(state, size, is_all, n_kept)
         self.dtype = self._step_type()
