@@ -19,9 +19,14 @@ __all__ = [
 ]
 
 
+# NumPy's arrays and numbers, and whether it has the array API itself.
+NUMPY = (np.ndarray, np.generic)
+HAS_ARRAY_API = hasattr(np, "astype")
+
+
 def array_namespace(values: Any) -> Any:
     """Return the library of an array: of NumPy's arrays NumPy, if that has the array API."""
-    is_numpy = isinstance(values, np.ndarray | np.generic) and hasattr(np, "astype")
+    is_numpy = HAS_ARRAY_API and isinstance(values, NUMPY)
     return np if is_numpy else array_api_compat.array_namespace(values)
 
 

@@ -91,11 +91,9 @@ def finite(values: Floats, name: object) -> Floats:
     ``name`` says what they are, and is made a string only then.
     """
     # Extremes need no temporary of the size of a Gram matrix, and NaN is one.
-    if 0 in values.shape:
+    if 0 in values.shape or (math.isfinite(values.min()) and math.isfinite(values.max())):
         return values
     xp = array_namespace(values)
-    if math.isfinite(xp.min(values)) and math.isfinite(xp.max(values)):
-        return values
     place = int(xp.argmin(xp.astype(xp.isfinite(values), xp.int8)))
     at = [int(i) for i in np.unravel_index(place, tuple(values.shape))]
     value = float(values[tuple(at)])
@@ -122,9 +120,9 @@ def _centred(X: Any, Z: Any) -> tuple[Any, Any]:
     ‖x‖² + ‖z‖² − 2⟨x,z⟩ would cancel there. Elsewhere an outlier may dominate the mean.
     """
     centre = far_columns(Z)
-    xp = array_namespace(centre)
-    if not bool(xp.any(centre != 0.0)):
+    if not centre.any():
         return X, Z
+    xp = array_namespace(centre)
     centre = xp.astype(centre, xp.result_type(X.dtype, Z.dtype))
     moved = shifted(Z, centre)
     return (moved if X is Z else shifted(X, centre)), moved
@@ -185,11 +183,11 @@ def row_squares(rows: Any) -> Any:
 
 def _refuse_overflow(squares: NDArray[Any], rows: Any, name: str) -> NDArray[Any]:
     """Return ‖x_i‖² if finite: by Cauchy–Schwarz all inner products are finite then."""
-    if not squares.shape[0] or math.isfinite(array_namespace(squares).max(squares)):
+    if not squares.shape[0] or math.isfinite(squares.max()):
         return squares  # NaN is the largest of all
     xp = array_namespace(squares)
     i = int(xp.argmin(xp.astype(xp.isfinite(squares), xp.int8)))
-    row = np.asarray(dense(rows[[i]])[0])
+    row = np.array([float(value) for value in dense(rows[[i]])[0]])
     for j in np.flatnonzero(~np.isfinite(row)):
         raise ValueError(f"{name}[{i}, {j}]={row[j]} is not finite: impute or remove it.")
     raise ValueError(f"‖x‖² of {name}[{i}] overflows {squares.dtype}: rescale the features.")
