@@ -441,6 +441,19 @@ def test_kernel_perceptron_coef_is_for_linear_kernels():
     np.testing.assert_allclose(X @ linear.coef_[0] + linear.intercept_, linear.decision_function(X))
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("make", [mm.Perceptron, mm.SVC, mm.LinearSVC])
+def test_arrays_of_other_libraries(make, monkeypatch):
+    xp = pytest.importorskip("array_api_strict")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    expected = make().fit(X, Y).predict(X)
+    for dispatch in (False, True):
+        with sklearn.config_context(array_api_dispatch=dispatch):
+            model = make().fit(xp.asarray(X), xp.asarray(Y))
+            np.testing.assert_array_equal(model.predict(xp.asarray(X)), expected)
+            assert model.score(xp.asarray(X), xp.asarray(Y)) == np.mean(expected == Y)
+
+
 # scikit-learn's callbacks -------------------------------------------------------------------------
 
 callbacks = pytest.mark.skipif(

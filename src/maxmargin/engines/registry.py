@@ -72,6 +72,8 @@ def engine_for(X: Any, name: str = "auto", **options: Any) -> HostEngine:
 
 def is_foreign(values: Any) -> bool:
     """Return whether an array is one of torch or CuPy."""
+    if type(values) is np.ndarray:
+        return False
     return bool(array_api_compat.is_torch_array(values) or array_api_compat.is_cupy_array(values))
 
 
@@ -85,7 +87,7 @@ def received(X: MatrixLike, device: str = "cpu") -> MatrixLike:
         return _torch_module("interchange").rows_of(X, device)
     if device not in ("auto", "cpu"):
         find_device(device)  # raises
-    return X
+    return _as_numpy(X)
 
 
 def received_vector(values: Any) -> Any:
@@ -95,7 +97,18 @@ def received_vector(values: Any) -> Any:
 
 def host_array(values: Any) -> Any:
     """Return labels, targets or weights of torch or CuPy as NumPy's, anything else as it is."""
-    return _torch_module("interchange").host_array(values) if is_foreign(values) else values
+    if is_foreign(values):
+        return _torch_module("interchange").host_array(values)
+    return _as_numpy(values)
+
+
+def _as_numpy(values: Any) -> Any:
+    """Return an array of any other library with the array API as NumPy's, anything else as it is.
+
+    scikit-learn would leave it as it is where ``array_api_dispatch`` is on.
+    """
+    is_other = not isinstance(values, np.ndarray) and hasattr(values, "__array_namespace__")
+    return np.asarray(values) if is_other else values
 
 
 def as_given(values: Any, X: MatrixLike) -> Any:

@@ -43,6 +43,8 @@ def apply(name: str, values: Any, *arguments: Any) -> Any:
 
 def as_numbers(values: Any) -> Any:
     """Return 0 and 1 for False and True."""
+    if isinstance(values, np.ndarray):
+        return values.astype(np.int64)
     xp = array_namespace(values)
     return xp.astype(values, xp.int64)
 
