@@ -7,9 +7,9 @@ import pytest
 import maxmargin as mm
 from tests.helpers.command_line import bad, call, good, records
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-from tests.helpers.devices import pretend_card  # noqa: E402
+from tests.helpers.devices import pretend_card, pretend_no_card
 
 
 def test_fit_predict_and_evaluate_on_a_device(models, monkeypatch):
@@ -17,6 +17,7 @@ def test_fit_predict_and_evaluate_on_a_device(models, monkeypatch):
         pretend_card(patched)
         good(call("fit", "fruit.csv", "--target", "fruit", "--device", "cuda", "--out", "card.mm"))
         there = good(call("predict", "card.mm", "fruit.csv", "--no-scores"))
+    pretend_no_card(monkeypatch)
     assert mm.load("card.mm")[-1].device == "cuda"
     done = call("predict", "card.mm", "fruit.csv", "--no-scores")
     assert good(done) == there
@@ -41,9 +42,9 @@ def test_compare_on_a_device(models, monkeypatch):
 FIT = ("fit", "fruit.csv", "--target", "fruit")
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a card here")
 @pytest.mark.usefixtures("models")
-def test_no_card():
+def test_no_card(monkeypatch):
+    pretend_no_card(monkeypatch)
     bad(call(*FIT, "--device", "cuda"), "device='cuda' needs", 'use device="cpu"')
     bad(call("predict", "fruit.mm", "fruit.csv", "--device", "cuda:1"), "device='cuda:1' needs")
 

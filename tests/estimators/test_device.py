@@ -26,7 +26,7 @@ torch = pytest.importorskip("torch")
 from maxmargin.engines.torch import device as devices  # noqa: E402
 from maxmargin.engines.torch import prediction  # noqa: E402
 from maxmargin.engines.torch.device_rows import DeviceRows  # noqa: E402
-from tests.helpers.devices import pretend_card  # noqa: E402
+from tests.helpers.devices import pretend_card, pretend_no_card  # noqa: E402
 
 X, Y = blobs(150, 4, 3, seed=3)
 RNG = np.random.default_rng(0)
@@ -302,6 +302,7 @@ LABELS = {
     "bytes": Y.astype(np.uint8),
     "floats": Y.astype(np.float64),
     "two": np.equal(Y, Y[0]),
+    "uint16": Y.astype(np.uint16),
     "far": 1000 * Y,
 }
 
@@ -455,6 +456,7 @@ def test_a_model_of_a_card_predicts_without_one(name, tmp_path, monkeypatch):
         pretend_card(patched)
         model = with_device(MACHINES[name], "cuda").fit(X, target_of(name))
         expected = model.predict(X)
+    pretend_no_card(monkeypatch)
     mm.save(model, tmp_path / "model.mm")
     for again in (mm.load(tmp_path / "model.mm"), pickle.loads(pickle.dumps(model)), model):
         assert again.device == "cuda"
@@ -567,8 +569,7 @@ def test_a_card_that_is_taken(monkeypatch):
 
 
 def test_no_build_for_cuda(monkeypatch):
-    monkeypatch.setattr(torch.version, "cuda", None)
-    monkeypatch.setattr(torch.version, "hip", None)
+    pretend_no_card(monkeypatch)
     with pytest.raises(ValueError, match=r"needs a torch that was built for CUDA.*install such"):
         mm.SVC(device="cuda").fit(X, Y)
 

@@ -33,3 +33,11 @@ def pretend_card(monkeypatch, *, everywhere=False):
     monkeypatch.setattr(device, "find_device", lambda name: torch.device("cpu"))
     if everywhere:
         monkeypatch.setattr(device, "is_card", lambda where: True)
+
+
+def pretend_no_card(monkeypatch):
+    """Let torch be one that was not built for CUDA, on machines with a card, too."""
+    import torch
+
+    monkeypatch.setattr(torch.version, "cuda", None)
+    monkeypatch.setattr(torch.version, "hip", None)

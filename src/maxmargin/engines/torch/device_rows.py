@@ -317,7 +317,7 @@ def _canonical(tensor: Any) -> Any:
     """Return a sparse tensor as CSR, its columns in order and without duplicates."""
     if tensor.layout is torch.sparse_csr:
         crow, columns = tensor.crow_indices(), tensor.col_indices()
-        rows = torch.repeat_interleave(crow.diff())
+        rows = torch.repeat_interleave(crow.long().diff())
         place = rows * tensor.shape[1] + columns
         if bool((place.diff() > 0).all()):
             return tensor

@@ -21,6 +21,13 @@ _ON_DEVICE = {
 }
 
 
+# Types of labels whose classes are found on a device.
+LABELS = {
+    torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float32,
+    torch.float64,
+}  # fmt: skip
+
+
 class DeviceVector(NDArrayOperatorsMixin, VectorOnDevice):
     """Labels, targets, costs or α of a fit on a device.
 
@@ -92,7 +99,7 @@ class DeviceVector(NDArrayOperatorsMixin, VectorOnDevice):
 
     def _encode(self) -> tuple[Labels, DeviceVector] | None:
         y = self.tensor
-        if y.ndim != 1 or not y.numel() or y.is_complex():
+        if y.ndim != 1 or not y.numel() or y.dtype not in LABELS:
             return None
         numbers = y.to(torch.uint8) if y.dtype == torch.bool else y
         low, high = torch.aminmax(numbers)

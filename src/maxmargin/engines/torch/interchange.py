@@ -30,7 +30,9 @@ def rows_of(X: Any, name: str) -> Any:
 def vector_of(values: Any) -> Any:
     """Return labels or targets where they are: on a device, or as NumPy's."""
     tensor = as_tensor(values)
-    return DeviceVector(tensor) if devices.is_card(tensor.device) else to_host(tensor)
+    if not devices.is_card(tensor.device) or tensor.dtype == torch.bfloat16:
+        return to_host(tensor)
+    return DeviceVector(tensor)
 
 
 def host_array(values: Any) -> Matrix:
