@@ -161,8 +161,8 @@ class VectorOnDevice(ABC):
         """
 
     @abstractmethod
-    def signs(self) -> Any:
-        """Return −1.0 and +1.0 for class numbers 0 and 1, on the device."""
+    def signs(self, k: int) -> Any:
+        """Return +1.0 for class number k and −1.0 for all others, on the device."""
 
     @abstractmethod
     def rows(self) -> Any:

@@ -64,7 +64,7 @@ class Binary(Reduction):
     ) -> list[Task]:
         name = f"{names[1]} against {names[0]}"
         if isinstance(codes, VectorOnDevice) and rows.size == len(codes):
-            return [Task(rows, codes.signs(), name)]
+            return [Task(rows, codes.signs(1), name)]
         labels = np.empty(rows.size)
 
         def sign(some: slice) -> None:
@@ -83,12 +83,15 @@ class OneVsRest(Reduction):
     def tasks(
         self, codes: Integers, rows: Integers, names: list[str], *, by_class: bool = False
     ) -> list[Task]:
+        titles = [f"{name} against the rest" for name in names]
+        if isinstance(codes, VectorOnDevice) and rows.size == len(codes) and not by_class:
+            return [Task(rows, codes.signs(k), title) for k, title in enumerate(titles)]
         tasks = []
-        for k, name in enumerate(names):
+        for k, title in enumerate(titles):
             mine = codes[rows] == k
             order = np.argsort(~mine, kind="stable") if by_class else slice(None)
             labels = np.where(mine[order], 1.0, -1.0)
-            tasks.append(Task(rows[order], labels, f"{name} against the rest"))
+            tasks.append(Task(rows[order], labels, title))
         return tasks
 
     def confidences(self, scores: Floats, n_classes: int) -> Floats:

@@ -384,7 +384,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
         return {
             **plane_attributes(tasks, solutions),
             **_support(training, tasks, solutions),
-            "_memory": [s.alpha for s in solutions] if self.warm_start else None,
+            "_memory": [_on_host(s.alpha) for s in solutions] if self.warm_start else None,
             "_fitted_with": self.C,
             "shape_fit_": tuple(training.X.shape),
         }
@@ -419,6 +419,10 @@ def _support(
         dual.append(np.zeros((task.n_vectors, support.size)))
         dual[-1][:, place[task.rows[chosen]]] = signed[chosen].T
     return {"support_": support.astype(np.int32), "dual_coef_": np.vstack(dual)}
+
+
+def _on_host(alpha: Floats | None) -> Floats | None:
+    return None if alpha is None else np.asarray(alpha)
 
 
 def _alpha(task: Task, solution: Solution) -> Floats:

@@ -342,7 +342,7 @@ class LinearSVR(CertifiedRegressor, CertifiedEstimator[MarginCertificate]):  # t
             "coef_": solution.w[0],
             "intercept_": solution.b,
             **support_of_one(rows, here, None),
-            "_memory": solution.alpha if self.warm_start else None,
+            "_memory": np.asarray(alpha) if self.warm_start else None,
             "_fitted_with": self.C,
             "shape_fit_": tuple(training.X.shape),
         }

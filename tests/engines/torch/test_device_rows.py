@@ -98,7 +98,7 @@ def test_labels_are_encoded(labels, classes, codes):
     np.testing.assert_array_equal(found, classes)
     assert found.dtype == np.asarray(labels).dtype
     np.testing.assert_array_equal(numbers, codes)
-    np.testing.assert_array_equal(numbers.signs(), 2.0 * np.array(codes) - 1.0)
+    np.testing.assert_array_equal(numbers.signs(1), np.where(np.array(codes) == 1, 1.0, -1.0))
 
 
 @pytest.mark.parametrize(

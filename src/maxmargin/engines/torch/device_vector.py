@@ -112,9 +112,9 @@ class DeviceVector(NDArrayOperatorsMixin, VectorOnDevice):
             return None
         return classes.to(y.dtype).cpu().numpy(), DeviceVector(codes)
 
-    def signs(self) -> DeviceVector:
-        """Return −1.0 and +1.0 for class numbers 0 and 1."""
-        return DeviceVector(self.tensor.to(torch.float64).mul_(2.0).sub_(1.0))
+    def signs(self, k: int) -> DeviceVector:
+        """Return +1.0 for class number k and −1.0 for all others."""
+        return DeviceVector((self.tensor == k).to(torch.float64).mul_(2.0).sub_(1.0))
 
     def rows(self) -> DeviceVector:
         """Return the places of all values."""
