@@ -411,8 +411,8 @@ if triton is not None:
         place = tl.cumsum(is_missing.to(tl.int32), 0) - 1
         count = tl.sum(is_missing.to(tl.int32), 0)
         tl.store(MISSING + place, row, mask=is_missing)
-        fits = n_used + count <= n_slots
-        tl.store(SLOT + row, (n_used + place).to(tl.int32), mask=is_missing & fits)
+        end = tl.where(count + n_used <= n_slots, Q, 0)
+        tl.store(SLOT + row, (place + n_used).to(tl.int32), mask=is_missing & (place < end))
         tl.store(COUNT, count.to(tl.float64))
 
 
