@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from .launching import launch
+
 try:
     import triton
     import triton.language as tl
@@ -44,7 +46,7 @@ def project(
 ) -> Tensor:  # fmt: skip
     """Fill in β, its change and the rows on the kink, as `primal_passes.project` does."""
     lines, step = _lines(scores, 5)
-    _project[(lines.shape[0],)](
+    launch(_project, (lines.shape[0],))(
         scores, terms.y, *_of(terms.upper), *_of(terms.ridge), *_of(center), beta, change, kink,
         lines, scores.shape[0], step, terms.epsilon, delta, terms.two_sided, BLOCK,
     )  # fmt: skip
@@ -57,7 +59,7 @@ def slopes(
     """Return Σ β_i p_i at the scores s + tp, for several t."""
     lines, step = _lines(scores, POINTS)
     given = [*points, *[0.0] * (POINTS - len(points))]
-    _slopes[(lines.shape[0],)](
+    launch(_slopes, (lines.shape[0],))(
         scores, along, terms.y, *_of(terms.upper), *_of(terms.ridge), *_of(center), lines,
         scores.shape[0], step, terms.epsilon, delta, *given, terms.two_sided, BLOCK,
     )  # fmt: skip
@@ -67,14 +69,14 @@ def slopes(
 def advance(scores: Tensor, along: Tensor, t: float) -> Tensor:
     """Go t steps; return the largest change of a score and the largest score."""
     lines, step = _lines(scores, 2)
-    _advance[(lines.shape[0],)](scores, along, lines, scores.shape[0], step, t, BLOCK)
+    launch(_advance, (lines.shape[0],))(scores, along, lines, scores.shape[0], step, t, BLOCK)
     return lines.amax(0)
 
 
 def loss(terms: Terms, scores: Tensor) -> Tensor:
     """Return Σ h_i(z_i)."""
     lines, step = _lines(scores, 1)
-    _loss[(lines.shape[0],)](
+    launch(_loss, (lines.shape[0],))(
         scores, terms.y, *_of(terms.upper), *_of(terms.ridge), lines, scores.shape[0], step,
         terms.epsilon, terms.two_sided, BLOCK,
     )  # fmt: skip
@@ -88,10 +90,12 @@ def balance(
     lines, step = _lines(beta, 4)
     totals = lines
     if is_free:
-        _sign_totals[(lines.shape[0],)](beta, *_of(terms.upper), lines, beta.shape[0], step, BLOCK)
+        launch(_sign_totals, (lines.shape[0],))(
+            beta, *_of(terms.upper), lines, beta.shape[0], step, BLOCK
+        )
         totals = lines.sum(0)
     lines, _ = _lines(beta, 3)
-    _balance[(lines.shape[0],)](
+    launch(_balance, (lines.shape[0],))(
         beta, terms.y, *_of(terms.upper), *_of(terms.ridge), totals, change,
         change if out is None else out, lines, beta.shape[0], step, terms.epsilon, is_free,
         relative, out is not None, BLOCK,
@@ -105,7 +109,7 @@ def hold(
     """Mark the rows near the kink, as `primal_passes.hold` does."""
     lines, step = _lines(scores, 5)
     near, parabolas = torch.empty(2, scores.shape[0], dtype=torch.bool, device=scores.device)
-    _hold[(lines.shape[0],)](
+    launch(_hold, (lines.shape[0],))(
         scores, terms.y, *_of(terms.upper), *_of(terms.ridge), *_of(width), reach,
         slope if beta is None else beta, slope, near, parabolas, lines, scores.shape[0], step,
         terms.epsilon, terms.two_sided, beta is not None, BLOCK,

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from .launching import launch
+
 try:
     import triton
     import triton.language as tl
@@ -28,7 +30,7 @@ def row_scores(X: Any, plane: Any, out: Any) -> None:
     """Fill in w·x_i + b of every row; ``plane`` is (w, b)."""
     n, d = X.shape
     columns, rows = _tile(d)
-    _scores[(triton.cdiv(n, rows),)](X, plane, out, n, d, rows, columns)
+    launch(_scores, (triton.cdiv(n, rows),))(X, plane, out, n, d, rows, columns)
 
 
 def column_sums(X: Any, c: Any) -> Any:
@@ -39,7 +41,7 @@ def column_sums(X: Any, c: Any) -> Any:
     n_parts = parts_of(n, n_blocks)
     step = triton.cdiv(triton.cdiv(n, n_parts), rows) * rows
     lines = torch.empty(n_parts, d, dtype=torch.float64, device=X.device)
-    _column_sums[(n_parts, n_blocks)](X, c, lines, n, d, step, rows, columns)
+    launch(_column_sums, (n_parts, n_blocks))(X, c, lines, n, d, step, rows, columns)
     return lines.sum(0)
 
 
@@ -50,7 +52,7 @@ def gathered(X: Any, chosen: Any, root: Any | None) -> Any:
     if n:
         columns, rows = _tile(d + 1)
         grid = (triton.cdiv(n, rows), triton.cdiv(d + 1, columns))
-        _gather[grid](
+        launch(_gather, grid)(
             X, chosen, out if root is None else root, out, n, d, root is not None, rows, columns
         )
     return out

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from .launching import launch
+
 try:
     import triton
     import triton.language as tl
@@ -432,7 +434,7 @@ def gaussian_tiles(rows: Any, X: Any, squares: Any, gamma: float, out: Any, slot
     """Do the same from float32 rows of X themselves."""
     (n, d), high = X.shape, float(np.float32(gamma))
     grid = triton.cdiv(n, 128), triton.cdiv(len(rows), 64)
-    _gaussian_tiles[grid](
+    launch(_gaussian_tiles, grid)(
         X, squares, rows, out, slots, high, gamma - high, len(rows), n, d, out.stride(0),
         M=64, N=128, D=32, num_warps=4,
     )  # fmt: skip
@@ -442,7 +444,7 @@ def _write_gaussian(
     dot: Any, x_sq: Any, z_sq: Any, gamma: float, rows: Any, out: Any, slots: Any
 ) -> None:
     (n, m), block, high = dot.shape, 1024, float(np.float32(gamma))
-    _gaussian[(n, triton.cdiv(m, block))](
+    launch(_gaussian, (n, triton.cdiv(m, block)))(
         dot, x_sq, z_sq, x_sq if rows is None else rows, out, x_sq if slots is None else slots,
         high, gamma - high, m, dot.stride(0), out.stride(0),
         IS_WIDE=rows is not None, HAS_SLOTS=slots is not None, BLOCK=block,
@@ -460,7 +462,7 @@ def pair_steps(
     """Solve the problem of one working set per task; write β, and return by how much it moved."""
     n_tasks, size = members.shape
     changes = Changes.empty(n_tasks, size, members.device)
-    _pair_steps[(n_tasks,)](
+    launch(_pair_steps, (n_tasks,))(
         block, members, state.index, slot, state.f, state.beta, state.lower, state.upper,
         state.curve, state.ridge, stop, *changes, state.steps, state.f.shape[1], max_steps,
         Q=size, HAS_RIDGE=state.has_ridge, num_warps=warps(size),
@@ -471,7 +473,7 @@ def pair_steps(
 def gather(store: Any, slot: Any, members: Any, state: Any, out: Any) -> None:
     """Write K + D of the working sets to ``out``, of shape (n_tasks, Q, Q)."""
     n_tasks, size = members.shape
-    _gather[(n_tasks, size)](
+    launch(_gather, (n_tasks, size))(
         store, slot, state.index, members, state.curve, out, state.f.shape[1], store.shape[1],
         Q=size,
     )  # fmt: skip
@@ -481,7 +483,7 @@ def subtract(store: Any, changes: Changes, state: Any) -> None:
     """Do f ← f − K[:, set] moved for all variables of all tasks."""
     n_tasks, size = changes.moved.shape
     width, columns = state.f.shape[1], 128
-    _subtract[(n_tasks, triton.cdiv(width, columns))](
+    launch(_subtract, (n_tasks, triton.cdiv(width, columns)))(
         store, state.index, *changes, state.f, width, store.shape[1],
         Q=size, ROWS=min(16, size), COLUMNS=columns,
     )  # fmt: skip
@@ -503,16 +505,16 @@ def renew(members: Any, since: Any, taken: Any, now: int, n_kept: int, state: An
     )
     chosen, times = torch.empty_like(members), torch.empty_like(since)
     variables = state.f, state.beta, state.lower, state.upper
-    _survey[grid](
+    launch(_survey, grid)(
         *variables, state.target, members, since, chosen, times, taken, kept, parts, now, width,
         Q=size, MOST=n_kept, BLOCK=block,
     )  # fmt: skip
-    _count[grid](*variables, taken, parts, counts, width, BLOCK=block, **sizes)
-    _share[(n_tasks,)](
+    launch(_count, grid)(*variables, taken, parts, counts, width, BLOCK=block, **sizes)
+    launch(_share, (n_tasks,))(
         counts, kept, parts, limits, places, chosen, times, numbers, now, width, n_parts,
         Q=size, SOME=16, num_warps=8, **sizes,
     )  # fmt: skip
-    _pick[grid](
+    launch(_pick, grid)(
         *variables, taken, parts, limits, places, chosen, width, Q=size, BLOCK=block, **sizes
     )
     return chosen, times, numbers
@@ -526,7 +528,7 @@ def note_missing(
     They are given slots in order from ``n_used`` on, where there are as many.
     """
     count = torch.empty(1, dtype=torch.float64, device=members.device)
-    _note_missing[(1,)](
+    launch(_note_missing, (1,))(
         members, state.index, slot, missing, count, n_used, n_slots, state.f.shape[1],
         Q=members.shape[1], num_warps=8,
     )  # fmt: skip
