@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -40,8 +41,9 @@ class TorchEngine:
         Rows of the host are copied to the device.
     device : str or torch.device, optional
         Where to hold X; that of X by default, or the first card.
-    codes : ndarray of int, optional
-        The class of every row; not used here.
+    codes : ndarray of int of shape (n_samples,), optional
+        The class of every row, where tasks are about pairs of several classes: rows are then taken
+        class by class, so that those of a pair lie side by side.
     budget : float, optional
         Bytes that kernel values may take, a share of the free memory by default.
     """
@@ -55,7 +57,7 @@ class TorchEngine:
     ) -> None:  # fmt: skip
         if not isinstance(X, (DeviceRows, StreamedRows)):
             X = DeviceRows.upload(X, torch.device("cuda" if device is None else device))
-        self.X, self.device, self._budget = X, X.device, budget
+        self.X, self.device, self._budget, self._codes = X, X.device, budget, codes
         self._rows: dict[tuple[Kernel, Any], KernelRows] = {}
         self._blurred: dict[Kernel, bool] = {}
 
@@ -111,11 +113,21 @@ class TorchEngine:
         is_one_group = tasks.has_bias and bool((tasks.n_first == tasks.sizes).all())
         if not is_one_group or self._needs_differences(kernel):
             return None
-        rows = self.rows(kernel, self._type_of_rows(kernel, tasks, goal))
-        exact = self.rows(kernel, torch.float64)
+        engine, tasks = self._by_class(kernel, tasks)
+        rows = engine.rows(kernel, self._type_of_rows(kernel, tasks, goal))
+        exact = engine.rows(kernel, torch.float64)
         return with_smaller_blocks(
             lambda budget: solve_in_turns(rows, exact, tasks, goal, budget), self.budget
         )
+
+    def _by_class(self, kernel: Kernel, tasks: TaskArrays) -> tuple[TorchEngine, TaskArrays]:
+        """Return rows and tasks class by class, where there are several and a kernel of rows."""
+        if self._codes is None or not kernel.elementwise or self.X.sparse:
+            return self, tasks
+        order = torch.from_numpy(self._codes).to(self.device).argsort(stable=True).cpu().numpy()
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        return TorchEngine(self.X.take(order)), replace(tasks, index=place[tasks.index])
 
     def _type_of_rows(self, kernel: Kernel, tasks: TaskArrays, goal: TaskGoal) -> Any:
         """Return the type of stored rows of K: float32 where that is faster, and fine enough.
