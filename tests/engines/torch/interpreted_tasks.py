@@ -51,9 +51,6 @@ def compare_values():
     near(out[slots], K)
     assert (out[slots, rows] == 1.0).all()
     assert not out[0].any()
-    X, out = X.float().contiguous(), torch.zeros(10, N)
-    triton_kernels.gaussian_tiles(rows, X, (X * X).sum(1), KERNEL.gamma, out, slots)
-    near(out[slots].double(), K, 1e-6)
 
 
 def states(pose):

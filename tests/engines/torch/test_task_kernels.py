@@ -22,7 +22,7 @@ def test_kernels_do_what_their_twins_do():
 
 
 KERNELS = [
-    "_gaussian", "_gaussian_tiles", "_pair_steps", "_gather", "_subtract", "_survey", "_count",
+    "_gaussian", "_pair_steps", "_gather", "_subtract", "_survey", "_count",
     "_share", "_pick", "_note_missing",
 ]  # fmt: skip
 # The types of arguments that are not float64 vectors or constants.
@@ -34,14 +34,13 @@ TYPES = {
     "TAKEN": "*i8",
 }
 OF_KERNEL = {
-    "_gaussian_tiles": dict.fromkeys(["X", "SQUARES", "K"], "*fp32"),
     "_pair_steps": {"K": "*fp32"},
     "_gather": {"OUT": "*fp32"},
     "_note_missing": {"COUNT": "*fp64"},
 }
 CONSTANTS = {
     "Q": 2048, "MOST": 1024, "BLOCK": 1024, "BINS": 512, "P": 64, "SOME": 16, "ROWS": 16,
-    "COLUMNS": 128, "M": 64, "N": 128, "D": 32,
+    "COLUMNS": 128,
 }  # fmt: skip
 
 

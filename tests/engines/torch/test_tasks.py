@@ -93,7 +93,12 @@ def way(request, monkeypatch):
     tuning = tasks_module.TUNING
     if request.param != "whole":
         tuning = replace(
-            tuning, whole_up_to_variables=64, working_set=128, small_working_set=128, few_tasks=3
+            tuning,
+            whole_up_to_variables=64,
+            working_set=128,
+            small_working_set=128,
+            large_working_set=128,
+            few_tasks=3,
         )
     monkeypatch.setattr(tasks_module, "TUNING", tuning)
     if request.param == "float32":
@@ -140,8 +145,8 @@ def test_tasks_in_turns(monkeypatch):
         return solve(rows, exact, tasks, goal, budget)
 
     monkeypatch.setattr(tasks_module, "_solve", counted)
-    tuning = replace(tasks_module.TUNING, whole_up_to_variables=64, small_working_set=128)
-    monkeypatch.setattr(tasks_module, "TUNING", replace(tuning, working_set=128))
+    tuning = replace(tasks_module.TUNING, whole_up_to_variables=64, large_working_set=128)
+    monkeypatch.setattr(tasks_module, "TUNING", tuning)
     problems = posed("pairs")
     ended, certificates = solved(problems, budget=2.2e6)
     assert made == [2, 1]

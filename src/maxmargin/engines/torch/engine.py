@@ -130,14 +130,9 @@ class TorchEngine:
         return TorchEngine(self.X.take(order)), replace(tasks, index=place[tasks.index])
 
     def _type_of_rows(self, kernel: Kernel, tasks: TaskArrays, goal: TaskGoal) -> Any:
-        """Return the type of stored rows of K: float32 where that is faster, and fine enough.
-
-        It is where float64 takes longer to compute, or all of K does not fit.
-        """
-        fits = 8.0 * self.X.shape[0] ** 2 <= self.budget
-        if fits and value_type(self.device) is torch.float64:
-            return torch.float64
-        if not kernel.elementwise or goal.final_tol < FINEST_TOL:
+        """Return the type of stored rows of K: float32 where that is faster, and fine enough."""
+        fast = value_type(self.device)
+        if fast is torch.float64 or not kernel.elementwise or goal.final_tol < FINEST_TOL:
             return torch.float64
         largest = float(tasks.upper.max(where=np.isfinite(tasks.upper), initial=1.0))
         is_fine = not is_coarse(self.rows(kernel, torch.float32), largest)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ...kernels import RBF, Custom, Kernel, Precomputed
-from .triton_kernels import gaussian_, gaussian_rows, gaussian_tiles, has_triton
+from .triton_kernels import gaussian_, gaussian_rows, has_triton
 
 if TYPE_CHECKING:
     from .device_rows import DeviceRows
@@ -86,9 +86,6 @@ class KernelRows:
         """Write rows of K, all columns of them, to the rows of ``out`` named by ``slots``."""
         if not (self._is_formula and type(self.kernel) is RBF and has_triton(rows)):
             out[slots] = self.values(rows)
-            return
-        if not _is_csr(self._rows) and self.dtype == torch.float32:
-            gaussian_tiles(rows, self._rows, self.squares, self.kernel.gamma, out, slots)
             return
         if _is_csr(self._rows):
             dot = self._sparse_products(rows, None)

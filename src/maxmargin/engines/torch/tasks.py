@@ -42,10 +42,14 @@ class Tuning:
     working_set: int = 2048
     small_working_set: int = 1024
     few_tasks: int = 8
+    # The size where K does not fit the memory: rounds, which compute rows of K, are dear then.
+    large_working_set: int = 4096
     # The share of it that is new in every round.
     fresh_share: float = 0.5
-    # A round ends when its part violates by this share of what the whole did before it.
+    # A round ends when its part violates by this share of what the whole did before it: of few
+    # tasks, and where rounds take longer than their steps.
     round_share: float = 0.3
+    deep_round_share: float = 0.1
     # Steps of a round per variable, where all of them are in the working set, and else.
     whole_steps_per_variable: int = 20
     steps_per_variable: int = 8
@@ -106,7 +110,7 @@ def _at_once(rows: KernelRows, tasks: TaskArrays, budget: float) -> int:
     """Return how many tasks are solved at a time: their working sets must be in memory."""
     n_tasks, n = tasks.sizes.size, rows.n_rows
     slots = (1.0 - TUNING.state_share) * budget / (rows.dtype.itemsize * n)
-    size = min(_padded_size(int(tasks.sizes.max()), n_tasks), n)
+    size = min(_padded_size(int(tasks.sizes.max()), n_tasks, slots >= n), n)
     by_rows = n_tasks if slots >= n else int(slots / size)
     by_state = int(TUNING.state_share * budget / _bytes_of_task(tasks, n_tasks))
     if min(by_rows, by_state) < 1:
@@ -117,7 +121,8 @@ def _at_once(rows: KernelRows, tasks: TaskArrays, budget: float) -> int:
 def _bytes_of_task(tasks: TaskArrays, n_tasks: int) -> float:
     """Return what a task takes beside rows of K: its vectors, and K of its working set."""
     largest = int(tasks.sizes.max())
-    return 8.0 * (TUNING.vectors_of_task * largest + _padded_size(largest, n_tasks) ** 2)
+    size = _padded_size(largest, n_tasks, fits=False)
+    return 8.0 * (TUNING.vectors_of_task * largest + size**2)
 
 
 def _solve(
@@ -139,15 +144,17 @@ def _is_dense(tasks: TaskArrays, n_rows: int) -> bool:
     return bool(wanted.sum() >= 0.25 * n_rows or tasks.sizes.max() <= TUNING.whole_up_to_variables)
 
 
-def _padded_size(n_variables: int, n_tasks: int) -> int:
-    """Return the size of a working set, a power of two."""
+def _padded_size(n_variables: int, n_tasks: int, fits: bool) -> int:
+    """Return the size of a working set, a power of two; ``fits`` says whether K does."""
     is_all = n_variables <= TUNING.whole_up_to_variables
-    size = n_variables if is_all else _working_set(n_tasks)
+    size = n_variables if is_all else _working_set(n_tasks, fits)
     return max(16, 1 << (size - 1).bit_length())
 
 
-def _working_set(n_tasks: int) -> int:
-    return TUNING.working_set if n_tasks < TUNING.few_tasks else TUNING.small_working_set
+def _working_set(n_tasks: int, fits: bool = True) -> int:
+    if n_tasks >= TUNING.few_tasks:
+        return TUNING.small_working_set
+    return TUNING.working_set if fits else TUNING.large_working_set
 
 
 class _Descent:
@@ -172,7 +179,10 @@ class _Descent:
         # Corrections of f of each task, and the round when it was last corrected.
         self.n_corrections, self.fresh_at = np.zeros(n_tasks, dtype=int), np.full(n_tasks, -1)
         is_all = width - 1 <= TUNING.whole_up_to_variables
-        size = _padded_size(width - 1, n_tasks)
+        fits = store.n_slots == exact.n_rows
+        is_few = n_tasks < TUNING.few_tasks
+        self.round_share = TUNING.round_share if fits and is_few else TUNING.deep_round_share
+        size = _padded_size(width - 1, n_tasks, fits)
         n_kept = size - int(TUNING.fresh_share * size)
         self.sets = WorkingSets(state, size, is_all, n_kept)
         self.dtype = self._step_type()
@@ -240,7 +250,7 @@ class _Descent:
         """Solve the problems of the members, and update f of all variables."""
         self.n_rounds += 1
         least = 0.5 * self._goals(unit)
-        share = 0.0 if self.sets.is_all else TUNING.round_share
+        share = 0.0 if self.sets.is_all else self.round_share
         stops = np.where(self.going, np.maximum(share * violation, least), np.inf)
         stop = torch.from_numpy(stops).to(self.device)
         is_all = self.sets.is_all

@@ -74,30 +74,6 @@ if triton is not None:
         tl.store(K + slot * length + at, values, mask=inside)
 
     @triton.jit
-    def _gaussian_tiles(
-        X, SQUARES, ROWS, K, SLOTS, gamma, rest, n_rows, n, d, length,
-        M: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
-    ):  # fmt: skip
-        """Write a tile of kernel values of float32 rows; products have the precision of float32."""
-        i = tl.program_id(1) * M + tl.arange(0, M)
-        j = tl.program_id(0) * N + tl.arange(0, N)
-        row = tl.load(ROWS + i, mask=i < n_rows, other=0)
-        dot = tl.zeros([M, N], tl.float32)
-        for k in range(0, d, D):
-            c = k + tl.arange(0, D)
-            x = tl.load(X + row[:, None] * d + c[None, :], mask=c[None, :] < d, other=0.0)
-            inside = (j[None, :] < n) & (c[:, None] < d)
-            z = tl.load(X + j[None, :].to(tl.int64) * d + c[:, None], mask=inside, other=0.0)
-            dot = tl.dot(x, z, dot, input_precision="tf32x3")
-        square = tl.load(SQUARES + row)[:, None] - 2.0 * dot
-        square += tl.load(SQUARES + j, mask=j < n, other=0.0)[None, :]
-        square = tl.where(j[None, :] == row[:, None], 0.0, tl.maximum(square, 0.0))
-        slot = tl.load(SLOTS + i, mask=i < n_rows, other=0).to(tl.int64)
-        place = K + slot[:, None] * length + j[None, :]
-        inside = (i[:, None] < n_rows) & (j[None, :] < n)
-        tl.store(place, tl.exp(-(gamma * square + rest * square)), mask=inside)
-
-    @triton.jit
     def _highest(f, i, room, curve, low, g, j, other_room, other_curve, other_low):
         """Return the larger f with its place, of equals the last, and the least of the others."""
         wins = (g > f) | ((g == f) & (j > i))
@@ -428,16 +404,6 @@ def gaussian_rows(
 ) -> None:
     """Write exp(−γ‖x − z‖²) of some rows and all columns to the rows of ``out`` at their slots."""
     _write_gaussian(dot, x_sq, z_sq, gamma, rows, out, slots)
-
-
-def gaussian_tiles(rows: Any, X: Any, squares: Any, gamma: float, out: Any, slots: Any) -> None:
-    """Do the same from float32 rows of X themselves."""
-    (n, d), high = X.shape, float(np.float32(gamma))
-    grid = triton.cdiv(n, 128), triton.cdiv(len(rows), 64)
-    launch(_gaussian_tiles, grid)(
-        X, squares, rows, out, slots, high, gamma - high, len(rows), n, d, out.stride(0),
-        M=64, N=128, D=32, num_warps=4,
-    )  # fmt: skip
 
 
 def _write_gaussian(
