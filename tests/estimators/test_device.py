@@ -179,7 +179,8 @@ def test_probabilities_and_ties():
 @pytest.mark.usefixtures("card")
 def test_precomputed_and_functions_of_the_caller():
     K = X @ X.T
-    for kernel, rows in (("precomputed", K), (lambda a, b: np.asarray(a @ b.T), X)):
+    functions = (lambda a, b: np.asarray(a @ b.T), lambda a, b: a @ b.T)
+    for kernel, rows in (("precomputed", K), *((each, X) for each in functions)):
         here = mm.SVC(kernel=kernel).fit(rows, Y)
         there = mm.SVC(kernel=kernel, device="cuda").fit(rows, Y)
         assert there.certificate_.holds(1e-3)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from maxmargin.engines.base import TaskArrays
-from maxmargin.engines.torch import blocks, triton_kernels
+from maxmargin.engines.torch import blocks, selection_kernels, triton_kernels
 from maxmargin.engines.torch.device_rows import DeviceRows
 from maxmargin.engines.torch.kernel_rows import KernelRows
 from maxmargin.engines.torch.row_store import RowStore
@@ -71,7 +71,7 @@ def compare_rounds(pose):
     store, sets = RowStore(rows, 1e9, True), WorkingSets(state, SIZE, False, KEPT)
     taken = torch.zeros_like(state.f, dtype=torch.int8)
     for number in range(1, 4):
-        chosen, _, numbers = triton_kernels.renew(
+        chosen, _, numbers = selection_kernels.renew(
             sets.members.clone(), sets._since.clone(), taken, number, KEPT, twin
         )
         found = sets.renew(state)
@@ -109,12 +109,12 @@ def compare_missing():
     known = members[0, 6:16]
     store.slot[known] = torch.arange(10, dtype=torch.int32)
     missing = torch.full((SIZE,), -1)
-    count = triton_kernels.note_missing(members, state, store.slot, missing, 10, N)
+    count = selection_kernels.note_missing(members, state, store.slot, missing, 10, N)
     unknown = [row for row in members[0].tolist() if row < N and row not in known.tolist()]
     assert int(count) == len(unknown)
     assert missing[: int(count)].tolist() == unknown
     assert store.slot[missing[: int(count)]].tolist() == list(range(10, 10 + int(count)))
-    again = triton_kernels.note_missing(members, state, store.slot, missing, 10, N)
+    again = selection_kernels.note_missing(members, state, store.slot, missing, 10, N)
     assert int(again) == 0
 
 

@@ -16,6 +16,7 @@ from tests.helpers.algorithms import blobs
 torch = pytest.importorskip("torch")
 
 from maxmargin.engines.torch import prediction  # noqa: E402
+from maxmargin.engines.torch.callables import tensor_function  # noqa: E402
 from maxmargin.engines.torch.device_rows import DeviceRows  # noqa: E402
 
 X, Y = blobs(120, 5, 4, seed=1)
@@ -85,11 +86,53 @@ def test_values_that_overflow_are_left_to_the_host():
 
 
 def test_many_columns_and_functions_are_left_to_the_host(monkeypatch):
-    model = mm.SVC(kernel=lambda a, b: a @ b.T).fit(X, Y)
+    model = mm.SVC(kernel=lambda a, b: np.asarray(a @ b.T)).fit(X, Y)
     assert scores(model, X) is None
     monkeypatch.setattr(prediction, "MAX_DENSE_COLUMNS", 4)
     rows = sparse.csr_matrix(X)
     assert scores(mm.SVC().fit(rows, Y), rows) is None
+
+
+def test_functions_that_take_tensors(monkeypatch):
+    seen = []
+
+    def product(a, b):
+        seen.append(type(a))
+        return (1.0 + a @ b.T) ** 2
+
+    model = mm.SVC(kernel=product).fit(X, Y)
+    expected = on_host(model, X)
+    seen.clear()
+    monkeypatch.setattr(prediction, "TILE_NUMBERS", 1000)
+    np.testing.assert_allclose(scores(model, X), expected, rtol=1e-9, atol=1e-9)
+    assert seen.count(torch.Tensor) > 2
+
+
+def nan_for_new(a, b):
+    K = a @ b.T
+    K[a[:, 0] > 1e3] = np.nan
+    return K
+
+
+FUNCTIONS = {
+    "other values": lambda a, b: (2.0 if torch.is_tensor(a) else 1.0) * (a @ b.T),
+    "another shape": lambda a, b: (a @ b.T)[0] if torch.is_tensor(a) else a @ b.T,
+    "an error": lambda a, b: np.einsum("ij,kj->ik", a, b) if isinstance(a, np.ndarray) else 1 / 0,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_that_do_not_take_tensors(name):
+    rows = DeviceRows.upload(X, CPU)
+    assert tensor_function(mm.kernels.Custom(FUNCTIONS[name]), rows) is None
+    model = mm.SVC(kernel=FUNCTIONS[name]).fit(X, Y)
+    assert scores(model, X) is None
+
+
+def test_functions_that_are_not_finite():
+    model = mm.SVC(kernel=nan_for_new).fit(X, Y)
+    with pytest.raises(ValueError, match="is nan at"):
+        scores(model, np.vstack([X, np.full((1, X.shape[1]), 1e4)]))
 
 
 def test_no_support_vectors():

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from ...kernels import RBF, Custom, Kernel, Precomputed
+from .callables import tensor_function
 from .triton_kernels import gaussian_, gaussian_rows, has_triton
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class KernelRows:
     """K(x_i, x_j) of rows of X on a device.
 
     Rows are stored in the type of the kernel values, about their mean where the kernel does not
-    depend on the origin. Kernels that are no formula of inner products are computed on the host.
+    depend on the origin. Functions of the caller are computed on the host unless they take tensors.
 
     Parameters
     ----------
@@ -44,6 +45,7 @@ class KernelRows:
         self.kernel, self.dtype, self.device, self._X = kernel, dtype, X.device, X
         self.n_rows, self.n_terms = X.shape
         self._is_formula = kernel.elementwise and not isinstance(kernel, Precomputed | Custom)
+        self._function = tensor_function(kernel, X)
         if not self._is_formula:
             return
         self._rows, wide = _dense_rows(X), torch.float64
@@ -112,6 +114,10 @@ class KernelRows:
         if isinstance(self.kernel, Precomputed):
             some = self._X.tensor[rows]
             return (some if columns is None else some[:, columns]).to(self.dtype)
+        if self._function is not None:
+            X = self._X.tensor
+            z = X if columns is None else X[columns]
+            return self._function(X[rows], z).to(self.dtype)
         host = self._X.host
         z = host if columns is None else host[_on_host(columns)]
         K = np.ascontiguousarray(self.kernel(host[_on_host(rows)], z))

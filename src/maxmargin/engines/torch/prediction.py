@@ -19,6 +19,7 @@ from ...kernels import RBF, Kernel, Linear, Precomputed
 from ...kernels.base import UNIT
 from ...kernels.products import far_columns
 from ..base import DeviceMemoryFull
+from .callables import tensor_function
 from .device_rows import DeviceRows, as_tensor
 from .memory import bytes_to_use, with_smaller_blocks
 from .triton_kernels import gaussian_, has_triton
@@ -64,13 +65,14 @@ def kernel_scores(model: object, planes: Planes, b: Floats, X: Matrix, device: A
     if isinstance(planes.kernel, Linear):
         w = planes.planes()
         return plane_scores(X, w.toarray() if sparse.issparse(w) else w, b, device)
-    if not _is_computed_here(planes.kernel, X):
-        return None
 
     def compute(tile: int) -> Any:
-        kept = _kept(model, planes, device)
-        parts = [kept.scores(rows, tile) for rows in _on_device(X, device)]
-        return None if any(part is None for part in parts) else torch.cat(parts)
+        kept, parts = _kept(model, planes, device), []
+        for rows in _on_device(X, device):
+            parts.append(kept.scores(rows, tile))
+            if parts[-1] is None:
+                return None
+        return torch.cat(parts)
 
     scores = _within_memory(compute, device)
     if scores is None:
@@ -108,6 +110,7 @@ class _Kept:
             self.support = as_tensor(planes.support.astype(np.int64)).to(device)
             return
         self.vectors = DeviceRows.upload(planes.vectors, device)
+        self.function = tensor_function(planes.kernel, self.vectors)
         self.centre = None
         if planes.kernel.shift_invariant:
             centre = far_columns(planes.vectors)
@@ -115,6 +118,8 @@ class _Kept:
 
     def scores(self, X: DeviceRows, tile: int) -> Any:
         """Return Σ α y K(x, z) of every plane; None where rounding is better avoided elsewhere."""
+        if not self._is_computed_here(X):
+            return None
         n, (n_support, n_planes) = X.shape[0], self.coefficients.shape
         sums = torch.zeros(n, n_planes, dtype=torch.float64, device=self.device)
         widest = n_support if isinstance(self.kernel, Precomputed) else X.shape[1]
@@ -132,11 +137,20 @@ class _Kept:
             for begin in range(0, n_support, n_vectors):
                 some = slice(begin, min(begin + n_vectors, n_support))
                 z = self._about_centre(self.vectors, some)
-                z_sq = torch.linalg.vecdot(z, z)
-                farthest.append(torch.stack([x_sq.amax(), z_sq.amax()]))
-                K = _values(self.kernel, x @ z.T, x_sq, z_sq)
+                if self.function is not None:
+                    K = self.function(x, z).to(torch.float64)
+                else:
+                    z_sq = torch.linalg.vecdot(z, z)
+                    farthest.append(torch.stack([x_sq.amax(), z_sq.amax()]))
+                    K = _values(self.kernel, x @ z.T, x_sq, z_sq)
                 sums[rows].addmm_(K, self.coefficients[some])
         return None if self._is_blurred(farthest, X.shape[1]) else sums
+
+    def _is_computed_here(self, X: DeviceRows) -> bool:
+        """Return whether the kernel, on rows like these, is one for the device."""
+        if isinstance(self.kernel, Precomputed) or self.function is not None:
+            return True
+        return self.kernel.elementwise and not (X.sparse and X.shape[1] > MAX_DENSE_COLUMNS)
 
     def _about_centre(self, X: DeviceRows, rows: slice) -> Any:
         """Return some rows in float64, dense, about the centre of the vectors."""
@@ -167,13 +181,6 @@ def _kept(model: object, planes: Planes, device: Any) -> _Kept:
         _KEPT.pop(model, None)
         _KEPT[model] = kept = _Kept(planes, device)
     return kept
-
-
-def _is_computed_here(kernel: Kernel, X: Matrix) -> bool:
-    if isinstance(kernel, Precomputed):
-        return True
-    is_sparse = X.sparse if isinstance(X, DeviceRows) else sparse.issparse(X)
-    return kernel.elementwise and not (is_sparse and X.shape[1] > MAX_DENSE_COLUMNS)
 
 
 def _values(kernel: Kernel, dot: Any, x_sq: Any, z_sq: Any) -> Any:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .triton_kernels import has_triton, note_missing
+from .selection_kernels import note_missing
+from .triton_kernels import has_triton
 
 if TYPE_CHECKING:
     from .kernel_rows import KernelRows

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from . import triton_kernels
+from . import selection_kernels
 from .triton_kernels import has_triton
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class WorkingSets:
         if self.is_all:
             return Selected(self.members, _numbers(state, state.survey()))
         if has_triton(self.members):
-            self.members, self._since, numbers = triton_kernels.renew(
+            self.members, self._since, numbers = selection_kernels.renew(
                 self.members, self._since, self._taken, self._now, self.n_kept, state
             )
             return Selected(self.members, numbers)
