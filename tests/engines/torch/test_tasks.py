@@ -54,10 +54,15 @@ def posed(name):
         "regression": lambda: [DualProblem.regression(KERNEL, X, curve / 2.0, 3.0, 0.1)],
         "one class": lambda: [DualProblem.one_class(KERNEL, X, 0.3)],
         "costly": lambda: [DualProblem.hinge(KERNEL, X, first, 3000.0)],
+        "lopsided": lambda: [DualProblem.hinge(KERNEL, X, first, np.where(first > 0, 0.01, 1.0))],
+        "one-sided": lambda: [DualProblem.hinge(KERNEL, X, first, np.where(first > 0, 1e-6, 10.0))],
     }[name]()
 
 
-NAMES = ["one", "weighted", "pairs", "squared", "regression", "one class", "costly"]
+NAMES = [
+    "one", "weighted", "pairs", "squared", "regression", "one class", "costly", "lopsided",
+    "one-sided",
+]  # fmt: skip
 
 
 def solved(problems, device="cpu", alpha=None, tol=1e-3, **options):

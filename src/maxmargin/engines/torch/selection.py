@@ -83,21 +83,23 @@ class WorkingSets:
         kept, since = members.gather(1, at), self._since.gather(1, at)
         up, down = (each.scatter(1, kept, far) for each, far in zip(seen, _FAR, strict=False))
         half = min((self.size - self.n_kept) // 2, last)
-        rising = up.topk(half, 1)
-        falling = down.scatter(1, rising.indices, torch.inf).topk(half, 1, largest=False)
-        fresh = [
-            torch.where(torch.isfinite(each.values), each.indices, last)
-            for each in (rising, falling)
-        ]
+        # Where fewer may grow, the rest are variables that may shrink: they are not taken yet.
+        rising = _finite(up.topk(half, 1), last)
+        falling = _finite(down.scatter(1, rising, torch.inf).topk(half, 1, largest=False), last)
         spare = torch.full(
             (len(kept), self.size - self.n_kept - 2 * half), last, device=kept.device
         )
-        chosen = torch.cat([kept, *fresh, spare], 1)
+        chosen = torch.cat([kept, rising, falling, spare], 1)
         now = torch.full_like(chosen[:, self.n_kept :], self._now, dtype=torch.int32)
         return chosen, torch.cat([since, now], 1)
 
 
 _FAR = (-torch.inf, torch.inf)
+
+
+def _finite(found: Any, instead: int) -> Any:
+    """Return the places of the values found that are finite, and one place for all others."""
+    return torch.where(torch.isfinite(found.values), found.indices, instead)
 
 
 def _numbers(state: TaskState, seen: Survey) -> Any:

@@ -67,6 +67,8 @@ class Tuning:
     rounds_per_count: int = 4
     # Σ|β| ulp(float32) beyond this share of tol makes the steps float64.
     coarse_share: float = 0.3
+    # A goal below so many ulp(float32) makes the steps float64, too.
+    finest_ulps: float = 64.0
     max_corrections: int = 5
     # The share of the memory for all but rows of K, and numbers per variable of a task there.
     state_share: float = 0.3
@@ -272,8 +274,8 @@ class _Descent:
         self.idle[live] = np.where(better, 0, self.idle[live] + 1)
         self.least[live] = np.minimum(self.least[live], violation)
         self.best[live] = np.minimum(self.best[live], value)
-        stuck = (self.idle[live] > TUNING.patience_rounds) | self._have_spent()
-        stuck &= self.going & ~settled
+        idle = self.idle[live] > TUNING.patience_rounds
+        stuck = (idle | self._have_spent()) & self.going & ~settled
         if not (settled.any() or stuck.any()):
             return False
         room = torch.from_numpy(np.maximum(0.5 * (goals - violation), 0.0)).to(self.device)
@@ -282,12 +284,27 @@ class _Descent:
         loose = settled & (gap > TUNING.gap_tols * self.goal.final_tol)
         self.tightened[live[loose]] *= 0.5
         stuck |= loose & (self.tightened[live] < TUNING.tightest)
+        if self._refines(loose, stuck & idle, unit):
+            stuck &= ~idle
         done = settled & ~loose
         if self._corrects(done):
             return True
         self.converged[live[done]] = True
         self.going &= ~(done | stuck)
         return False
+
+    def _refines(self, loose: Any, idle: Any, unit: Floats) -> bool:
+        """Go on with float64 steps where float32 ones come no further; return whether that is new.
+
+        They are too coarse for goals that a large gap has made small.
+        """
+        finest = TUNING.finest_ulps * torch.finfo(torch.float32).eps * unit
+        is_needed = (idle | (loose & (self._goals(unit) < finest))).any()
+        if self.dtype is torch.float64 or not is_needed:
+            return False
+        self.dtype = torch.float64
+        self.idle[:] = 0
+        return True
 
     def _have_spent(self) -> Any:
         """Return which live tasks have made their steps, which is looked up now and then."""
@@ -337,7 +354,8 @@ class _Descent:
         seen = state.survey()
         top, low = (each.cpu().numpy() for each in (seen.top, seen.low))
         unit = self._units(top, low)
-        tols = TUNING.pair_goal_tols * self.goal.final_tol * unit
+        # The bias is the one with which the gap was judged.
+        tols = TUNING.pair_goal_tols * self.goal.final_tol * self.tightened * unit
         room = torch.from_numpy(np.maximum(0.5 * (tols - (top - low)), 0.0)).to(self.device)
         found: Measures = state.measures(seen, room, self.total)
         alpha = (state.signs * state.beta + 0.0).cpu().numpy()
