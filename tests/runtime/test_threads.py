@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -97,3 +100,35 @@ def test_cores_are_shared_among_parts(limit, share):
         inside = threads.in_parallel(lambda part, stop: threads.n_threads(), range(2))
         assert inside == [share, share]
         assert threads.n_threads() == limit
+
+
+FAILS_WHILE_OTHERS_WORK = """
+import threading
+import torch
+from maxmargin.runtime.threads import in_parallel
+
+begun = threading.Event()
+
+def work(part, stop):
+    if threading.current_thread() is threading.main_thread():
+        begun.wait()
+        raise ValueError("the main thread ends")
+    begun.set()
+    A = torch.ones(2000, 2000)
+    stop.wait()
+    for _ in range(10):
+        A @ A
+
+in_parallel(work, [0, 1])
+"""
+
+
+def test_a_process_does_not_end_threads_within_torch():
+    pytest.importorskip("torch")
+    done = subprocess.run(
+        [sys.executable, "-c", FAILS_WHILE_OTHERS_WORK],
+        capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+    )  # fmt: skip
+    assert done.stderr.rstrip().endswith("ValueError: the main thread ends")
+    assert done.returncode == 1

@@ -6,10 +6,12 @@ the compiler; threads are started for it before. Regions of compiled code use th
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import os
 import sys
 import threading
+import time
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -31,6 +33,9 @@ _users: WeakSet[_User] = WeakSet()
 _old_limits: list[tuple[Any, int]] | None = None
 # The limit that `at_most` has set for this thread.
 _here = threading.local()
+# Helpers that are at work, and how long the end of the process waits for them.
+_at_work: set[object] = set()
+LONGEST_GOODBYE_SECONDS = 10.0
 
 
 @cache
@@ -146,12 +151,16 @@ def in_parallel(
         return taken
 
     def help_out() -> None:
+        me = object()
+        _at_work.add(me)
         try:
             take_turns(by_others.release)
         except BaseException as error:
             failures.append(error)
             stop.set()
             by_others.release(len(parts))
+        finally:
+            _at_work.discard(me)
 
     with single_threaded_blas():
         withdraw = no_request
@@ -180,6 +189,21 @@ def _call_helpers(job: Callable[[], None], count: int) -> Callable[[], None]:
         # may be done.
         start_new_thread(job, ())
     return no_request
+
+
+def _wait_for_helpers() -> None:
+    """Let helpers that were told to stop do so before the interpreter ends.
+
+    It ends threads where they are, and within torch, which is C++, that aborts the process.
+    """
+    until = time.monotonic() + LONGEST_GOODBYE_SECONDS
+    while _at_work and "torch" in sys.modules and time.monotonic() < until:
+        time.sleep(0.002)
+
+
+atexit.register(_wait_for_helpers)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_at_work.clear)
 
 
 def no_request() -> None:
