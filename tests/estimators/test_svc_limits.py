@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import combinations, count, pairwise
 
 import numpy as np
@@ -234,3 +235,14 @@ def test_ctrl_c_stops_a_long_prediction(interpreter):
 )
 def test_ctrl_c_stops_other_solvers(interpreter, options):
     interpreter.interrupt(f"mm.SVC(C=1e6, gamma=1.0, tol=1e-9, {options}).fit(*many(5_000, 5))")
+
+
+@pytest.mark.parametrize("limit", [{"max_iter": 1}, {"time_limit": 1e-9}])
+def test_a_hard_margin_that_is_cut_short_warns_in_its_own_words(limit):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 3))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mm.SVC(C=np.inf, **limit).fit(X, X[:, 0] > 0.4 * rng.normal(size=60))
+    assert caught
+    assert {each.category for each in caught} == {ConvergenceWarning}

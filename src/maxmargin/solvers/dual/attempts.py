@@ -289,7 +289,8 @@ class Attempts:
         others = [self.point]
         if self._may_shrink:
             nothing = np.zeros(self.problem.n_variables)
-            b = best_bias(self.problem, nothing)
+            with np.errstate(divide="ignore", invalid="ignore"):  # there is none of a hard margin
+                b = best_bias(self.problem, nothing)
             others.append(self._of(nothing, nothing, b, np.zeros(nothing.size)))
         shown = self.progress.best
         if shown is not None and self.problem.n_variables <= SMALL_SAMPLES:
