@@ -534,9 +534,10 @@ def test_no_room_for_the_data(monkeypatch):
         raise torch.OutOfMemoryError("full")
 
     monkeypatch.setattr(DeviceRows, "upload", classmethod(full))
-    with pytest.warns(UserWarning, match="is full: X is left"):
-        model = mm.SVC(device="cuda").fit(X, Y)
-    assert model.certificate_.holds(1e-3)
+    for rows in (X, torch.tensor(X)):
+        with pytest.warns(UserWarning, match="is full: X is left"):
+            model = mm.SVC(device="cuda").fit(rows, Y)
+        assert model.certificate_.holds(1e-3)
 
 
 # Names of devices ---------------------------------------------------------------------------------

@@ -17,14 +17,15 @@ from .device_vector import DeviceVector
 def rows_of(X: Any, name: str) -> Any:
     """Return a matrix of torch or CuPy where ``name`` says: on a device, or as NumPy's.
 
-    "auto" is where it is; arrays in the memory of the host are not copied.
+    "auto" is where it is; arrays in the memory of the host are not copied. They go to a device
+    like NumPy's: when they have been checked, and as far as there is room.
     """
     tensor = as_tensor(X)
-    if name == "cpu" or (name == "auto" and not devices.is_card(tensor.device)):
-        return to_host(tensor)
-    if name == "auto" or (name == "cuda" and devices.is_card(tensor.device)):
-        return DeviceRows(tensor)
-    return DeviceRows(tensor.to(devices.find_device(name)))
+    is_there = devices.is_card(tensor.device)
+    if name not in ("auto", "cpu", "cuda") or (name == "cuda" and not is_there):
+        device = devices.find_device(name)  # raises
+        return DeviceRows(tensor.to(device)) if is_there else to_host(tensor)
+    return DeviceRows(tensor) if is_there and name != "cpu" else to_host(tensor)
 
 
 def vector_of(values: Any) -> Any:
