@@ -26,7 +26,7 @@ torch = pytest.importorskip("torch")
 from maxmargin.engines.torch import device as devices  # noqa: E402
 from maxmargin.engines.torch import prediction  # noqa: E402
 from maxmargin.engines.torch.device_rows import DeviceRows  # noqa: E402
-from tests.helpers.devices import pretend_card, pretend_no_card  # noqa: E402
+from tests.helpers.devices import pretend_card, pretend_no_card, stay_on_device  # noqa: E402
 
 X, Y = blobs(150, 4, 3, seed=3)
 RNG = np.random.default_rng(0)
@@ -73,12 +73,14 @@ WHERE = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 def card(request, monkeypatch):
     if request.param == "cpu":
         pretend_card(monkeypatch)
+    stay_on_device(monkeypatch)
 
 
 @pytest.fixture(params=WHERE)
 def data_on_card(request, monkeypatch):
     if request.param == "cpu":
         pretend_card(monkeypatch, everywhere=True)
+    stay_on_device(monkeypatch)
     monkeypatch.setattr(sys.modules[__name__], "DEVICE", request.param)
 
 
@@ -598,3 +600,17 @@ def test_no_torch(monkeypatch):
     with pytest.raises(ImportError, match=r'pip install "maxmargin\[gpu\]"'):
         model.fit(X, Y)
     assert mm.SVC().fit(X, Y).certificate_.holds(1e-3)
+
+
+@pytest.mark.usefixtures("data_on_card")
+def test_a_card_that_is_full_before_the_checks(monkeypatch):
+    """Tensors of whole numbers are converted first, for which there may be no room."""
+    monkeypatch.setattr(DeviceRows, "as_numbers", _full)
+    X, y = tensor(np.arange(400).reshape(100, 4) % 7), tensor(np.arange(100) % 2)
+    with pytest.warns(UserWarning, match="memory of the device is full"):
+        model = mm.SVC().fit(X, y)
+    assert model.certificate_.holds(1e-3)
+
+
+def _full(rows):
+    raise torch.OutOfMemoryError("no room")

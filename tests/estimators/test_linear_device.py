@@ -9,6 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
 from maxmargin.engines.registry import engine_class
+from maxmargin.solvers import linear
+from tests.helpers.devices import pretend_card
 
 torch = pytest.importorskip("torch")
 
@@ -41,10 +43,7 @@ REGRESSORS = {
 
 @pytest.fixture(autouse=True)
 def cuda(monkeypatch):
-    from maxmargin.engines.torch import device
-
-    monkeypatch.setattr(device, "find_device", lambda name: torch.device("cpu"))
-    monkeypatch.setattr(device, "is_card", lambda device: True)
+    pretend_card(monkeypatch, everywhere=True)
 
 
 def data(n=900, d=7, c=3):
@@ -232,3 +231,14 @@ def streams(monkeypatch):
     kind = features.StreamedProducts
     monkeypatch.setattr(features, "StreamedProducts", lambda X: made.append(X) or kind(X))
     return made
+
+
+def test_small_tasks_are_solved_on_the_host(monkeypatch):
+    """Launches of a card take longer than they do, most of all where rows are badly scaled."""
+    monkeypatch.setattr(linear, "TUNING", linear.Tuning())
+    monkeypatch.setattr(engine_class(None, "torch"), "features", None)
+    X, y, targets = data(n=300)
+    for make, of in ((mm.LinearSVC, y), (mm.LinearSVR, targets)):
+        models = [make(device=name).fit(X, of) for name in ("cpu", "cuda")]
+        np.testing.assert_allclose(models[1].coef_, models[0].coef_, rtol=1e-9, atol=1e-12)
+        assert models[1].certificate_.holds(models[1].tol)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
 
 from maxmargin.engines.registry import engine_for
+from maxmargin.solvers import linear
 
 
 def torch_engines():
@@ -33,6 +35,12 @@ def pretend_card(monkeypatch, *, everywhere=False):
     monkeypatch.setattr(device, "find_device", lambda name: torch.device("cpu"))
     if everywhere:
         monkeypatch.setattr(device, "is_card", lambda where: True)
+    stay_on_device(monkeypatch)
+
+
+def stay_on_device(monkeypatch):
+    """Solve linear machines on a device however small they are."""
+    monkeypatch.setattr(linear, "TUNING", replace(linear.TUNING, device_numbers=0))
 
 
 def pretend_no_card(monkeypatch):

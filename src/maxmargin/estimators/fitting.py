@@ -207,23 +207,27 @@ def fit(
     with all_or_nothing(model), ExitStack() as limits:
         limits.enter_context(method.threads or nullcontext())
         X, sample_weight = received(X, device), host_array(sample_weight)
-        keep = method.keeps_y_on_device and isinstance(X, OnDevice)
-        y = received_vector(y) if keep else host_array(y)
-        training = method.check(X, y, sample_weight, reset=True)
-        training = replace(training, X=placed(training.X, device, streams=method.streams))
-        if method.threads is None:
-            limits.enter_context(blas_for(container(training.X).stored()))
-        try:
+
+        def attempt(X: MatrixLike, device: str) -> None:
+            keep = method.keeps_y_on_device and isinstance(X, OnDevice)
+            labels = received_vector(y) if keep else host_array(y)
+            training = method.check(X, labels, sample_weight, reset=True)
+            training = replace(training, X=placed(training.X, device, streams=method.streams))
+            if method.threads is None:
+                limits.enter_context(blas_for(container(training.X).stored()))
             _fit(model, method, training)
+
+        try:
+            attempt(X, device)
         except (MemoryError, RuntimeError) as error:
-            if not (container(training.X).on_device and is_memory_full(error)):
+            if not is_memory_full(error):
                 raise
             full = str(error)
         else:
             return
         # Outside of the clause, whose traceback holds what filled the memory.
         warn_caller(f"The memory of the device is full ({full}): fitted on the CPU instead.")
-        _fit(model, method, training.on_host())
+        attempt(on_host(X), "cpu")
 
 
 def _fit(model: Any, method: Method[Problem, Start, Proof], training: Training) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from .. import validation
-from ..arrays import Floats, Integers, Labels, Matrix, VectorOnDevice, by_rows, on_host, take
+from ..arrays import Floats, Integers, Labels, Matrix, VectorOnDevice, by_rows, take
 from ..runtime.vectors import counting, is_one_number, nonzero
 
 ClassWeight = Mapping[object, float] | str | None
@@ -83,11 +83,6 @@ class Training:
             rng = deepcopy(rng)
             self.rng.random_sample()  # a generator that the caller holds advances from fit to fit
         return rng, rng.get_state(legacy=False)
-
-    def on_host(self) -> Training:
-        """Return the same data in the memory of the host."""
-        y, codes = np.asarray(self.y), np.asarray(self.codes)
-        return replace(self, X=on_host(self.X), y=y, codes=codes.astype(np.intp, copy=False))
 
     @property
     def counted(self) -> Matrix:

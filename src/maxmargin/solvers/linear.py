@@ -40,6 +40,8 @@ class Tuning:
     hard_gap: float = 1e-6
     # Numbers of X up to which a centred copy is made.
     centred_numbers: int = 1 << 22
+    # Numbers of X on a device from which on it solves tasks there: launches take longer for fewer.
+    device_numbers: int = 1 << 18
 
 
 TUNING = Tuning()
@@ -81,9 +83,12 @@ class Primal:
         return self._solve(problem, start, progress, limits)
 
     def _runs_on_device(self, problem: LinearProblem) -> bool:
-        """Whether Newton's method is to solve a machine of one plane, and of a soft margin."""
+        """Whether a task is one of Newton's method: one plane, a soft margin, and not small."""
         by_newton = self.solver in ("auto", "newton")
-        return by_newton and type(problem) is PrimalProblem and not problem.hard
+        if not by_newton or type(problem) is not PrimalProblem or problem.hard:
+            return False
+        held = container(problem.X)
+        return not held.random_access or held.stored() >= TUNING.device_numbers
 
     def _solve(
         self, problem: LinearProblem, start: Start | None, progress: Progress, limits: Limits

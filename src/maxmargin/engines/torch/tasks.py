@@ -74,7 +74,7 @@ class Tuning:
     state_share: float = 0.3
     vectors_of_task: int = 40
     # The share of the usual goal below which a gap that stays large is given up.
-    tightest: float = 1e-6
+    tightest: float = 1e-9
     # The share of tasks that go on, below which the others are put aside.
     live_share: float = 0.7
 
