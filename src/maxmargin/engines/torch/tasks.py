@@ -4,6 +4,7 @@ The method is the decomposition of `maxmargin.solvers.dual.decomposition`. In ev
 selects the variables that violate its optimality conditions most, solves their problem with the
 others held fixed, pair by pair (one program of the card per task), and updates f of all its
 variables from the rows of K that moved. Tasks that fit into a working set are solved in one round.
+Where rounds are long, Newton's method moves the free variables of a task all at once (`newton`).
 
 Rows of K are shared by all tasks. Steps within a working set may be float32: f is summed up in
 float64 from what has moved, and the next round begins with that. Where the stored rows of K are
