@@ -7,7 +7,7 @@
 X and y are float32 and int64 on the device before the clock starts. The first fit of a case, which
 may compile, is reported on its own; of the later ones the fastest counts. Violations (rounding
 included) and relative gaps are the worst of all tasks of a fit, recomputed in float64 from all
-scores. cuML is a peer where it is installed; its answers are rescored by the same certificates.
+scores.
 """
 
 from __future__ import annotations
@@ -108,18 +108,7 @@ def kernel_case(name: str, options: Any, device: Any) -> list[Row]:
     if name == "mnist":
         new, _ = _on(*digits(options.data, "t10k"), None, device)
         rows.append(timed("mnist, predict", lambda: model.predict(new), options.fits, device))
-    return rows + cuml_case(name, case, X, y, options, device)
-
-
-def cuml_case(name: str, case: Case, X: Any, y: Any, options: Any, device: Any) -> list[Row]:
-    """Return what cuML took, where it is installed."""
-    try:
-        from cuml.svm import SVC
-    except ImportError:
-        return []
-    peer = SVC(C=case.C, gamma=case.gamma, kernel="rbf")
-    X, y = (values.cpu().numpy() for values in (X, y))
-    return [timed(f"{name}, cuML", lambda: peer.fit(X, y), options.fits, device)]
+    return rows
 
 
 def linear_case(name: str, options: Any, device: Any) -> list[Row]:

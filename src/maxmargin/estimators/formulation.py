@@ -172,8 +172,8 @@ def _begin(
 ) -> Work[DualProblem, WarmStart, MarginCertificate]:
     load("gaussian_scores", package=certificates.__name__)
     kernel = checked_kernel(model, training)
-    small = _are_small(kernel, training, tasks)
-    at_once = 1 if small else _at_once(kernel, training, tasks)
+    together = _solved_together(kernel, training, tasks)
+    at_once = 1 if together else _at_once(kernel, training, tasks)
     dual = _dual(model, formulation, kernel, training, len(tasks), at_once)
     if at_once > 1:
         dual.load_solvers()
@@ -190,7 +190,7 @@ def _begin(
         finish=partial(_as_published, [formulation.centre(task) for task in tasks]),
         certify=partial(_certify, model.tol, time_limit),
         side_by_side=at_once > 1,
-        solve_all=partial(_solve_all, dual, time_limit) if small else None,
+        solve_all=partial(_solve_all, dual, time_limit) if together else None,
     )
 
 
@@ -205,8 +205,8 @@ def _as_published(centres: Sequence[float], solutions: list[Solution]) -> list[S
     ]
 
 
-def _are_small(kernel: Kernel, training: Training, tasks: Sequence[Task]) -> bool:
-    """Return whether each of the tasks may have its whole Gram matrix, or there is a device."""
+def _solved_together(kernel: Kernel, training: Training, tasks: Sequence[Task]) -> bool:
+    """Return whether one call solves all tasks: small ones, and those of any size on a device."""
     if container(training.X).on_device:
         return True
     return kernel.elementwise and max(task.rows.size for task in tasks) <= SMALL_SAMPLES
@@ -230,7 +230,7 @@ def _solve_all(
     starts: Sequence[WarmStart | None],
     max_iter: int,
 ) -> list[Solution]:
-    """Solve small tasks side by side, from kernel values to α in one compiled call if possible."""
+    """Solve tasks side by side, from kernel values to α in one call of the engine if possible."""
     on_device = container(problems[0].X).on_device
     free = time_limit.seconds is None and not any(starts)
     quick = []
@@ -298,7 +298,7 @@ def _probabilities(
     def fit(training: Training, tasks: list[Task]) -> list[tuple[Floats, float]]:
         dual = _dual(model, formulation, kernel, training, n_tasks=1)
         problems = [of_some.pose(kernel, training, task) for task in tasks]
-        if _are_small(kernel, training, tasks):
+        if _solved_together(kernel, training, tasks):
             solutions = _solve_all(dual, time_limit, problems, [None] * len(tasks), model.max_iter)
         else:
             shares = 1.0 / np.arange(len(problems), 0, -1)  # of what is left

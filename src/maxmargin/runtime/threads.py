@@ -35,7 +35,7 @@ _old_limits: list[tuple[Any, int]] | None = None
 _here = threading.local()
 # Helpers that are at work, and how long the end of the process waits for them.
 _at_work: set[object] = set()
-LONGEST_GOODBYE_SECONDS = 10.0
+LONGEST_WAIT_SECONDS = 10.0
 
 
 @cache
@@ -196,7 +196,7 @@ def _wait_for_helpers() -> None:
 
     It ends threads where they are, and within torch, which is C++, that aborts the process.
     """
-    until = time.monotonic() + LONGEST_GOODBYE_SECONDS
+    until = time.monotonic() + LONGEST_WAIT_SECONDS
     while _at_work and "torch" in sys.modules and time.monotonic() < until:
         time.sleep(0.002)
 

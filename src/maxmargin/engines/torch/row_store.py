@@ -38,12 +38,11 @@ class RowStore:
 
     def __init__(self, source: KernelRows, budget: float, whole: bool) -> None:
         n, self.source, self.device = source.n_rows, source, source.device
-        fitting = int(budget / (source.dtype.itemsize * n))
-        self.n_slots = min(n, fitting)
+        row_bytes = source.dtype.itemsize * n
+        self.n_slots = min(n, int(budget / row_bytes))
         self.is_whole = whole and self.n_slots == n
         self.n_used, self._clock = 0, 0
-        fitting = BATCH_BYTES // (source.dtype.itemsize * n)
-        self._batch = max(64, min(BATCH_ROWS, int(fitting)))
+        self._batch = max(64, min(BATCH_ROWS, BATCH_BYTES // row_bytes))
         self.values = torch.empty((self.n_slots, n), dtype=source.dtype, device=self.device)
         self.slot = torch.full((n,), -1, dtype=torch.int32, device=self.device)
         if self.is_whole:
@@ -99,7 +98,9 @@ class RowStore:
         self._used_at[held[held >= 0]] = self._clock
         slots = self._used_at.topk(len(missing), largest=False).indices
         gone = self._row_at[slots]
-        self.slot[gone[gone >= 0]] = -1
+        # A row that two variables ask for may have two slots, and only one of them counts.
+        counts = (gone >= 0) & (self.slot[gone.clamp_min(0)] == slots)
+        self.slot[gone[counts]] = -1
         self._write(missing, slots)
         self._used_at[slots] = self._clock
 
