@@ -6,11 +6,13 @@ from importlib.util import find_spec
 
 import pytest
 
-HAS_TORCH = find_spec("torch") is not None
-# The GPU engine is imported with torch only; without it there is nothing to collect.
-collect_ignore_glob = (
-    [] if HAS_TORCH else ["src/maxmargin/engines/torch/*", "tests/engines/torch/interpreted_*"]
-)
+HAS_TORCH, HAS_DASK = (find_spec(name) is not None for name in ("torch", "distributed"))
+# Engines are imported with their libraries only; without them there is nothing to collect.
+collect_ignore_glob = []
+if not HAS_TORCH:
+    collect_ignore_glob += ["src/maxmargin/engines/torch/*", "tests/engines/torch/interpreted_*"]
+if not HAS_DASK:
+    collect_ignore_glob += ["src/maxmargin/engines/dask/*", "tests/engines/dask/*"]
 
 
 def pytest_configure(config):
@@ -49,6 +51,10 @@ def pytest_terminal_summary(terminalreporter):
     if not HAS_TORCH:
         terminalreporter.write_line(
             'torch is not installed: tests of the GPU engine were skipped (pip install ".[gpu]").'
+        )
+    if not HAS_DASK:
+        terminalreporter.write_line(
+            'dask is not installed: tests of the Dask engine were skipped (pip install ".[dask]").'
         )
 
 

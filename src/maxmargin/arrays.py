@@ -137,8 +137,69 @@ class OnDevice(ABC):
         """Return max |K − Kᵀ| and max |K| of a square X."""
 
 
+class Partitioned(ABC):
+    """X in partitions of consecutive rows outside of the memory of this process: on a cluster.
+
+    What is asked of all rows is computed where they are. Functions that are sent there must be
+    importable, and must not change their arguments: results are computed again where a worker dies.
+    """
+
+    random_access = False
+    on_device = False
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    sparse: bool
+    report: Any  # what a fit took: rounds, bytes and seconds
+    example: Any  # no row, or an arbitrary one: as many columns, and their names
+
+    @property
+    @abstractmethod
+    def sizes(self) -> list[int]:
+        """The number of rows of each partition, none of them empty."""
+
+    @abstractmethod
+    def stored(self) -> int:
+        """Return how many numbers are stored."""
+
+    @abstractmethod
+    def pieces(self) -> Iterator[tuple[int, Any]]:
+        """Bring one partition after the other to this process."""
+
+    @abstractmethod
+    def head(self, n_rows: int) -> Any:
+        """Return about so many rows, evenly spaced, in the memory of this process."""
+
+    @abstractmethod
+    def constant_columns(self) -> tuple[Integers, Floats]:
+        """Return the columns that hold one value throughout, and those values."""
+
+    @abstractmethod
+    def map(
+        self, work: Callable[..., NDArray[Any]], *vectors: Any, common: tuple[Any, ...] = ()
+    ) -> Any:
+        """Return the vector of ``work(rows, *parts of vectors, *common)``, one number per row."""
+
+    @abstractmethod
+    def reduce(
+        self,
+        work: Callable[..., Answer],
+        merge: Callable[[list[Answer]], Answer],
+        *vectors: Any,
+        common: tuple[Any, ...] = (),
+        reads_rows: bool = True,
+    ) -> Answer:
+        """Return the merged answers of ``work(rows, *parts of vectors, *common)``.
+
+        Vectors are partitioned as X is, or arrays of one number for all rows. ``merge`` is applied
+        to the answers of some partitions, and to what it has returned for them. Without
+        ``reads_rows`` the work is not given the rows.
+        """
+
+
 class VectorOnDevice(ABC):
-    """Labels, targets, costs or α on a device; host code may treat it as an array, which copies it.
+    """Labels, targets, costs or α on a device, or in partitions of a cluster.
+
+    Host code may treat it as an array, which copies it.
 
     Labels and targets come as they were given: `encoded` and `as_targets` check and convert them.
     """
@@ -177,6 +238,30 @@ class VectorOnDevice(ABC):
         """Return float64 numbers on the device; None where one is larger than this, or NaN."""
 
 
+class PartitionedVector(VectorOnDevice):
+    """A `VectorOnDevice` in the partitions of a `Partitioned` X."""
+
+    @abstractmethod
+    def pair_signs(self, i: int, j: int) -> Any:
+        """Return +1.0 for class number i, −1.0 for j and 0.0 for all others."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of values."""
+
+    @abstractmethod
+    def min(self) -> float:
+        """Return the least value."""
+
+    @abstractmethod
+    def sum(self) -> float:
+        """Return the sum of all values."""
+
+    @abstractmethod
+    def combined(self, function: Callable[..., Any], *inputs: Any) -> Any:
+        """Return ``function`` of such vectors and numbers, part by part."""
+
+
 def on_host(X: Matrix) -> Matrix:
     """Return X in the memory of the host."""
     return X.host if container(X).on_device else X
@@ -209,6 +294,11 @@ class InMemory:
 def container(X: Any) -> Container:
     """Return X as a `Container`; a type of X that is none of the usual registers itself here."""
     return InMemory(X)
+
+
+@container.register
+def _(X: Partitioned) -> Container:
+    return X
 
 
 # Numbers in one block of rows: small enough for the cache of a core, large enough for BLAS.

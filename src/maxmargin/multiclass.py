@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from .arrays import Floats, Integers, Labels, VectorOnDevice
+from .arrays import Floats, Integers, Labels, PartitionedVector, VectorOnDevice
 from .kernels.namespace import array_namespace, beside
 from .runtime.vectors import in_slices
 
@@ -23,7 +23,8 @@ class Task:
     rows : ndarray of int of shape (n,)
         Rows of X.
     labels : ndarray of shape (n,)
-        −1.0 and +1.0, class numbers (int) in a joint task, or the targets of a regression.
+        −1.0 and +1.0, 0.0 of rows in partitions that do not take part, class numbers (int) in a
+        joint task, or the targets of a regression.
     name : str
         For progress and reports, such as "apple against the rest".
     n_vectors : int
@@ -115,6 +116,11 @@ class OneVsOne(Reduction):
         self, codes: Integers, rows: Integers, names: list[str], *, by_class: bool = False
     ) -> list[Task]:
         tasks = []
+        if isinstance(codes, PartitionedVector):
+            return [
+                Task(rows, codes.pair_signs(i, j), f"{names[i]} against {names[j]}")
+                for i, j in self.pairs(len(names))
+            ]
         members = [rows[codes[rows] == k] for k in range(len(names))]
         for i, j in self.pairs(len(names)):
             pair = np.concatenate([members[i], members[j]])

@@ -28,6 +28,7 @@ from .arrays import (
     Matrix,
     MatrixLike,
     OnDevice,
+    Partitioned,
     VectorOnDevice,
     blocks_of,
     by_rows,
@@ -61,6 +62,8 @@ def check_training_data(
     accept_sparse: bool = True,
 ) -> tuple[Matrix, Labels]:
     """Return X (float32 or float64, dense or canonical CSR, uncopied if it is so) and y."""
+    if isinstance(X, Partitioned):
+        return check_partitions(estimator, X, y, reset=reset)
     if _is_plain(X) and are_plain_labels(y, X.shape[0]) and _fits(estimator, X, reset):
         return X, y
     if isinstance(X, OnDevice):
@@ -90,6 +93,8 @@ def check_targets(
     accept_sparse: bool = True,
 ) -> tuple[Matrix, Floats]:
     """Return X as `check_training_data` does, and y as float64 numbers."""
+    if isinstance(X, Partitioned):
+        return check_partitions(estimator, X, y, reset=reset, targets=True)
     if _is_plain(X) and _are_plain_numbers(y, X.shape[0]) and _fits(estimator, X, reset):
         return X, _numbers(y)
     if isinstance(X, OnDevice):
@@ -124,6 +129,8 @@ def check_samples(
     estimator: BaseEstimator, X: MatrixLike, *, reset: bool, accept_sparse: bool = True
 ) -> Matrix:
     """Return X as `check_training_data` does, without y."""
+    if isinstance(X, Partitioned):
+        return check_partitions(estimator, X, None, reset=reset)[0]
     if isinstance(X, OnDevice):
         return _checked_on_device(estimator, X, reset, accept_sparse)
     return _usable(_checked(estimator, X, "no_validation", reset, accept_sparse))
@@ -139,7 +146,7 @@ def _checked_on_device(
         return _usable(_checked(estimator, X.host, "no_validation", reset, accept_sparse))
     # One row has the features of all.
     _checked(estimator, numbers[:1], "no_validation", reset, accept_sparse)
-    _refuse_size(max(high, -low))
+    refuse_size(max(high, -low))
     return numbers
 
 
@@ -204,6 +211,31 @@ def check_row_blocks(
     estimator.n_features_in_ = X.shape[1]
     vars(estimator).pop("feature_names_in_", None)
     return X, labels
+
+
+def check_partitions(
+    estimator: BaseEstimator, X: Partitioned, y: Any, *, reset: bool, targets: bool = False
+) -> tuple[Partitioned, Any]:
+    """Check labels or targets of rows that were checked where they are; remember the features."""
+    validate_data(estimator, X.example, reset=reset, skip_check_array=True)
+    if y is None:
+        return X, y
+    if targets:
+        numbers = y.as_targets(LARGEST_VALUE)
+        if numbers is None:
+            raise ValueError(
+                "y must hold numbers, the targets of a regression, of at most "
+                f"{LARGEST_VALUE:.0e}: use a classifier for labels, or rescale y."
+            )
+        return X, numbers
+    encoded = y.encoded()
+    if encoded is None:
+        raise ValueError(
+            "Unknown label type: y holds thousands of different numbers. Maybe you are trying to "
+            "fit a classifier, which expects discrete classes, on a regression target."
+        )
+    _check_labels(np.tile(encoded[0], 3))
+    return X, y
 
 
 def largest_square(X: Matrix) -> float:
@@ -364,6 +396,8 @@ def check_sample_weight(sample_weight: ArrayLike | None, X: Matrix) -> Floats:
     """Return one weight per sample, of at least 0 and not all 0; without any, a 1 seen n times."""
     if sample_weight is None:
         return np.broadcast_to(1.0, X.shape[0])
+    if isinstance(X, Partitioned):
+        return sample_weight  # type: ignore[return-value]  # checked where it is
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if (weights < 0).any():
         raise ValueError(
@@ -447,10 +481,10 @@ def _refuse_overflow(X: Matrix) -> None:
     values = X.data if sparse.issparse(X) else X
     if values.size == 0 or _is_in_range(values):
         return
-    _refuse_size(max(float(values.max()), -float(values.min())))
+    refuse_size(max(float(values.max()), -float(values.min())))
 
 
-def _refuse_size(largest: float) -> None:
+def refuse_size(largest: float) -> None:
     """Refuse values whose products overflow or vanish."""
     if largest > LARGEST_VALUE or 0.0 < largest < 1.0 / LARGEST_VALUE:
         fault = "overflow" if largest > 1.0 else "underflow"

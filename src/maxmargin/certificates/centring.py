@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, Integers, Matrix, container
+from ..arrays import Floats, Integers, Matrix, Partitioned, container
 from ..kernels import squared_norms
 from ..kernels.products import far_columns, shifted
 from .compensated import Doubled, product
@@ -34,7 +34,10 @@ class Origin:
         if not is_free:
             return
         # Of rows on a device only these come to the host.
-        first = X if container(X).on_device else next(container(X).pieces())[1]
+        if isinstance(X, Partitioned):
+            first = X.head(ORIGIN_ROWS)
+        else:
+            first = X if container(X).on_device else next(container(X).pieces())[1]
         some = first[:: max(1, first.shape[0] // ORIGIN_ROWS)]
         self.centre = far_columns(some.astype(np.float64))
         far = self.centre != 0.0

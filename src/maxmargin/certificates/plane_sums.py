@@ -55,11 +55,13 @@ class Found(NamedTuple):
     @classmethod
     def of(cls, lines: Floats) -> Found:
         """Return what the lines of all parts come to."""
-        return cls(
-            *(float(value) for value in lines[:, :LEAST_MARGIN].sum(axis=0)),
-            *(float(value) for value in lines[:, LEAST_MARGIN:LARGEST_SLOPE].min(axis=0)),
-            *(float(value) for value in lines[:, LARGEST_SLOPE:].max(axis=0)),
-        )
+        return cls(*(float(value) for value in merged(lines)[0]))
+
+
+def merged(lines: Floats) -> Floats:
+    """Return what the lines of several parts come to, as one line."""
+    sums, least, largest = np.split(lines, [LEAST_MARGIN, LARGEST_SLOPE], axis=1)
+    return np.hstack([sums.sum(axis=0), least.min(axis=0), largest.max(axis=0)])[np.newaxis]
 
 
 @compiled_part

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, blocks_of, container, row_block, row_length, row_pieces
+from ..arrays import (
+    Floats,
+    Partitioned,
+    PartitionedVector,
+    blocks_of,
+    container,
+    row_block,
+    row_length,
+    row_pieces,
+)
 from ..problems import PrimalProblem
 from ..runtime.threads import in_parallel
 from ..runtime.vectors import part_count, part_rows
@@ -80,7 +89,10 @@ def _typical_share(problem: PrimalProblem) -> float:
 
     Losses of a few rows of huge weights say nothing of how well those of the others are known.
     """
-    costs = problem.upper if np.isfinite(problem.upper).all() else 1.0 / problem.ridge
+    costs: Any = problem.upper if np.isfinite(problem.upper).all() else 1.0 / problem.ridge
+    if isinstance(costs, PartitionedVector):  # the median is no less than the least of them
+        n = len(costs)
+        return min(1.0, float(costs.min()) / (float(costs.sum()) / n)) if n > 1 else 1.0
     costs = costs[(costs > 0.0) & np.isfinite(costs)]
     return min(1.0, float(np.median(costs) / costs.mean())) if costs.size > 1 else 1.0
 
@@ -117,7 +129,7 @@ def shown(found: Measures, balance: float, box: float, n: int) -> PlaneCertifica
 
 
 class Claim(NamedTuple):
-    """A plane about an origin, α and its box, and the factors of both signs for Σβ = 0.
+    """A plane about an origin, α, and the factors of both signs for Σβ = 0.
 
     ``shift`` is a free bias of targets; ``b`` is then 0. ``alpha`` has the other vectors of rows on
     a device, too.
@@ -128,7 +140,6 @@ class Claim(NamedTuple):
     w: Floats
     b: float
     alpha: Any
-    box: Floats
     largest: float
     factors: tuple[float, float]
     shift: float
@@ -138,20 +149,22 @@ def claim_of(
     problem: PrimalProblem, w: Floats, b: float, given: Floats
 ) -> tuple[Claim, tuple[float, float], float]:
     """Return what is claimed, Σ|β| of both signs, and how far α was outside of its box."""
-    from .plane_sums import LARGEST, NEGATIVE, OUTSIDE, POSITIVE, add_up_alpha
+    from .plane_sums import LARGEST, NEGATIVE, OUTSIDE, POSITIVE
 
-    alpha: Any
+    alpha: Any = given
     if container(problem.X).on_device:
         from . import device_planes
 
         alpha = device_planes.terms_of(problem, given)
-        box, found = problem.box, device_planes.add_up_alpha(problem, alpha)
+        found = device_planes.add_up_alpha(problem, alpha)
+    elif isinstance(problem.X, Partitioned):
+        found = problem.X.reduce(
+            _alpha_lines, np.vstack, *_vectors(problem, given), common=(_without_rows(problem),),
+            reads_rows=False,
+        )  # fmt: skip
     else:
-        n = len(problem.y)
-        alpha, box = np.ascontiguousarray(given, dtype=np.float64), problem.box
-        step = part_rows(n)
-        found = np.zeros((part_count(n, step), 4))
-        add_up_alpha(len(found), step, alpha, box, problem.y, problem.two_sided, found)
+        alpha = np.ascontiguousarray(given, dtype=np.float64)
+        found = _alpha_lines(problem.y, alpha, problem.upper, problem.ridge, problem)
     totals = float(found[:, POSITIVE].sum()), float(found[:, NEGATIVE].sum())
     largest, outside = float(found[:, LARGEST].max()), float(found[:, OUTSIDE].max())
     factors = (1.0, 1.0)
@@ -167,7 +180,7 @@ def claim_of(
         if problem.bias == "free":
             b, shift = 0.0, b
     return (
-        Claim(problem, origin, w, b, alpha, box, largest, factors, shift), totals,
+        Claim(problem, origin, w, b, alpha, largest, factors, shift), totals,
         outside / max(least, largest),
     )  # fmt: skip
 
@@ -215,78 +228,117 @@ def _scaled(square: float, margin: float) -> float:
     return 0.5 * square / min(margin, 1.0) ** 2 if margin > 0.0 else np.inf
 
 
+def _alpha_lines(
+    y: Floats, alpha: Floats, upper: Floats, ridge: Floats, problem: PrimalProblem
+) -> Floats:
+    """Return what `plane_sums.add_up_alpha` finds of some rows, as one line."""
+    from .plane_sums import NEGATIVE, POSITIVE, add_up_alpha
+
+    box = replace(problem, y=y, upper=upper, ridge=ridge).box
+    step = part_rows(y.size)
+    found = np.zeros((part_count(y.size, step), 4))
+    add_up_alpha(len(found), step, alpha, box, y, problem.two_sided, found)
+    sums, most = found[:, : NEGATIVE + 1].sum(axis=0), found[:, NEGATIVE + 1 :].max(axis=0)
+    assert POSITIVE < NEGATIVE
+    return np.hstack([sums, most])[np.newaxis]
+
+
+def _vectors(problem: PrimalProblem, alpha: Any) -> tuple[Any, ...]:
+    """Return what the rows have one number each of."""
+    return problem.y, alpha, problem.upper, problem.ridge
+
+
+def _without_rows(problem: PrimalProblem) -> PrimalProblem:
+    """Return a problem without what its rows have."""
+    one = np.ones(1)
+    return replace(problem, X=None, y=one, upper=one, ridge=one)
+
+
 def passes(claim: Claim, exactly: bool) -> tuple[Floats, Floats]:
     """Return what every part of the rows says (`plane_sums`), and Σ αyx."""
-    from ..runtime.row_access import rows_of
-    from .plane_sums import BLUR, N_FOUND, judge, measure
-
-    if container(claim.problem.X).on_device:
+    problem = claim.problem
+    if container(problem.X).on_device:
         from . import device_planes
 
         return device_planes.measure(claim, claim.alpha)
-    problem, d = claim.problem, claim.w.size
-    lines: list[Floats] = []
-    total = np.zeros(d)
-    for start, X in row_pieces(problem.X):
-        n = X.shape[0]
-        if not n:
-            continue
-        here = slice(start, start + n)
-        box, upper, ridge = (
-            v if v.size == 1 else v[here] for v in (claim.box, problem.upper, problem.ridge)
+    if isinstance(problem.X, Partitioned):
+        sent = claim._replace(problem=_without_rows(problem), alpha=None)
+        return problem.X.reduce(
+            _of_piece, _merged_pieces, *_vectors(problem, claim.alpha), common=(sent, exactly)
         )
-        y, alpha = problem.y[here], claim.alpha[here]
-        judged = (
-            y, problem.two_sided, float(problem.epsilon), claim.shift, alpha, box,
-            *claim.factors, upper, ridge, claim.largest,
-        )  # fmt: skip
-        # Columns of a sparse X that lie far from 0 would have to be made dense.
-        if exactly or (sparse.issparse(X) and claim.origin.centre.any()):
-            step = part_rows(n)
-            found = np.zeros((part_count(n, step), N_FOUND))
-            scores, wrong, w, blur = _scores(claim, X, start, exactly)
-            judge(len(found), step, scores, wrong, *judged, found)
-            found[0, BLUR] = blur
-            total += w
-        else:
-            step = part_rows(n, row_length(X) + 4.0)
-            found = np.zeros((part_count(n, step), N_FOUND))
-            sums = np.zeros((len(found), d))
-            rows = rows_of(X if X.dtype.kind == "f" else X.astype(np.float64))
-            measure(
-                len(found), step, rows, claim.origin.centre, claim.w, claim.b, *judged, found, sums
+    pieces = []
+    for start, X in row_pieces(problem.X):
+        if X.shape[0]:
+            here = slice(start, start + X.shape[0])
+            y, alpha, upper, ridge = (
+                v[here] if v.size > 1 else v for v in _vectors(problem, claim.alpha)
             )
-            total += sums.sum(axis=0)
-        lines.append(found)
-    return np.vstack(lines), total
+            pieces.append(_of_piece(X, y, alpha, upper, ridge, claim, exactly))
+    return _merged_pieces(pieces)
+
+
+def _merged_pieces(pieces: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Add up what pieces of X say, and what rounding does to that sum."""
+    from .plane_sums import BLUR, UPWARDS, merged
+
+    lines, totals = zip(*pieces, strict=True)
+    line = merged(np.vstack(lines))
+    if len(pieces) > 1:
+        size = sum(float(np.linalg.norm(each)) for each in totals)
+        line[0, BLUR] += len(pieces) * UNIT * UPWARDS * size
+    return line, np.sum(totals, axis=0)
+
+
+def _of_piece(
+    X: Any, y: Floats, alpha: Floats, upper: Floats, ridge: Floats, claim: Claim, exactly: bool
+) -> tuple[Floats, Floats]:
+    """Return what some rows say, as one line of `plane_sums`, and their Σ αyx."""
+    from ..runtime.row_access import rows_of
+    from .plane_sums import BLUR, N_FOUND, judge, measure, merged
+
+    problem = replace(claim.problem, X=None, y=y, upper=upper, ridge=ridge)
+    n, d, box = X.shape[0], claim.w.size, problem.box
+    judged = (
+        y, problem.two_sided, float(problem.epsilon), claim.shift, alpha, box, *claim.factors,
+        upper, ridge, claim.largest,
+    )  # fmt: skip
+    # Columns of a sparse X that lie far from 0 would have to be made dense.
+    if exactly or (sparse.issparse(X) and claim.origin.centre.any()):
+        step = part_rows(n)
+        found = np.zeros((part_count(n, step), N_FOUND))
+        scores, wrong, total, blur = _scores(claim, problem, X, alpha, exactly)
+        judge(len(found), step, scores, wrong, *judged, found)
+        found[0, BLUR] = blur
+        return merged(found), total
+    step = part_rows(n, row_length(X) + 4.0)
+    found = np.zeros((part_count(n, step), N_FOUND))
+    sums = np.zeros((len(found), d))
+    rows = rows_of(X if X.dtype.kind == "f" else X.astype(np.float64))
+    measure(len(found), step, rows, claim.origin.centre, claim.w, claim.b, *judged, found, sums)
+    return merged(found), sums.sum(axis=0)
 
 
 def _scores(
-    claim: Claim, X: Any, start: int, exactly: bool
+    claim: Claim, problem: PrimalProblem, X: Any, alpha: Floats, exactly: bool
 ) -> tuple[Floats, Floats, Floats, float]:
     """Return w·x + b of the rows of a piece, with bounds of errors, and Σ αyx with its own."""
     w, b, length = claim.w, claim.b, float(np.linalg.norm(claim.w))
     # About another origin the shift was rounded.
     offset = claim.shift if claim.origin.centre.any() and length else 0.0
+    beta = problem.beta(alpha)
+    beta = np.where(beta > 0, *claim.factors) * beta
 
     def part(block: slice) -> tuple[Any, Any, Any, float]:
-        everywhere = slice(start + block.start, start + block.stop)
-        y = claim.problem.y[everywhere]
-        box = claim.box if claim.box.size == 1 else claim.box[everywhere]
-        if claim.problem.two_sided:
-            signed = np.clip(claim.alpha[everywhere], -box, box)
-        else:
-            signed = y * np.clip(claim.alpha[everywhere], 0.0, box)
-        signed = np.where(signed > 0, *claim.factors) * signed
+        signed, n = beta[block], block.stop - block.start
         x = claim.origin.rows(row_block(X, block))
         if exactly:
             x = x.toarray() if sparse.issparse(x) else x
             some, unsure = compensated_dot(x.T, signed)
-            scores, wrong = compensated_dot(np.column_stack([x, np.ones(y.size)]), np.append(w, b))
+            scores, wrong = compensated_dot(np.column_stack([x, np.ones(n)]), np.append(w, b))
             return scores, wrong + UNIT * abs(offset), some, float(np.linalg.norm(unsure))
         size = frobenius(x)
-        wrong = np.full(y.size, score_error(size, length, abs(b) + abs(offset), w.size))
-        return x @ w + b, wrong, x.T @ signed, sum_error(size, signed, y.size)
+        wrong = np.full(n, score_error(size, length, abs(b) + abs(offset), w.size))
+        return x @ w + b, wrong, x.T @ signed, sum_error(size, signed, n)
 
     blocks = list(blocks_of(X.shape[0], row_length(X)))
     done = in_parallel(lambda block, stop: part(block), blocks)

@@ -6,12 +6,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import min_max_axis
 
-from ..arrays import Floats, Integers, Matrix, OnDevice, blocks_of, container
+from ..arrays import Floats, Integers, Matrix, OnDevice, Partitioned, blocks_of, container
 
 
 def scale_ratio(X: Matrix) -> float:
     """Largest over smallest spread of a feature, seen on some 2,000 rows: bad scaling shows."""
-    _, X = next(container(X).pieces())
+    X = X.head(2000) if isinstance(X, Partitioned) else next(container(X).pieces())[1]
     X = X[:: max(1, X.shape[0] // 2000)]
     low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(axis=0), X.max(axis=0))
     spread = (high - low)[high > low]
@@ -20,7 +20,7 @@ def scale_ratio(X: Matrix) -> float:
 
 def constant_features(X: Matrix) -> tuple[Integers, Floats]:
     """Return the columns of X that hold one value throughout, and those values."""
-    if isinstance(X, OnDevice):
+    if isinstance(X, (OnDevice, Partitioned)):
         return X.constant_columns()
     found = [_constant_in_piece(piece) for _, piece in container(X).pieces()]
     columns, values = found[0]

@@ -61,6 +61,14 @@ class Features(Protocol):
     def slopes_at_once(self) -> int:
         """How many points of a line search take about as long as one."""
 
+    @property
+    def holds_rows(self) -> bool:
+        """Whether `PrimalState.hold` pays: elsewhere all rows take part in every step."""
+
+    @property
+    def most_sampled(self) -> int:
+        """Rows of a sample at most."""
+
     def draw(self, size: int) -> Any:
         """Return a sample of the rows, in order: one of each of ``size`` runs of consecutive rows.
 

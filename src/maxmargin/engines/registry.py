@@ -13,7 +13,7 @@ import array_api_compat
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Matrix, MatrixLike, OnDevice, container
+from ..arrays import Matrix, MatrixLike, OnDevice, Partitioned, container
 from ..caller import warn_caller
 from ..runtime.loading import uncollected
 from .base import DeviceMemoryFull
@@ -21,6 +21,7 @@ from .base import DeviceMemoryFull
 if TYPE_CHECKING:
     from .base import HostEngine
     from .cpu.engine import CpuEngine
+    from .dask.engine import DaskEngine
     from .torch.engine import TorchEngine
 
 
@@ -36,10 +37,16 @@ def _torch() -> type[TorchEngine]:
     return engine
 
 
+def _dask() -> type[DaskEngine]:
+    engine: type[DaskEngine] = _dask_module("engine").DaskEngine
+    return engine
+
+
 # The name of an engine, whether X is of its kind, and how its class is imported.
 ENGINES: dict[str, tuple[Callable[[Any], bool], Callable[[], Any]]] = {
     "cpu": (lambda X: isinstance(X, np.ndarray) or sparse.issparse(X), _cpu),
     "torch": (lambda X: container(X).on_device, _torch),
+    "dask": (lambda X: isinstance(X, Partitioned), _dask),
 }
 
 
@@ -145,7 +152,7 @@ def placed(X: Matrix, device: str, *, streams: bool = False) -> Matrix:
 
     With ``streams``, row blocks and what does not fit its memory pass through it block by block.
     """
-    if device in ("auto", "cpu") or isinstance(X, OnDevice):
+    if device in ("auto", "cpu") or isinstance(X, (OnDevice, Partitioned)):
         return X
     where, in_memory = find_device(device), container(X).random_access
     if streams:
@@ -175,13 +182,40 @@ def find_device(name: str) -> Any:
 
 def _torch_module(module: str) -> Any:
     """Return a module of the torch engine, imported."""
+    return _engine_module("torch", module, "A GPU needs torch")
+
+
+def _engine_module(engine: str, module: str, need: str) -> Any:
+    """Return a module of an engine that is an extra; raise an error that names it."""
     try:
         with uncollected():
-            return import_module(f".torch.{module}", __package__)
+            return import_module(f".{engine}.{module}", __package__)
     except ImportError as error:
         if (error.name or "").partition(".")[0] == __package__.partition(".")[0]:
             raise
+        extra = {"torch": "gpu"}.get(engine, engine)
         raise ImportError(
-            'A GPU needs torch, which cannot be imported here: pip install "maxmargin[gpu]", or '
-            f'in a clone of the repository pip install ".[gpu]" ({error}).'
+            f'{need}, which cannot be imported here: pip install "maxmargin[{extra}]", or in a '
+            f'clone of the repository pip install ".[{extra}]" ({error}).'
         ) from error
+
+
+# Clusters -----------------------------------------------------------------------------------------
+
+
+def is_partitioned(values: Any) -> bool:
+    """Return whether values are a collection of Dask, without importing it."""
+    kind = type(values)
+    is_dask = kind.__module__.partition(".")[0] in ("dask", "dask_expr")
+    return is_dask and hasattr(kind, "__dask_graph__")
+
+
+def received_partitions(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Return collections of Dask as checked partitions, and their labels and weights."""
+    found: tuple[Any, Any, Any] = _dask_module("rows").receive(X, y, sample_weight)
+    return found
+
+
+def _dask_module(module: str) -> Any:
+    """Return a module of the Dask engine, imported."""
+    return _engine_module("dask", module, "Dask collections need dask and distributed")

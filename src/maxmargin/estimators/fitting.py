@@ -17,11 +17,19 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import validation
-from ..arrays import Labels, MatrixLike, OnDevice, container, on_host
+from ..arrays import Labels, Matrix, MatrixLike, OnDevice, Partitioned, container, on_host
 from ..caller import warn_caller
 from ..certificates import certify
 from ..data.columns import scale_ratio
-from ..engines.registry import host_array, is_memory_full, placed, received, received_vector
+from ..engines.registry import (
+    host_array,
+    is_memory_full,
+    is_partitioned,
+    placed,
+    received,
+    received_partitions,
+    received_vector,
+)
 from ..multiclass import Task, reduction_for
 from ..progress import Callback, Progress
 from ..runtime.threads import at_most, blas_for, in_parallel, single_threaded_blas
@@ -206,6 +214,8 @@ def fit(
     device = device_of(model)
     with all_or_nothing(model), ExitStack() as limits:
         limits.enter_context(method.threads or nullcontext())
+        if is_partitioned(X):
+            X, y, sample_weight = received_partitions(X, y, sample_weight)
         X, sample_weight = received(X, device), host_array(sample_weight)
 
         def attempt(X: MatrixLike, device: str) -> None:
@@ -361,7 +371,10 @@ def _solve(
         has_classes = method.multi_class is not None
         listeners.append(Printer([task.name for task in tasks], has_classes))
     known = max_iter if max_iter > 0 else None
-    data = (on_host(training.X), np.asarray(training.y)) if watched else (training.X, training.y)
+    is_here = not isinstance(training.X, Partitioned)
+    data = training.X, training.y
+    if watched and is_here:
+        data = on_host(training.X), np.asarray(training.y)
     bridge = sklearn_callbacks(model, *data, len(tasks), known)
     for k, (task, start) in enumerate(zip(tasks, starts, strict=True)):
         if bridge:
@@ -369,7 +382,7 @@ def _solve(
                 task.name, _so_far(method, work, training, tasks[: k + 1], list(solutions))
             )
         hearing: list[Callback] = [*listeners, bridge] if bridge else listeners
-        seen = (np.asarray(task.rows), np.asarray(task.labels)) if hearing else ()
+        seen = (np.asarray(task.rows), np.asarray(task.labels)) if hearing and is_here else ()
         progress = Progress(hearing, k, *seen)
         problem = work.pose(task)
         solutions.append(work.solve(problem, start, progress, max_iter))
@@ -441,9 +454,15 @@ def _publish(
         **method.claims.attributes(outcome.certificates),
         **work.attributes(tasks, solutions),
         **method.afterwards(outcome),
+        **_report(outcome.training.X),
     }
     for name, value in attributes.items():
         setattr(model, name, value)
+
+
+def _report(X: Matrix) -> Attributes:
+    """Return what a fit to partitions took."""
+    return {"fit_report_": X.report} if isinstance(X, Partitioned) else {}
 
 
 def _shortcomings(

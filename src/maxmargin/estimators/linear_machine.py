@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from ..arrays import Floats, Integers, VectorOnDevice
+from ..arrays import Floats, Integers, PartitionedVector, VectorOnDevice
 from ..runtime.vectors import in_slices, is_one_number, nonzero
 from ..solution import Status
 from ..solvers.linear import Solver
@@ -38,9 +38,15 @@ def bias_of(model: LinearMachine) -> Bias:
 
 def costs_of(model: LinearMachine, training: Training) -> Floats:
     """Return C_i of every sample, or one number where weights are equal."""
+    if isinstance(training.weights, PartitionedVector):
+        return training.weights.combined(_cost, training.weights, float(model.C))
     equal = is_one_number(training.weights) or np.ptp(training.weights) == 0.0
     weights = training.weights[: 1 if equal else None]
-    costs: Floats = np.where(weights > 0.0, model.C, 0.0) * np.where(weights > 0.0, weights, 1.0)
+    return _cost(weights, model.C)
+
+
+def _cost(weights: Floats, C: float) -> Floats:
+    costs: Floats = np.where(weights > 0.0, C, 0.0) * np.where(weights > 0.0, weights, 1.0)
     return costs
 
 
@@ -82,7 +88,12 @@ def optimal(model: LinearMachine, undecided: str) -> Optimal:
 
 
 def support_of_one(rows: Integers, alpha: Floats, signs: Floats | None) -> Attributes:
-    """Return the rows whose α is not 0 of a single task, and their α, times signs if given."""
+    """Return the rows whose α is not 0 of a single task, and their α, times signs if given.
+
+    Those of rows in partitions stay where they are: they may be millions.
+    """
+    if isinstance(alpha, PartitionedVector):
+        return {}
     if isinstance(alpha, VectorOnDevice) and isinstance(rows, VectorOnDevice):  # of all rows
         places, values = alpha.nonzero(signs)
         return {"support_": places, "dual_coef_": values[np.newaxis]}

@@ -13,8 +13,18 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from .. import validation
-from ..arrays import Floats, Integers, MatrixLike, VectorOnDevice, container, take
+from ..arrays import (
+    Floats,
+    Integers,
+    MatrixLike,
+    Partitioned,
+    PartitionedVector,
+    VectorOnDevice,
+    container,
+    take,
+)
 from ..certificates import MarginCertificate
+from ..data.row_blocks import RowBlocks
 from ..multiclass import Task
 from ..problems import JointProblem, L1Problem, PrimalProblem
 from ..problems.losses import LOSSES
@@ -234,7 +244,7 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
     def _check_training(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
     ) -> Training:
-        if not container(X).random_access:
+        if isinstance(X, RowBlocks):
             X, labels = validation.check_row_blocks(self, X, y)
             return weighted(X, labels, sample_weight, self.class_weight, self.random_state)
         return check_training(
@@ -340,6 +350,10 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
     def _pose(self, training: Training, task: Task) -> LinearProblem:
         X, labels, rows = training.X, task.labels, task.rows
         costs = costs_of(self, training)
+        is_pair = self.multi_class == "ovo" and len(training.classes) > 2
+        if isinstance(labels, PartitionedVector) and is_pair:
+            costs = labels.combined(_cost_of_pair, labels, costs)
+            labels = labels.combined(_or_positive, labels)
         if rows.size < X.shape[0] and not container(X).random_access:
             # Rows that do not take part cost nothing: picking the others would read them all.
             everything = np.zeros(X.shape[0])
@@ -384,7 +398,9 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
         return {
             **plane_attributes(tasks, solutions),
             **_support(training, tasks, solutions),
-            "_memory": [_on_host(s.alpha) for s in solutions] if self.warm_start else None,
+            "_memory": [_on_host(s.alpha) for s in solutions]
+            if self.warm_start and not isinstance(training.X, Partitioned)
+            else None,
             "_fitted_with": self.C,
             "shape_fit_": tuple(training.X.shape),
         }
@@ -400,7 +416,9 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
 def _support(
     training: Training, tasks: Sequence[Task], solutions: Sequence[Solution]
 ) -> Attributes:
-    """Return the samples with α > 0, and their α y."""
+    """Return the samples with α > 0, and their α y; nothing of those in partitions."""
+    if isinstance(training.X, Partitioned):
+        return {}
     if len(tasks) == 1 and tasks[0].n_vectors == 1:
         task, alpha = tasks[0], solutions[0].alpha
         if not isinstance(task.rows, VectorOnDevice) or alpha is None:
@@ -419,6 +437,14 @@ def _support(
         dual.append(np.zeros((task.n_vectors, support.size)))
         dual[-1][:, place[task.rows[chosen]]] = signed[chosen].T
     return {"support_": support.astype(np.int32), "dual_coef_": np.vstack(dual)}
+
+
+def _cost_of_pair(labels: Floats, costs: Floats) -> Floats:
+    return np.where(labels == 0.0, 0.0, costs)
+
+
+def _or_positive(labels: Floats) -> Floats:
+    return np.where(labels == 0.0, 1.0, labels)
 
 
 def _on_host(alpha: Floats | None) -> Floats | None:

@@ -13,8 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from .. import validation
-from ..arrays import Floats, Integers, MatrixLike, container, take
+from ..arrays import Floats, Integers, MatrixLike, PartitionedVector, container, take
 from ..certificates import MarginCertificate
+from ..data.row_blocks import RowBlocks
 from ..multiclass import Task
 from ..problems import PrimalProblem
 from ..problems.losses import TARGET_LOSSES
@@ -264,10 +265,10 @@ class LinearSVR(CertifiedRegressor, CertifiedEstimator[MarginCertificate]):  # t
     def _check_training(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
     ) -> Training:
-        if container(X).random_access:
-            X, targets = validation.check_targets(self, X, y, reset=reset)
-        else:
+        if isinstance(X, RowBlocks):
             X, targets = validation.check_row_blocks(self, X, y, targets=True)
+        else:
+            X, targets = validation.check_targets(self, X, y, reset=reset)
         return without_classes(X, targets, sample_weight)
 
     def _begin(
@@ -342,7 +343,9 @@ class LinearSVR(CertifiedRegressor, CertifiedEstimator[MarginCertificate]):  # t
             "coef_": solution.w[0],
             "intercept_": solution.b,
             **support_of_one(rows, here, None),
-            "_memory": np.asarray(alpha) if self.warm_start else None,
+            "_memory": np.asarray(alpha)
+            if self.warm_start and not isinstance(alpha, PartitionedVector)
+            else None,
             "_fitted_with": self.C,
             "shape_fit_": tuple(training.X.shape),
         }

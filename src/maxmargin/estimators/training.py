@@ -7,14 +7,23 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from .. import validation
-from ..arrays import Floats, Integers, Labels, Matrix, VectorOnDevice, by_rows, take
+from ..arrays import (
+    Floats,
+    Integers,
+    Labels,
+    Matrix,
+    Partitioned,
+    VectorOnDevice,
+    by_rows,
+    take,
+)
 from ..runtime.vectors import counting, is_one_number, nonzero
 
 ClassWeight = Mapping[object, float] | str | None
@@ -59,9 +68,13 @@ class Training:
     @cached_property
     def rows(self) -> Integers:
         """Rows of positive weight; the others do not count."""
-        weights = self.weights
+        weights: Any = self.weights
+        everything: Integers
+        if isinstance(weights, VectorOnDevice):  # in partitions: rows of weight 0 cost nothing
+            everything = cast(VectorOnDevice, self.y).rows()
+            return everything
         if is_one_number(weights) and weights[0] > 0 and isinstance(self.y, VectorOnDevice):
-            everything: Integers = self.y.rows()
+            everything = self.y.rows()
             return everything
         if is_one_number(weights):
             return counting(weights.size if weights[0] > 0 else 0)
@@ -103,6 +116,8 @@ def weighted(
     The classes are those of the rows of positive weight, unless they are given.
     """
     weights = validation.check_sample_weight(sample_weight, X)
+    if isinstance(X, Partitioned):
+        return _of_partitions(X, y, weights, class_weight, random_state)
     if isinstance(y, VectorOnDevice):
         if sample_weight is None and class_weight is None and classes is None:
             return _all_on_device(X, y, weights, random_state)
@@ -136,9 +151,51 @@ def _all_on_device(
     return Training(X, labels, classes, codes, weights, weights, rng, of_class, owns_rng=is_seed)
 
 
+def _of_partitions(
+    X: Partitioned, y: Any, weights: Any, class_weight: ClassWeight, random_state: RandomState
+) -> Training:
+    """Return checked X and y with class numbers and weights, all of them in partitions."""
+    classes, codes = y.encoded()
+    validation.check_two_classes(classes)
+    of_class: Floats = np.ones(len(classes))
+    if class_weight == "balanced":
+        common = (len(classes),)
+        totals = X.reduce(
+            _class_totals, _added, codes, _or_one(weights), common=common, reads_rows=False
+        )
+        of_class = totals.sum() / (len(classes) * totals)
+    elif class_weight is not None:
+        of_class = validation.class_weights(np.ones(1), class_weight, classes, classes, codes)
+    total = weights
+    if (of_class != 1.0).any():
+        total = codes.combined(_times_class, codes, _or_one(weights), of_class)
+    rng, is_seed = check_random_state(random_state), isinstance(random_state, Integral)
+    return Training(X, y, classes, codes, weights, total, rng, of_class, owns_rng=is_seed)
+
+
+def _or_one(weights: Any) -> Any:
+    """Return a vector of weights in partitions, or the number 1 for all."""
+    return weights if isinstance(weights, VectorOnDevice) else np.ones(1)
+
+
+def _class_totals(codes: Integers, weights: Floats, n_classes: int) -> Floats:
+    weights = np.broadcast_to(weights, codes.shape)
+    totals: Floats = np.bincount(codes, weights=weights, minlength=n_classes).astype(float)
+    return totals
+
+
+def _times_class(codes: Integers, weights: Floats, of_class: Floats) -> Floats:
+    return weights * of_class[codes.astype(np.intp)]
+
+
+def _added(parts: list[Floats]) -> Floats:
+    total: Floats = np.sum(parts, axis=0)
+    return total
+
+
 def without_classes(X: Matrix, y: Floats, sample_weight: ArrayLike | None) -> Training:
     """Return checked X and y, which holds targets or +1, with weights."""
     weights, none = validation.check_sample_weight(sample_weight, X), np.empty(0)
-    codes = np.zeros(X.shape[0], dtype=np.int8)
+    codes: Integers = np.broadcast_to(np.intp(0), X.shape[0])
     rng = check_random_state(0)
     return Training(by_rows(X), y, none, codes, weights, weights, rng, none, owns_rng=True)

@@ -27,7 +27,7 @@ def best_biases(problem: PrimalProblem, scores: Floats, b: float = 0.0) -> tuple
     # The slope left of all breaks, without κ.
     before, rounding = -positive, 1e-12 * (positive + negative)
     if not kappa:
-        return _flat_part(*_near_breaks(problem, scores, before, rounding), rounding)
+        return flat_part(*_near_breaks(problem, scores, before, rounding), rounding)
     breaks = problem.y - scores
     costs = np.broadcast_to(problem.upper, breaks.shape)
     order = np.argsort(breaks)
@@ -84,7 +84,7 @@ def _near_breaks(
     return *of(slice(None)), before
 
 
-def _flat_part(t: Floats, costs: Floats, before: float, rounding: float) -> tuple[float, float]:
+def flat_part(t: Floats, costs: Floats, before: float, rounding: float) -> tuple[float, float]:
     """Return the least and the largest t at which before + Σ_{t_i ≤ t} c_i changes sign."""
     order = np.argsort(t)
     t, slopes = t[order], before + np.cumsum(costs[order])

@@ -22,10 +22,11 @@ one number below are the formulas that engines compile or vectorise; certificate
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..arrays import Floats
+from ..arrays import Floats, VectorOnDevice
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,9 @@ class Loss:
 
     def bounds(self, C: Floats | float) -> tuple[Floats, Floats]:
         """Return u and D for costs C, one per sample or one for all."""
-        costs = np.atleast_1d(np.asarray(C, dtype=np.float64))
+        costs: Any = C
+        if not isinstance(C, VectorOnDevice):
+            costs = np.atleast_1d(np.asarray(C, dtype=np.float64))
         with np.errstate(divide="ignore"):
             upper = costs * self.upper if np.isfinite(self.upper) else np.full(1, np.inf)
             ridge = self.ridge / costs if self.ridge > 0.0 else np.zeros(1)

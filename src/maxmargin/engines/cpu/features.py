@@ -122,6 +122,16 @@ class Features:
         """One: every point of a line search is a pass."""
         return 1
 
+    @property
+    def holds_rows(self) -> bool:
+        """Steps on the rows near the kink take less time."""
+        return True
+
+    @property
+    def most_sampled(self) -> int:
+        """All rows."""
+        return self.n_rows
+
     def draw(self, size: int) -> Any:
         """Return a sample of the rows: one of each of ``size`` runs of consecutive rows."""
         out, n = np.empty(size, dtype=np.intp), self.n_rows

@@ -47,10 +47,12 @@ class TorchFeatures:
 
     on_device, random_access, by_rows = True, False, False
     slopes_at_once = 8
+    holds_rows = True
 
     def __init__(self, products: Products, device: Any, is_dense: bool) -> None:
         self.products, self.device, self.is_dense = products, device, is_dense
         self.n_rows, self.n_columns = products.n_rows, products.n_columns
+        self.most_sampled = products.n_rows
 
     @classmethod
     def of(cls, X: DeviceRows | StreamedRows, index: Integers | None = None) -> TorchFeatures:

@@ -128,7 +128,7 @@ class _Run:
     def from_samples(self, state: PrimalState) -> Plane | None:
         """Return a plane near the answer, from ever larger samples of the rows."""
         n_rows, d = state.features.n_rows, state.features.n_columns
-        sizes, n = [], n_rows
+        sizes, n = [], min(n_rows, self.tuning.sample_factor * state.features.most_sampled)
         while (n := n // self.tuning.sample_factor) >= max(self.tuning.fewest_rows, 4 * (d + 1)):
             sizes.append(n)
         plane = None
@@ -161,7 +161,8 @@ class _Run:
         n, products = features.n_rows, product_work(features, features.n_rows, tuning.direction)
         quick = self.tries_products and products < normal_work(features, n)
         wide = quick or (self.curved and features.n_columns**2 > stored)
-        share = 1.0 if stored <= tuning.whole_numbers or wide else tuning.near_share
+        whole = stored <= tuning.whole_numbers or wide or not features.holds_rows
+        share = 1.0 if whole else tuning.near_share
         aim, idle, end = tuning.aim * tol, 0, End.STRAYED
         while True:
             everywhere = share > 0.5 or end is End.STRAYED

@@ -1,0 +1,181 @@
+"""The checks of a partition, on its worker: errors that name the partition and the row."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_array
+
+from ...arrays import Floats, Integers, Labels
+from ...data.columns import constant_features
+
+# Different labels of a partition that are listed.
+MOST_LABELS = 4096
+
+
+class Block(NamedTuple):
+    """A checked partition: rows in float32 or float64, C-ordered or CSR; labels and weights."""
+
+    X: Any
+    y: Labels | None
+    weights: Floats | None
+
+    def __dask_sizeof__(self) -> int:
+        """Return the bytes, for Dask's own account of the memory."""
+        return sum(_bytes(each) for each in self)
+
+
+class PartFacts(NamedTuple):
+    """What a check has found of a partition."""
+
+    number: int
+    error: str | None
+    n_rows: int = 0
+    n_columns: int = 0
+    dtype: str = ""
+    sparse: bool = False
+    stored: int = 0
+    largest: float = 0.0
+    constant: tuple[Integers, Floats] | None = None
+    labels: Labels | None = None  # different ones of positive weight; None where they are many
+    label_kind: str = ""
+    low: float = np.inf  # of y, where it holds numbers
+    high: float = -np.inf
+    largest_weight: float = 1.0
+    least_weight: float = 1.0
+
+
+def _bytes(values: Any) -> int:
+    if values is None:
+        return 0
+    if sparse.issparse(values):
+        return int(values.data.nbytes + values.indices.nbytes + values.indptr.nbytes)
+    return int(values.nbytes)
+
+
+def prepare(number: int, X: Any, y: Any, weights: Any) -> tuple[Block | None, list[PartFacts]]:
+    """Return a partition as fits take it, and what it holds; errors are among the facts."""
+    if not X.shape[0] and (y is None or not len(y)):
+        return None, [PartFacts(number, None, n_columns=int(X.shape[1]))]
+    try:
+        block = Block(_rows(X), _labels(y, X.shape[0]), _weights(weights, X.shape[0]))
+        return block, [_facts(number, block)]
+    except (ValueError, TypeError) as error:
+        return None, [PartFacts(number, f"{_located(str(error), X)}")]
+
+
+def block_of(number: int, X: Any, y: Any, weights: Any) -> Block | None:
+    """Return a checked partition alone, where it is read anew in every pass."""
+    return prepare(number, X, y, weights)[0]
+
+
+def facts_of(number: int, X: Any, y: Any, weights: Any) -> list[PartFacts]:
+    """Return what a partition holds, and not the partition."""
+    return prepare(number, X, y, weights)[1]
+
+
+def _rows(X: Any) -> Any:
+    rows = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+    if sparse.issparse(rows):
+        rows = sparse.csr_matrix(rows)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        return rows
+    return np.ascontiguousarray(rows)
+
+
+def _labels(y: Any, n: int) -> Labels | None:
+    if y is None:
+        return None
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.shape != (n,):
+        raise ValueError(f"X has {n} rows here, and y is of shape {values.shape}.")
+    bad = _first_bad(values)
+    if bad is not None:
+        raise ValueError(f"Input y contains NaN or infinity. The first is in row {bad}.")
+    return values
+
+
+def _weights(weights: Any, n: int) -> Floats | None:
+    if weights is None:
+        return None
+    values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (n,):
+        raise ValueError(f"X has {n} rows here, and sample_weight is of shape {values.shape}.")
+    bad = _first_bad(values)
+    if bad is not None:
+        raise ValueError(
+            f"Input sample_weight contains NaN or infinity. The first is in row {bad}."
+        )
+    if (values < 0.0).any():
+        row = int(np.argmax(values < 0.0))
+        raise ValueError(f"sample_weight holds {values[row]:g} in row {row}: weights must be at "
+                         "least 0.")  # fmt: skip
+    return values
+
+
+def _first_bad(values: Labels) -> int | None:
+    """Return the row of the first value that is missing or not finite."""
+    if values.dtype.kind == "f":
+        bad = ~np.isfinite(values)
+    elif values.dtype.kind == "O":
+        bad = np.array([each is None or each != each for each in values], dtype=bool)
+    else:
+        return None
+    return int(np.argmax(bad)) if bad.any() else None
+
+
+def _facts(number: int, block: Block) -> PartFacts:
+    X, y, weights = block
+    values = X.data if sparse.issparse(X) else X
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    low, high, labels, kind = np.inf, -np.inf, None, ""
+    if y is not None:
+        kind = y.dtype.kind
+        labels = _different(y if weights is None else y[weights > 0.0])
+        if kind in "biuf" and y.size:
+            low, high = float(y.min()), float(y.max())
+    return PartFacts(
+        number, None, X.shape[0], X.shape[1], str(X.dtype), bool(sparse.issparse(X)),
+        int(values.size), largest, constant_features(X), labels, kind, low, high,
+        float(weights.max()) if weights is not None else 1.0,
+        float(weights.min()) if weights is not None else 1.0,
+    )  # fmt: skip
+
+
+def _different(y: Labels) -> Labels | None:
+    """Return the different labels, None where they are too many to be classes."""
+    if y.dtype.kind in "iuf" and y.size > MOST_LABELS:
+        some = np.unique(y[: 2 * MOST_LABELS])
+        if some.size > MOST_LABELS:
+            return None
+        low, high = y.min(), y.max()
+        if ((y == low) | (y == high)).all():  # two classes need no sorting
+            return np.unique([low, high])
+    try:
+        labels: Labels = np.unique(y)
+    except TypeError:  # of several types
+        kinds = sorted({type(label).__name__ for label in y})
+        raise ValueError(
+            f"y mixes labels of types {', '.join(kinds)}: pass labels of one type."
+        ) from None
+    return labels if labels.size <= MOST_LABELS else None
+
+
+def _located(message: str, X: Any) -> str:
+    """Add the place of the first NaN or infinity of X to scikit-learn's message."""
+    if ("NaN" not in message and "inf" not in message) or "Input X" not in message:
+        return message
+    try:
+        values = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
+        row, column = map(int, np.argwhere(~np.isfinite(values))[0])
+    except (TypeError, ValueError, IndexError):
+        return message
+    names = getattr(X, "columns", None)
+    name = f"column {column}" if names is None else f"column {names[column]!r}"
+    return f"{message.partition(chr(10))[0]} The first is in row {row}, {name}."

@@ -1,0 +1,318 @@
+"""The linear machine in one partition: what a worker does in a round.
+
+A state is a record of arrays that is never changed: a round makes a new one. Between two rounds the
+client may have decided several things that need no answer (a step of some length, a new centre):
+they are the first operations of the next round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...arrays import Floats, Integers
+from ...problems import PrimalProblem
+from ..cpu import primal_passes as passes
+from ..cpu.features import Features
+from ..cpu.primal_state import PrimalState
+from .checks import Block
+
+
+class PartState(NamedTuple):
+    """Scores, β, its centre β⁰ (one number per row, or one for all), and the scores of a step."""
+
+    scores: Floats
+    beta: Floats
+    center: Floats
+    along: Floats | None = None
+
+    def __dask_sizeof__(self) -> int:
+        """Return the bytes, for Dask's own account of the memory."""
+        return sum(each.nbytes for each in self if each is not None)
+
+
+# An operation of `LinearPart` and its arguments.
+Operation = tuple[Any, ...]
+
+
+class Request(NamedTuple):
+    """What all partitions are asked.
+
+    Parameters
+    ----------
+    problem : PrimalProblem
+        Without its vectors.
+    operations : tuple of Operation
+        Those before the question, by their names.
+    delta : float
+    with_matrix : bool
+        Whether the curvature of the rows on the kink is wanted.
+    """
+
+    problem: PrimalProblem
+    operations: tuple[Operation, ...]
+    delta: float = 0.0
+    with_matrix: bool = False
+
+
+class Evaluation(NamedTuple):
+    """Sums over rows after a projection; `merge_evaluations` adds them up.
+
+    D(α) after Σβ = 0 is restored follows from sums over the rows with |β| < u, by their sign.
+    """
+
+    sums: Floats  # as named below
+    most: Floats  # the largest change of a score, and the largest score
+    change: Floats  # Σ (change of β_i) (x_i, 1)
+    below: Floats  # Σ β_i x_i of the rows with |β_i| < u_i, of both signs
+    curvature: Floats | None
+
+
+SLACK, LOSS, ERRORS, N_KINK, GAIN, SQUARES, POSITIVE, NEGATIVE = range(8)
+# Of rows below their bound, of both signs: Σ|β|, Σ yβ − ε|β| and Σ Dβ².
+BELOW, BELOW_GAIN, BELOW_SQUARES = slice(8, 10), slice(10, 12), slice(12, 14)
+N_SUMS = 14
+
+
+class LinearPart(PrimalState):
+    """The state of one partition while a round works on it, with operations of its own."""
+
+    @classmethod
+    def resume(
+        cls, block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState | None,
+        problem: PrimalProblem,
+    ) -> LinearPart:  # fmt: skip
+        """Go on from a state, which is copied as far as it will be changed."""
+        part = cls(replace(problem, y=y, upper=upper, ridge=ridge), Features(block.X))
+        if state is not None:
+            part.scores, part.values = state.scores.copy(), state.beta.copy()
+            part.center = state.center
+            if state.along is not None:
+                part._change = state.along.copy()
+        return part
+
+    def settle(self, delta: float) -> None:
+        """Make β that of the scores, and add up nothing: it is known."""
+        arrays = (self.scores, *self._targets(), self._center(), *self._bounds(), delta)
+        self._sums(passes.project, 4, *arrays, self.values, self._scratch())
+
+    def record(self, *, along: bool = False) -> PartState:
+        """Return the arrays that the next round needs."""
+        center = self._center()
+        if center is self._old_center:  # of which the memory is used again
+            center = center.copy()
+        return PartState(self.scores, self.values, center, self._change if along else None)
+
+    def evaluate(self, delta: float, with_matrix: bool) -> Evaluation:
+        """Make β that of the scores, and add up all that may be asked of it."""
+        found = self.project(delta)
+        kink = self.kink()
+        sums = np.zeros(N_SUMS)
+        sums[SLACK], sums[LOSS], sums[ERRORS] = found.slack, found.loss, found.errors
+        sums[N_KINK] = kink.n_rows
+        curvature = self.curvature(delta) if with_matrix else None
+        beta, upper = self.values, self.problem.upper
+        totals = self._sums(passes.sign_totals, 4, beta, upper)
+        sums[[POSITIVE, NEGATIVE]], sums[BELOW] = totals[:2], totals[2:]
+        rows = self._sum.rows()
+        below = np.zeros((2, self.features.n_columns))
+        for k, sign in enumerate((1.0, -1.0)):
+            mine = rows[beta[rows] * sign > 0.0]
+            some = np.zeros(self.n_rows)
+            some[mine] = beta[mine]
+            below[k] = self.features.combine(some)
+            sums[BELOW_GAIN][k], sums[BELOW_SQUARES][k] = self._gain(mine)
+        sums[GAIN], sums[SQUARES] = self._gain(slice(None))
+        most = np.array([found.moved, found.largest])
+        return Evaluation(sums, most, found.change, below, curvature)
+
+    def _gain(self, rows: Integers | slice) -> tuple[float, float]:
+        """Return Σ yβ − ε|β| and Σ Dβ² of some rows."""
+        beta, y, ridge = self.values[rows], self.problem.y[rows], self.problem.ridge
+        D = ridge if ridge.size == 1 else ridge[rows]
+        gain = float(beta @ y) - self.problem.epsilon * float(np.abs(beta).sum())
+        squares = np.where(np.isfinite(D), D, 0.0) * beta * beta
+        return gain, float(squares.sum())
+
+
+def merge_evaluations(found: list[Evaluation]) -> Evaluation:
+    """Add up the evaluations of some partitions."""
+    matrices = [each.curvature for each in found if each.curvature is not None]
+    curvature: Floats | None = np.sum(matrices, axis=0) if matrices else None
+    return Evaluation(
+        np.sum([e.sums for e in found], axis=0), np.max([e.most for e in found], axis=0),
+        np.sum([e.change for e in found], axis=0), np.sum([e.below for e in found], axis=0),
+        curvature,
+    )  # fmt: skip
+
+
+def merge_aims(found: list[tuple[Floats, Evaluation]]) -> tuple[Floats, Evaluation]:
+    """Add up the slopes and evaluations of some partitions."""
+    slopes, evaluations = zip(*found, strict=True)
+    return np.sum(slopes, axis=0), merge_evaluations(list(evaluations))
+
+
+def added(found: list[Any]) -> Any:
+    """Return the sum of numbers or arrays."""
+    return np.sum(found, axis=0)
+
+
+# Rounds -------------------------------------------------------------------------------------------
+
+
+def begin(y: Floats) -> PartState:
+    """Return the state at w = 0, b = 0 and α = 0."""
+    return PartState(np.zeros(y.size), np.zeros(y.size), np.zeros(1))
+
+
+def evaluate(
+    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request
+) -> tuple[PartState, Evaluation]:
+    """Make β that of the scores."""
+    part = _resumed(block, y, upper, ridge, state, request)
+    found = part.evaluate(request.delta, request.with_matrix)
+    return part.record(), found
+
+
+def aim(
+    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request,
+    step: Floats, points: list[float],
+) -> tuple[PartState, tuple[Floats, Evaluation]]:  # fmt: skip
+    """Return the slopes along a step, and what follows if it is taken as a whole."""
+    part = _resumed(block, y, upper, ridge, state, request)
+    part.aim(step)
+    slopes = np.array(part.slopes(points, request.delta))
+    state = part.record(along=True)
+    trial = LinearPart.resume(block, y, upper, ridge, state, request.problem)
+    trial.advance(1.0)
+    return state, (slopes, trial.evaluate(request.delta, request.with_matrix))
+
+
+def slopes_again(
+    y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request,
+    points: list[float],
+) -> Floats:  # fmt: skip
+    """Return slopes at other points of the same step."""
+    no_columns = Block(np.empty((y.size, 0)), None, None)
+    part = LinearPart.resume(no_columns, y, upper, ridge, state, request.problem)
+    return np.array(part.slopes(points, request.delta))
+
+
+def loss(
+    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request
+) -> tuple[PartState, float]:
+    """Return the loss of the scores."""
+    part = _resumed(block, y, upper, ridge, state, request)
+    return part.record(), part.loss()
+
+
+def beta_of(
+    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request,
+    heavier: float, factor: float, below: bool,
+) -> Floats:  # fmt: skip
+    """Return β, that of the heavier sign multiplied by a factor."""
+    part = _resumed(block, y, upper, ridge, state, request)
+    beta = part.values
+    mine = beta * heavier > 0.0
+    if below:
+        mine &= np.abs(beta) < upper
+    out: Floats = np.where(mine, factor * beta, beta)
+    return out if request.problem.two_sided else np.abs(out)
+
+
+def dual_sums(
+    block: Block, y: Floats, alpha: Floats, upper: Floats, ridge: Floats, problem: PrimalProblem
+) -> Floats:
+    """Return Σ yβ − ε|β|, Σ Dβ², Σβ and Σ βx."""
+    part = LinearPart(replace(problem, y=y, upper=upper, ridge=ridge), Features(block.X))
+    part.values = alpha if problem.two_sided else alpha * y
+    gain, squares = part._gain(slice(None))
+    return np.append([gain, squares, part.values.sum()], part.features.combine(part.values))
+
+
+def kink_rows(
+    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request
+) -> tuple[list[Any], list[Floats]]:
+    """Return the rows on the kink, with their curvatures."""
+    part = _resumed(block, y, upper, ridge, state, request)
+    part.kink()
+    found = part.kink_rows(request.delta)
+    return [found.features.X], [found.weights]
+
+
+def kink_product(
+    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request,
+    p: Floats | None,
+) -> Floats:  # fmt: skip
+    """Return Σ c_i (x_i, 1)(x_i, 1)·p over the rows on the kink, or Σ c_i (x_i∘x_i, 1)."""
+    part = _resumed(block, y, upper, ridge, state, request)
+    part.kink()
+    rows = part.kink_rows(request.delta)
+    return rows.squares() if p is None else rows.product(p)
+
+
+def class_costs(y: Floats, upper: Floats, ridge: Floats, problem: PrimalProblem) -> Floats:
+    """Return the costs of both classes."""
+    return np.array(replace(problem, y=y, upper=upper, ridge=ridge).class_costs())
+
+
+def sampled(
+    block: Block, y: Floats, upper: Floats, ridge: Floats, first: int, step: int
+) -> tuple[list[Any], list[Floats], list[Floats], list[Floats]]:
+    """Return every k-th row, with its label and costs."""
+    some = slice(first, None, step)
+    upper, ridge = (v if v.size == 1 else v[some] for v in (upper, ridge))
+    return [block.X[some].copy()], [y[some].copy()], [upper], [ridge]
+
+
+def joined(found: list[tuple[list[Any], ...]]) -> tuple[list[Any], ...]:
+    """Put lists of several partitions one after the other."""
+    return tuple([each for some in lists for each in some] for lists in zip(*found, strict=True))
+
+
+def breaks_in_bins(
+    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request,
+    edges: Floats,
+) -> Floats:  # fmt: skip
+    """Return how many breaks of the loss as a function of the bias each bin has, and their costs.
+
+    The first and the last bin are what is below and above all edges.
+    """
+    t, costs = _breaks(_resumed(block, y, upper, ridge, state, request))
+    bins = np.searchsorted(edges, t)
+    size = edges.size + 1
+    return np.array(
+        [np.bincount(bins, minlength=size), np.bincount(bins, weights=costs, minlength=size)]
+    )
+
+
+def breaks_between(
+    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request,
+    low: float, high: float,
+) -> tuple[list[Floats], list[Floats]]:  # fmt: skip
+    """Return the breaks low < t ≤ high, and their costs."""
+    t, costs = _breaks(_resumed(block, y, upper, ridge, state, request))
+    inside = (t > low) & (t <= high)
+    return [t[inside]], [costs[inside]]
+
+
+def _breaks(part: LinearPart) -> tuple[Floats, Floats]:
+    """Return the changes of the bias at which the slope of a row's loss jumps, and by how much."""
+    t = part.problem.y - part.scores
+    costs = np.broadcast_to(part.problem.upper, t.shape)
+    if not part.problem.two_sided:
+        return t, costs
+    epsilon = part.problem.epsilon
+    return np.concatenate([t - epsilon, t + epsilon]), np.tile(costs, 2)
+
+
+def _resumed(
+    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request
+) -> LinearPart:
+    """Go on from a state, with the operations that were decided since."""
+    part = LinearPart.resume(block, y, upper, ridge, state, request.problem)
+    for name, *arguments in request.operations:
+        getattr(part, name)(*arguments)
+    return part

@@ -1,0 +1,281 @@
+"""X of a fit as checked partitions, on the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+import dask
+import numpy as np
+from scipy import sparse
+
+from ...arrays import Floats, Integers, Labels, Partitioned
+from ...validation import refuse_size
+from .checks import Block, PartFacts, block_of, facts_of, prepare
+from .cluster import Cluster, Handle
+from .collections import is_held, known_sizes, partitions_of, vector_partitions
+from .vector import DaskVector, column_of
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Sizes."""
+
+    # The share of the memory of all workers up to which X is kept there.
+    held_share: float = 0.5
+
+
+TUNING = Tuning()
+
+
+class DaskRows(Partitioned):
+    """X in partitions.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    blocks : list of Handle
+        `Block`, one per partition that has rows.
+    facts : list of PartFacts
+        Of the same partitions.
+    example : DataFrame, optional
+        No row of it, with the names of the columns, of a frame.
+    """
+
+    def __init__(
+        self, cluster: Cluster, blocks: list[Handle], facts: list[PartFacts], example: Any = None
+    ) -> None:
+        self.cluster, self.blocks, self.facts, self.example = cluster, blocks, facts, example
+        if example is None:
+            self.example = np.empty((1, facts[0].n_columns))
+        self._head: Any = None
+        self.report = cluster.report
+        self.shape = sum(self.sizes), facts[0].n_columns
+        self.dtype = np.result_type(*{fact.dtype for fact in facts})
+        self.sparse = facts[0].sparse
+        cluster.report.n_partitions, cluster.report.n_samples = len(blocks), self.shape[0]
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of rows of each partition."""
+        return [fact.n_rows for fact in self.facts]
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of X."""
+        per_number = self.dtype.itemsize + (4 if self.sparse else 0)
+        return self.stored() * per_number
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def stored(self) -> int:
+        """Return how many numbers are stored."""
+        return sum(fact.stored for fact in self.facts)
+
+    def pieces(self) -> Iterator[tuple[int, Any]]:
+        """Bring one partition after the other to this process."""
+        start = 0
+        for block, size in zip(self.blocks, self.sizes, strict=True):
+            yield start, self.cluster.round(_rows_of, _only, [block])
+            start += size
+
+    def head(self, n_rows: int) -> Any:
+        """Return about so many rows, evenly spaced: those of the last call if they are enough."""
+        if self._head is None or self._head.shape[0] < min(n_rows, self.shape[0]):
+            self._head = self._fetched(n_rows)
+        return self._head[:: max(1, self._head.shape[0] // n_rows)]
+
+    def _fetched(self, n_rows: int) -> Any:
+        step = max(1, self.shape[0] // max(n_rows, 1))
+        starts = np.cumsum([0, *self.sizes[:-1]])
+        firsts = [int(-start % step) for start in starts]
+        return self.cluster.round(_some_rows, _stacked, self.blocks, firsts, common=(step,))
+
+    def constant_columns(self) -> tuple[Integers, Floats]:
+        """Return the columns that hold one value throughout, and those values."""
+        columns, values = self.facts[0].constant  # type: ignore[misc]
+        for fact in self.facts[1:]:
+            here, there = fact.constant  # type: ignore[misc]
+            both, first, second = np.intersect1d(columns, here, return_indices=True)
+            same = values[first] == there[second]
+            columns, values = both[same], values[first][same]
+        return columns, values
+
+    def column(self, values: Any) -> Any:
+        """Return what each partition gets of a vector or number."""
+        return column_of(values, len(self.blocks))
+
+    def map(
+        self, work: Callable[..., Any], *vectors: Any, common: tuple[Any, ...] = ()
+    ) -> DaskVector:
+        """Return the vector of ``work(rows, *parts of vectors, *common)``."""
+        columns = [self.column(each) for each in vectors]
+        parts = self.cluster.start(partial(_with_rows, work), self.blocks, *columns, common=common)
+        return DaskVector(self.cluster, parts, self.sizes)
+
+    def reduce(
+        self,
+        work: Callable[..., Answer],
+        merge: Callable[[list[Answer]], Answer],
+        *vectors: Any,
+        common: tuple[Any, ...] = (),
+        reads_rows: bool = True,
+    ) -> Answer:
+        """Return the merged answers of ``work(rows, *parts of vectors, *common)``."""
+        columns = [self.column(each) for each in vectors]
+        found: Answer
+        if reads_rows:
+            columns, work = [self.blocks, *columns], partial(_with_rows, work)
+        found = self.cluster.round(work, merge, *columns, common=common, reads=reads_rows)
+        return found
+
+
+class Received(NamedTuple):
+    """The arguments of a fit in partitions."""
+
+    X: DaskRows
+    y: DaskVector | None
+    weights: DaskVector | None
+
+
+def receive(X: Any, y: Any, sample_weight: Any) -> Received:
+    """Check collections partition by partition, and keep them on the workers if there is room."""
+    cluster = Cluster.current()
+    sources = partitions_of(X)
+    n = len(sources)
+    columns = (
+        list(range(n)),
+        sources,
+        vector_partitions("y", y, X, n, cluster),
+        vector_partitions("sample_weight", sample_weight, X, n, cluster),
+    )
+    blocks: list[Handle]
+    if _fits(X, sources, cluster):
+        blocks, facts = cluster.step(prepare, _joined, *columns)
+    else:
+        facts = cluster.round(facts_of, _joined, *columns)
+        lazy = dask.delayed(block_of, pure=False, traverse=False)
+        blocks = [lazy(*arguments) for arguments in zip(*columns, strict=True)]
+        cluster.report.streamed = True
+    facts = sorted(facts, key=lambda fact: fact.number)
+    _refuse(facts)
+    filled = [k for k, fact in enumerate(facts) if fact.n_rows]
+    example = X._meta if hasattr(X, "columns") else None
+    rows = DaskRows(cluster, [blocks[k] for k in filled], [facts[k] for k in filled], example)
+    refuse_size(max(fact.largest for fact in rows.facts))
+    return Received(rows, _labels(rows, y), _weights(rows, sample_weight))
+
+
+def _fits(X: Any, sources: list[Any], cluster: Cluster) -> bool:
+    """Return whether the workers have room for all of X."""
+    if is_held(X):
+        return True
+    is_known = known_sizes(X) is not None and not sparse.issparse(X._meta)
+    total = float(X.nbytes) if is_known else np.nan
+    if np.isnan(total):
+        total = len(sources) * cluster.round(_bytes_of, max, sources[:1])
+    return total <= TUNING.held_share * cluster.backend.memory
+
+
+def _refuse(facts: list[PartFacts]) -> None:
+    """Raise the error of the first partition that has one, and those of different ones."""
+    for fact in facts:
+        if fact.error is not None:
+            raise ValueError(f"Partition {fact.number}: {fact.error}")
+    filled = [fact for fact in facts if fact.n_rows]
+    if not filled:
+        raise ValueError(
+            f"Found array with 0 sample(s) in {len(facts)} partitions: a minimum of 1 is required."
+        )
+    first = filled[0]
+    for fact in filled[1:]:
+        if (fact.n_columns, fact.sparse) != (first.n_columns, first.sparse):
+            raise ValueError(
+                f"Partitions must be alike: {_kind(first)} in partition {first.number}, "
+                f"{_kind(fact)} in partition {fact.number}."
+            )
+
+
+def _kind(fact: PartFacts) -> str:
+    return f"{'CSR' if fact.sparse else 'dense'} rows of {fact.n_columns} columns"
+
+
+def _labels(rows: DaskRows, y: Any) -> DaskVector | None:
+    if y is None:
+        return None
+    kinds = {fact.label_kind for fact in rows.facts}
+    classes: Labels | None = None
+    lists = [fact.labels for fact in rows.facts]
+    if all(each is not None for each in lists):
+        if len(kinds - set("biuf")) and len(kinds) > 1 and kinds - set("OUST"):
+            raise ValueError(
+                "y mixes labels of types: strings in some partitions, numbers in others."
+            )
+        classes = np.unique(np.concatenate(lists))  # type: ignore[arg-type]
+    ends = None
+    if kinds <= set("biuf"):
+        ends = min(fact.low for fact in rows.facts), max(fact.high for fact in rows.facts)
+    parts = rows.cluster.start(_labels_of, rows.blocks)
+    dtype = classes.dtype if classes is not None else np.float64
+    return DaskVector(rows.cluster, parts, rows.sizes, classes, ends, dtype)
+
+
+def _weights(rows: DaskRows, sample_weight: Any) -> DaskVector | None:
+    if sample_weight is None:
+        return None
+    ends = (
+        min(fact.least_weight for fact in rows.facts),
+        max(fact.largest_weight for fact in rows.facts),
+    )
+    if not ends[1] > 0.0:
+        raise ValueError("Sample weights are all zero: at least two samples must count.")
+    parts = rows.cluster.start(_weights_of, rows.blocks)
+    return DaskVector(rows.cluster, parts, rows.sizes, ends=ends)
+
+
+# What workers do ----------------------------------------------------------------------------------
+
+
+def _with_rows(work: Callable[..., Any], block: Block, *arguments: Any) -> Any:
+    return work(block.X, *arguments)
+
+
+def _rows_of(block: Block) -> Any:
+    return block.X
+
+
+def _labels_of(block: Block) -> Any:
+    return block.y
+
+
+def _weights_of(block: Block) -> Any:
+    return block.weights
+
+
+def _bytes_of(rows: Any) -> float:
+    from dask.sizeof import sizeof
+
+    return float(sizeof(rows))
+
+
+def _some_rows(block: Block, first: int, step: int) -> Any:
+    return block.X[first::step].copy()
+
+
+def _stacked(parts: list[Any]) -> Any:
+    return (
+        sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+    )
+
+
+def _only(parts: list[Any]) -> Any:
+    return parts[0]
+
+
+def _joined(parts: list[list[Any]]) -> list[Any]:
+    return [each for part in parts for each in part]
