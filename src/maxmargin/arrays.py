@@ -173,6 +173,15 @@ class Partitioned(ABC):
     def constant_columns(self) -> tuple[Integers, Floats]:
         """Return the columns that hold one value throughout, and those values."""
 
+    @property
+    @abstractmethod
+    def host(self) -> Any:
+        """All rows in the memory of this process: for few of them."""
+
+    @abstractmethod
+    def vector(self, values: NDArray[Any]) -> Any:
+        """Return one number per row, of this process, in partitions as the rows are."""
+
     @abstractmethod
     def map(
         self, work: Callable[..., NDArray[Any]], *vectors: Any, common: tuple[Any, ...] = ()
@@ -258,12 +267,22 @@ class PartitionedVector(VectorOnDevice):
         """Return the sum of all values."""
 
     @abstractmethod
-    def combined(self, function: Callable[..., Any], *inputs: Any) -> Any:
-        """Return ``function`` of such vectors and numbers, part by part."""
+    def combined(
+        self, function: Callable[..., Any], *inputs: Any, ends: tuple[float, float] | None = None
+    ) -> Any:
+        """Return ``function`` of such vectors and numbers, part by part.
+
+        ``ends`` are a lower and an upper bound of its values, where they are known.
+        """
+
+    @property
+    @abstractmethod
+    def ends(self) -> tuple[float, float] | None:
+        """The least and the largest value, where they are known."""
 
 
 def on_host(X: Matrix) -> Matrix:
-    """Return X in the memory of the host."""
+    """Return X in the memory of the host; what is in partitions stays there."""
     return X.host if container(X).on_device else X
 
 

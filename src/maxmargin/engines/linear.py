@@ -62,6 +62,10 @@ class Features(Protocol):
         """How many points of a line search take about as long as one."""
 
     @property
+    def whole_step_first(self) -> bool:
+        """Whether a whole step takes less time than other points of a line search."""
+
+    @property
     def holds_rows(self) -> bool:
         """Whether `PrimalState.hold` pays: elsewhere all rows take part in every step."""
 

@@ -39,7 +39,9 @@ def bias_of(model: LinearMachine) -> Bias:
 def costs_of(model: LinearMachine, training: Training) -> Floats:
     """Return C_i of every sample, or one number where weights are equal."""
     if isinstance(training.weights, PartitionedVector):
-        return training.weights.combined(_cost, training.weights, float(model.C))
+        given, ends = training.weights, training.weights.ends
+        bounds = None if ends is None else (_cost(np.array(ends), model.C)[0], model.C * ends[1])
+        return given.combined(_cost, given, float(model.C), ends=bounds)
     equal = is_one_number(training.weights) or np.ptp(training.weights) == 0.0
     weights = training.weights[: 1 if equal else None]
     return _cost(weights, model.C)
@@ -57,19 +59,19 @@ def streams(model: LinearMachine) -> bool:
 
 
 def refuse_random_access(asked: str, instead: str) -> None:
-    """Refuse what RowBlocks cannot do."""
+    """Refuse what RowBlocks and collections of Dask cannot do."""
     raise ValueError(
-        f"{asked} visits rows in any order, which RowBlocks do not allow: use {instead}, or an "
-        "array (np.memmap too)."
+        f"{asked} visits rows in any order, which RowBlocks and Dask collections do not allow: use "
+        f"{instead}, or an array (np.memmap too)."
     )
 
 
 def refuse_scaled_bias(model: LinearMachine) -> None:
-    """Refuse a bias feature of RowBlocks that is not 1."""
+    """Refuse a bias feature that is not 1, of RowBlocks and collections of Dask."""
     if bias_of(model) == "penalised" and model.intercept_scaling != 1.0:
         raise ValueError(
             f"intercept_scaling={model.intercept_scaling} needs a copy of X with one more "
-            "feature, which RowBlocks do not allow: use 1, or an array."
+            "feature, which RowBlocks and Dask collections do not allow: use 1, or an array."
         )
 
 

@@ -265,6 +265,8 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
         self._check_combination()
         if not held.random_access:
             self._check_blocks(joint)
+        if isinstance(X, Partitioned):
+            self._check_partitions()
         if joint:
             self._check_joint()
         machine = Primal.of(X, self.solver, self.tol, int(training.rng.randint(2**31 - 1)))
@@ -292,6 +294,14 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
             refuse_random_access(asked, "solver='newton' with multi_class='ovr' or 'ovo'")
         if self._norm == "l2":
             refuse_scaled_bias(self)
+
+    def _check_partitions(self) -> None:
+        if self.penalty == "l1" or self.solver == "interior-point":
+            asked = "penalty='l1'" if self.penalty == "l1" else f"solver={self.solver!r}"
+            raise ValueError(
+                f"{asked} is not offered for Dask collections: use penalty='l2' with "
+                "solver='auto' or 'newton', or an array."
+            )
 
     def _check_combination(self) -> None:
         """Refuse what LIBLINEAR has no solver for, and what is not offered with an ℓ1 penalty."""
@@ -352,7 +362,8 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
         costs = costs_of(self, training)
         is_pair = self.multi_class == "ovo" and len(training.classes) > 2
         if isinstance(labels, PartitionedVector) and is_pair:
-            costs = labels.combined(_cost_of_pair, labels, costs)
+            ends = (0.0, float(costs.max()))
+            costs = labels.combined(_cost_of_pair, labels, costs, ends=ends)
             labels = labels.combined(_or_positive, labels)
         if rows.size < X.shape[0] and not container(X).random_access:
             # Rows that do not take part cost nothing: picking the others would read them all.

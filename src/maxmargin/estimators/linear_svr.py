@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from .. import validation
-from ..arrays import Floats, Integers, MatrixLike, PartitionedVector, container, take
+from ..arrays import Floats, Integers, MatrixLike, Partitioned, PartitionedVector, container, take
 from ..certificates import MarginCertificate
 from ..data.row_blocks import RowBlocks
 from ..multiclass import Task
@@ -276,7 +276,8 @@ class LinearSVR(CertifiedRegressor, CertifiedEstimator[MarginCertificate]):  # t
     ) -> Work[PrimalProblem, Start, MarginCertificate]:
         self._check_combination()
         if not container(training.X).random_access:
-            if self.solver == "coordinate-descent":
+            is_other = self.solver == "interior-point" and isinstance(training.X, Partitioned)
+            if self.solver == "coordinate-descent" or is_other:
                 refuse_random_access(f"solver={self.solver!r}", "solver='newton'")
             refuse_scaled_bias(self)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

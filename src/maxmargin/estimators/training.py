@@ -20,6 +20,7 @@ from ..arrays import (
     Labels,
     Matrix,
     Partitioned,
+    PartitionedVector,
     VectorOnDevice,
     by_rows,
     take,
@@ -168,7 +169,10 @@ def _of_partitions(
         of_class = validation.class_weights(np.ones(1), class_weight, classes, classes, codes)
     total = weights
     if (of_class != 1.0).any():
-        total = codes.combined(_times_class, codes, _or_one(weights), of_class)
+        known = weights.ends if isinstance(weights, PartitionedVector) else None
+        low, high = known or (1.0, 1.0)
+        ends = low * float(of_class.min()), high * float(of_class.max())
+        total = codes.combined(_times_class, codes, _or_one(weights), of_class, ends=ends)
     rng, is_seed = check_random_state(random_state), isinstance(random_state, Integral)
     return Training(X, y, classes, codes, weights, total, rng, of_class, owns_rng=is_seed)
 

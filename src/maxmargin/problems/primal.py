@@ -66,8 +66,10 @@ class PrimalProblem:
 
     def on_host(self) -> Self:
         """Return the same problem with all of its arrays in the memory of the host."""
-        if not container(self.X).on_device:
-            return self
+        return self.gathered() if container(self.X).on_device else self
+
+    def gathered(self) -> Self:
+        """Return a problem on a device or in partitions with copies of its arrays on the host."""
         y, upper, ridge = (np.asarray(each) for each in (self.y, self.upper, self.ridge))
         return replace(self, X=self.X.host, y=y, upper=upper, ridge=ridge)
 

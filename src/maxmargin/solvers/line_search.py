@@ -42,13 +42,18 @@ def line_search(slope: Callable[[float], float], first: float, farthest: float =
 
 def search_several(
     slopes: Callable[[list[float]], list[float]], first: float, at_once: int,
-    farthest: float = 1e12,
+    farthest: float = 1e12, *, whole_first: bool = False,
 ) -> float:  # fmt: skip
-    """Return a t as `line_search` does, from the slopes at several points at once."""
+    """Return a t as `line_search` does, from the slopes at several points at once.
+
+    With ``whole_first`` t = 1 is tried alone before.
+    """
     if not first < 0.0:
         return 0.0
     low, high, at_low, at_high = 0.0, np.inf, first, np.inf
     points = [1.0, *(4.0 ** (1 - k) for k in range(at_once) if k != 1)][:at_once]
+    if whole_first:
+        points = [1.0]
     for _ in range(MOST_POINTS):
         found = sorted(zip(points, slopes(points), strict=True))
         enough = [(t != 1.0, abs(at), t) for t, at in found if 0.5 * first <= at <= -1e-3 * first]
@@ -63,6 +68,8 @@ def search_several(
             if low >= farthest:
                 return low
             points = [max(low, 1.0) * 4.0 ** (k + 1) for k in range(at_once)]
+        elif points == [1.0]:
+            points = [(k + 1) / at_once for k in range(at_once - 1)]
         else:
             share = min(max(at_low / (at_low - at_high), 0.02), 0.98)
             between = [share, *((k + 1) / at_once for k in range(at_once - 1))]

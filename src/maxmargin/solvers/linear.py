@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from ..arrays import Matrix, container, with_constant
+from ..arrays import Matrix, Partitioned, container, with_constant
 from ..certificates import certify
 from ..engines.registry import engine_class, engine_for
 from ..problems import JointProblem, L1Problem, PrimalProblem
@@ -42,6 +42,8 @@ class Tuning:
     centred_numbers: int = 1 << 22
     # Numbers of X on a device from which on it solves tasks there: launches take longer for fewer.
     device_numbers: int = 1 << 18
+    # Numbers of X in partitions up to which they come to this process: a few rounds take longer.
+    gathered_numbers: int = 1 << 20
 
 
 TUNING = Tuning()
@@ -74,6 +76,11 @@ class Primal:
 
         What no solver of a device does is solved on the host.
         """
+        X = problem.X
+        few = isinstance(X, Partitioned) and X.stored() <= self.tuning.gathered_numbers
+        if few and isinstance(problem, PrimalProblem):
+            solution = self.solve(problem.gathered(), start, progress, limits)
+            return replace(solution, alpha=X.vector(np.asarray(solution.alpha)))
         if not self._runs_on_device(problem):
             problem = problem.on_host()
         if isinstance(problem, PrimalProblem) and problem.two_sided:

@@ -1,15 +1,29 @@
 """Linear machines of Dask collections: the answers and proofs of the same data in memory."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 import maxmargin as mm
+from maxmargin.solvers import linear
 
 pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 
 N, D = 900, 6
+
+
+@pytest.fixture(autouse=True)
+def _on_the_workers(monkeypatch):
+    """Solve even few rows where they are."""
+    tuning = linear.Tuning(gathered_numbers=0)
+    monkeypatch.setattr(linear.Primal, "of", partial(_of, tuning))
+
+
+def _of(tuning, X, solver, tol, seed):
+    return linear.Primal(solver, tol, seed, tuning)
 
 
 def data(classes=2, seed=0):
@@ -104,6 +118,17 @@ def test_targets(loss):
     model = mm.LinearSVR(loss=loss, tol=1e-9, epsilon=0.1).fit(dX, dy)
     close(model, mm.LinearSVR(loss=loss, tol=1e-9, epsilon=0.1).fit(X, y))
     assert model.certificate_.holds(1e-8)
+
+
+def test_few_rows_are_solved_in_this_process(monkeypatch):
+    monkeypatch.undo()
+    X, y = data()
+    dX, dy = partitioned(X, y)
+    model = mm.LinearSVC(loss="hinge").fit(dX, dy)
+    assert model.fit_report_.rounds <= 8
+    assert model.certificate_.holds(1e-4)
+    assert model.certificate_.n_checked == N
+    close(model, mm.LinearSVC(loss="hinge").fit(X, y), tol=1e-12)
 
 
 def test_rounds_and_bytes_are_counted():

@@ -123,6 +123,11 @@ class Features:
         return 1
 
     @property
+    def whole_step_first(self) -> bool:
+        """Points are tried one by one."""
+        return False
+
+    @property
     def holds_rows(self) -> bool:
         """Steps on the rows near the kink take less time."""
         return True

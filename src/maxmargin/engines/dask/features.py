@@ -29,8 +29,8 @@ class DaskFeatures:
     """
 
     on_device, random_access, by_rows = True, False, False
-    slopes_at_once = 6
-    holds_rows = False
+    slopes_at_once = 8
+    holds_rows, whole_step_first = False, True
 
     def __init__(self, rows: DaskRows) -> None:
         self.rows = rows

@@ -84,14 +84,18 @@ class LinearPart(PrimalState):
         cls, block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState | None,
         problem: PrimalProblem,
     ) -> LinearPart:  # fmt: skip
-        """Go on from a state, which is copied as far as it will be changed."""
+        """Go on from a state, whose arrays are the caller's to copy before they change."""
         part = cls(replace(problem, y=y, upper=upper, ridge=ridge), Features(block.X))
         if state is not None:
-            part.scores, part.values = state.scores.copy(), state.beta.copy()
-            part.center = state.center
+            part.scores, part.values, part.center = state.scores, state.beta, state.center
             if state.along is not None:
-                part._change = state.along.copy()
+                part._change = state.along
         return part
+
+    def own(self) -> None:
+        """Copy the arrays of the state, which must not change, before they would."""
+        self.scores, self.values = self.scores.copy(), self.values.copy()
+        self._change = self._change.copy()
 
     def settle(self, delta: float) -> None:
         """Make β that of the scores, and add up nothing: it is known."""
@@ -120,21 +124,21 @@ class LinearPart(PrimalState):
         below = np.zeros((2, self.features.n_columns))
         for k, sign in enumerate((1.0, -1.0)):
             mine = rows[beta[rows] * sign > 0.0]
-            some = np.zeros(self.n_rows)
-            some[mine] = beta[mine]
-            below[k] = self.features.combine(some)
-            sums[BELOW_GAIN][k], sums[BELOW_SQUARES][k] = self._gain(mine)
-        sums[GAIN], sums[SQUARES] = self._gain(slice(None))
+            below[k] = self.features.view(mine).combine(beta[mine])
+            sums[BELOW_GAIN][k], sums[BELOW_SQUARES][k] = self._gain(mine, totals[2 + k])
+        sums[GAIN], sums[SQUARES] = self._gain(slice(None), totals[:2].sum())
         most = np.array([found.moved, found.largest])
         return Evaluation(sums, most, found.change, below, curvature)
 
-    def _gain(self, rows: Integers | slice) -> tuple[float, float]:
-        """Return Σ yβ − ε|β| and Σ Dβ² of some rows."""
-        beta, y, ridge = self.values[rows], self.problem.y[rows], self.problem.ridge
-        D = ridge if ridge.size == 1 else ridge[rows]
-        gain = float(beta @ y) - self.problem.epsilon * float(np.abs(beta).sum())
-        squares = np.where(np.isfinite(D), D, 0.0) * beta * beta
-        return gain, float(squares.sum())
+    def _gain(self, rows: Integers | slice, size: float) -> tuple[float, float]:
+        """Return Σ yβ − ε|β| and Σ Dβ² of some rows with Σ|β| = ``size``."""
+        beta, ridge, squares = self.values[rows], self.problem.ridge, 0.0
+        if ridge.any():
+            D = ridge if ridge.size == 1 else ridge[rows]
+            squares = float((np.where(np.isfinite(D), D, 0.0) * beta) @ beta)
+        if not self.problem.two_sided:  # yβ = |β|
+            return size, squares
+        return float(beta @ self.problem.y[rows]) - self.problem.epsilon * size, squares
 
 
 def merge_evaluations(found: list[Evaluation]) -> Evaluation:
@@ -171,7 +175,7 @@ def evaluate(
     block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request
 ) -> tuple[PartState, Evaluation]:
     """Make β that of the scores."""
-    part = _resumed(block, y, upper, ridge, state, request)
+    part = _resumed(block, y, upper, ridge, state, request, owned=True)
     found = part.evaluate(request.delta, request.with_matrix)
     return part.record(), found
 
@@ -182,10 +186,12 @@ def aim(
 ) -> tuple[PartState, tuple[Floats, Evaluation]]:  # fmt: skip
     """Return the slopes along a step, and what follows if it is taken as a whole."""
     part = _resumed(block, y, upper, ridge, state, request)
+    part._change = np.empty(y.size)
     part.aim(step)
     slopes = np.array(part.slopes(points, request.delta))
     state = part.record(along=True)
     trial = LinearPart.resume(block, y, upper, ridge, state, request.problem)
+    trial.own()
     trial.advance(1.0)
     return state, (slopes, trial.evaluate(request.delta, request.with_matrix))
 
@@ -228,7 +234,7 @@ def dual_sums(
     """Return Σ yβ − ε|β|, Σ Dβ², Σβ and Σ βx."""
     part = LinearPart(replace(problem, y=y, upper=upper, ridge=ridge), Features(block.X))
     part.values = alpha if problem.two_sided else alpha * y
-    gain, squares = part._gain(slice(None))
+    gain, squares = part._gain(slice(None), float(np.abs(part.values).sum()))
     return np.append([gain, squares, part.values.sum()], part.features.combine(part.values))
 
 
@@ -253,18 +259,32 @@ def kink_product(
     return rows.squares() if p is None else rows.product(p)
 
 
-def class_costs(y: Floats, upper: Floats, ridge: Floats, problem: PrimalProblem) -> Floats:
-    """Return the costs of both classes."""
-    return np.array(replace(problem, y=y, upper=upper, ridge=ridge).class_costs())
+class Sample(NamedTuple):
+    """Some rows of every partition, with their labels and costs, and the costs of all rows."""
+
+    X: list[Any]
+    y: list[Floats]
+    upper: list[Floats]
+    ridge: list[Floats]
+    class_costs: Floats
+
+    @classmethod
+    def merged(cls, found: list[Sample]) -> Sample:
+        """Put the rows of several partitions one after the other."""
+        *lists, costs = zip(*found, strict=True)
+        X, y, upper, ridge = ([each for some in parts for each in some] for parts in lists)
+        return cls(X, y, upper, ridge, np.sum(costs, axis=0))
 
 
 def sampled(
-    block: Block, y: Floats, upper: Floats, ridge: Floats, first: int, step: int
-) -> tuple[list[Any], list[Floats], list[Floats], list[Floats]]:
-    """Return every k-th row, with its label and costs."""
+    block: Block, y: Floats, upper: Floats, ridge: Floats, first: int, step: int,
+    problem: PrimalProblem,
+) -> Sample:  # fmt: skip
+    """Return every k-th row, with its label and costs, and the costs of both classes."""
+    costs = replace(problem, y=y, upper=upper, ridge=ridge).class_costs()
     some = slice(first, None, step)
     upper, ridge = (v if v.size == 1 else v[some] for v in (upper, ridge))
-    return [block.X[some].copy()], [y[some].copy()], [upper], [ridge]
+    return Sample([block.X[some].copy()], [y[some].copy()], [upper], [ridge], np.array(costs))
 
 
 def joined(found: list[tuple[list[Any], ...]]) -> tuple[list[Any], ...]:
@@ -288,14 +308,28 @@ def breaks_in_bins(
     )
 
 
+class Breaks(NamedTuple):
+    """Breaks of the loss as a function of the bias, their costs, and the costs of those below."""
+
+    t: list[Floats]
+    costs: list[Floats]
+    below: float
+
+    @classmethod
+    def merged(cls, found: list[Breaks]) -> Breaks:
+        """Put the breaks of several partitions one after the other."""
+        t, costs, below = zip(*found, strict=True)
+        return cls([a for b in t for a in b], [a for b in costs for a in b], sum(below))
+
+
 def breaks_between(
     block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request,
-    low: float, high: float,
-) -> tuple[list[Floats], list[Floats]]:  # fmt: skip
-    """Return the breaks low < t ≤ high, and their costs."""
+    low: float, high: float, most: int,
+) -> Breaks:  # fmt: skip
+    """Return the breaks low < t ≤ high, ``most`` of them at most, and their costs."""
     t, costs = _breaks(_resumed(block, y, upper, ridge, state, request))
-    inside = (t > low) & (t <= high)
-    return [t[inside]], [costs[inside]]
+    inside = np.flatnonzero((t > low) & (t <= high))[:most]
+    return Breaks([t[inside]], [costs[inside]], float(costs @ (t <= low)))
 
 
 def _breaks(part: LinearPart) -> tuple[Floats, Floats]:
@@ -309,10 +343,13 @@ def _breaks(part: LinearPart) -> tuple[Floats, Floats]:
 
 
 def _resumed(
-    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request
-) -> LinearPart:
+    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request,
+    *, owned: bool = False,
+) -> LinearPart:  # fmt: skip
     """Go on from a state, with the operations that were decided since."""
     part = LinearPart.resume(block, y, upper, ridge, state, request.problem)
+    if owned or request.operations:
+        part.own()
     for name, *arguments in request.operations:
         getattr(part, name)(*arguments)
     return part

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from ...arrays import Floats
 from ...problems import PrimalProblem
@@ -37,6 +36,7 @@ from .linear_part import (
     Operation,
     Request,
 )
+from .rows import stacked
 from .vector import DaskVector
 
 if TYPE_CHECKING:
@@ -90,19 +90,28 @@ class DaskPrimalState:
         self._is_aimed = False
         self._slopes: dict[float, float] = {}
         self._trial: Evaluation | None = None
+        # Points of the last search that went on after a whole step: often so does the next.
+        self._guess: list[float] = []
         self._measured: _Kept | None = None
         self._kept: _Kept | None = None
-        self._sample: tuple[Any, PrimalProblem] | None = None
+        self._plane: Floats | None = None  # (w, b) of the scores, of which operations may be due
 
     # The plane and α -----------------------------------------------------------------------
 
     def place(self, w: Floats, b: float) -> None:
         """Compute the scores of a plane, in the next round."""
-        self._put_off("place", w, b)
+        plane = np.append(w, b)
+        if self._plane is None or not np.array_equal(plane, self._plane):
+            self._put_off("place", w, b)
+            self._plane = plane
+            self._loss = None if w.any() else self._loss_without_plane(b)
 
     def shift(self, t: float) -> None:
         """Add t to the bias, and to all scores, in the next round."""
-        self._put_off("shift", t)
+        if t:
+            self._put_off("shift", t)
+            assert self._plane is not None
+            self._plane = np.append(self._plane[:-1], self._plane[-1] + t)
 
     def start(self, alpha: Any) -> None:
         """Begin with w and b alone: α is that of the scores after the first projection."""
@@ -153,11 +162,14 @@ class DaskPrimalState:
         assert self._step is not None
         wanted = [t for t in points if t not in self._slopes]
         if not self._is_aimed:
+            wanted = [t for t in {*wanted, *self._guess} if t != 1.0]
             found, self._trial = self._round(
                 rounds.aim, rounds.merge_aims, delta, self._step, wanted
             )
             self._is_aimed, self._delta = True, delta
+            self._slopes[1.0] = float((self._total + self._trial.change) @ self._step)
         elif wanted:
+            self._guess = wanted
             found = self.features.rows.cluster.round(
                 rounds.slopes_again, rounds.added, *self._terms, self._states,
                 common=(self._request(delta), wanted), reads=False,
@@ -169,7 +181,13 @@ class DaskPrimalState:
     def advance(self, t: float) -> None:
         """Go t steps; of a whole step the evaluation is known."""
         trial, delta = self._trial, self._delta
+        assert self._step is not None
+        assert self._plane is not None
+        plane = self._plane + t * self._step
         self._put_off("advance", t)
+        self._plane = plane
+        if t == 1.0:
+            self._guess = []
         if t == 1.0 and trial is not None:
             self._operations += (("settle", delta),)
             self._adopt(trial, delta)
@@ -211,8 +229,7 @@ class DaskPrimalState:
         if n * self.features.stored_per_row > TUNING.kink_numbers:
             return DaskWeightedRows(self, delta, n)
         rows, weights = self._ask(rounds.kink_rows, rounds.joined, delta)
-        X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.vstack(rows)
-        return WeightedRows(Features(X), np.concatenate(weights))
+        return WeightedRows(Features(stacked(rows)), np.concatenate(weights))
 
     # Values --------------------------------------------------------------------------------
 
@@ -225,43 +242,69 @@ class DaskPrimalState:
             self._loss = float(self._round(rounds.loss, rounds.added, 0.0, reads=reads))
         return self._loss
 
+    def _loss_without_plane(self, b: float) -> float | None:
+        """Return the loss where all scores are b: known of labels from the costs of the classes."""
+        if self.problem.two_sided:
+            return None
+        slacks = np.maximum([1.0 - b, 1.0 + b], 0.0)
+        losses = 0.5 * slacks * slacks if self.problem.curved else slacks
+        return float(losses @ self.class_costs())
+
     def class_costs(self) -> tuple[float, float]:
         """Return Σ u, or Σ 1/D where u = ∞, of the classes +1 and −1; targets count in both."""
-        return self._class_costs
-
-    @cached_property
-    def _class_costs(self) -> tuple[float, float]:
-        cluster = self.features.rows.cluster
-        found = cluster.round(
-            rounds.class_costs, rounds.added, *self._terms, common=(self._posed,), reads=False
-        )
-        return float(found[0]), float(found[1])
+        assert self._sampled is not None  # which comes with them
+        return self._costs_of_both
 
     def best_biases(self, b: float) -> tuple[float, float]:
         """Return the least and the largest t for which b + t is the best bias, of a loss of lines.
 
-        The slope of the loss is found on bins that are narrow about 0; then the breaks of the bin
-        in which it changes its sign come to the client.
+        Breaks of the loss near 0 come to the client: about as near as the sample says.
         """
         positive, negative = self.class_costs()
         before, rounding = -positive, 1e-12 * (positive + negative)
-        self.loss()  # brings the scores up to date
-        edges = _first_edges()
+        high = self._nearby()
+        low = -high
         for _ in range(TUNING.most_refinements):
+            found = self._breaks(low, high)
+            t, costs = np.concatenate(found.t), np.concatenate(found.costs)
+            left, right = before + found.below, before + found.below + float(costs.sum())
+            if left < -rounding and right > rounding and t.size <= TUNING.most_breaks:
+                return flat_part(t, costs, left, rounding)
+            low, high = self._bracket(before, rounding)
+        return 0.5 * (low + high), 0.5 * (low + high)
+
+    def _breaks(self, low: float, high: float) -> rounds.Breaks:
+        """Return the breaks between two changes of the bias."""
+        found: rounds.Breaks = self._ask(
+            rounds.breaks_between, rounds.Breaks.merged, 0.0, low, high, TUNING.most_breaks + 1
+        )
+        return found
+
+    def _nearby(self) -> float:
+        """Return how near to 0 about as many breaks are as may come to the client."""
+        assert self._plane is not None
+        X, problem = self._sampled
+        scores = Features(X).scores(self._plane[:-1], float(self._plane[-1]))
+        share = min(1.0, 0.25 * TUNING.most_breaks / self.features.n_rows)
+        away = np.abs(problem.y - scores)
+        if problem.two_sided:
+            away = np.abs(away - problem.epsilon)
+        return float(np.quantile(away, share)) * 2.0 or 1.0
+
+    def _bracket(self, before: float, rounding: float) -> tuple[float, float]:
+        """Return an interval with few breaks in which the slope of the loss changes its sign."""
+        edges = _first_edges()
+        while True:
             counts, costs = self._ask(rounds.breaks_in_bins, rounds.added, 0.0, edges)
             slopes = before + np.cumsum(costs)
             last = min(int(np.searchsorted(slopes, rounding, side="right")), slopes.size - 1)
             first = min(int(np.searchsorted(slopes, -rounding)), last)
             low, high = np.append(-np.inf, edges)[first], np.append(edges, np.inf)[last]
             few = counts[first : last + 1].sum() <= TUNING.most_breaks
-            if few or first < last or not np.isfinite(high - low):
-                break
+            narrow = not high - low > 1e-14 * max(abs(low), abs(high))
+            if few or narrow or first < last or not np.isfinite(high - low):
+                return float(low), float(high)
             edges = np.linspace(low, high, TUNING.bins)
-        if not few and np.isfinite(high - low):  # all of them next to each other
-            return float(low), float(high)
-        left = before + float(costs[:first].sum())
-        t, weights = self._ask(rounds.breaks_between, rounds.joined, 0.0, float(low), float(high))
-        return flat_part(np.concatenate(t), np.concatenate(weights), left, rounding)
 
     def dual(self, total: Floats | None = None, *, of_scores: bool = False) -> float:
         """Return D(α), after Σβ = 0 is restored where the bias is free."""
@@ -367,19 +410,23 @@ class DaskPrimalState:
     def _sampled(self) -> tuple[Any, PrimalProblem]:
         """Every k-th row, with its label and costs, in the memory of this process."""
         rows = self.features.rows
-        step = max(1, self.features.n_rows // self.features.most_sampled)
+        step = max(1, -(-self.features.n_rows // self.features.most_sampled))
         starts = np.cumsum([0, *rows.sizes[:-1]])
         firsts = [int(-start % step) for start in starts]
-        X, y, upper, ridge = rows.cluster.round(
-            rounds.sampled, rounds.joined, rows.blocks, *self._terms, firsts, common=(step,)
-        )
-        matrix = sparse.vstack(X, format="csr") if sparse.issparse(X[0]) else np.vstack(X)
-        costs = (
-            each[0] if each[0].size == 1 and vector.size == 1 else np.concatenate(each)
-            for each, vector in ((upper, self.problem.upper), (ridge, self.problem.ridge))
-        )
-        u, D = costs
-        return matrix, replace(self._posed, y=np.concatenate(y), upper=u, ridge=D)
+        found: rounds.Sample = rows.cluster.round(
+            rounds.sampled, rounds.Sample.merged, rows.blocks, *self._terms, firsts,
+            common=(step, self._posed),
+        )  # fmt: skip
+        self._costs_of_both = float(found.class_costs[0]), float(found.class_costs[1])
+        X = stacked(found.X)
+        rows.remember(X)
+        upper, ridge = (
+            of_rows[0] if vector.size == 1 else np.concatenate(of_rows)
+            for of_rows, vector in (
+                (found.upper, self.problem.upper), (found.ridge, self.problem.ridge),
+            )
+        )  # fmt: skip
+        return X, replace(self._posed, y=np.concatenate(found.y), upper=upper, ridge=ridge)
 
 
 @dataclass(frozen=True)

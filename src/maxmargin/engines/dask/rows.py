@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import dask
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from ...arrays import Floats, Integers, Labels, Partitioned
@@ -90,11 +91,26 @@ class DaskRows(Partitioned):
             self._head = self._fetched(n_rows)
         return self._head[:: max(1, self._head.shape[0] // n_rows)]
 
+    def remember(self, rows: Any) -> None:
+        """Take rows that have come to this process, evenly spaced, for `head`."""
+        self._head = rows
+
     def _fetched(self, n_rows: int) -> Any:
         step = max(1, self.shape[0] // max(n_rows, 1))
         starts = np.cumsum([0, *self.sizes[:-1]])
         firsts = [int(-start % step) for start in starts]
-        return self.cluster.round(_some_rows, _stacked, self.blocks, firsts, common=(step,))
+        return self.cluster.round(_some_rows, stacked, self.blocks, firsts, common=(step,))
+
+    @property
+    def host(self) -> Any:
+        """All rows in the memory of this process."""
+        return self.head(self.shape[0])
+
+    def vector(self, values: NDArray[Any]) -> DaskVector:
+        """Return one number per row, of this process, in partitions as the rows are."""
+        ends = np.cumsum(self.sizes)
+        parts = [values[end - size : end] for size, end in zip(self.sizes, ends, strict=True)]
+        return DaskVector(self.cluster, self.cluster.start(_given, parts), self.sizes)
 
     def constant_columns(self) -> tuple[Integers, Floats]:
         """Return the columns that hold one value throughout, and those values."""
@@ -245,6 +261,10 @@ def _with_rows(work: Callable[..., Any], block: Block, *arguments: Any) -> Any:
     return work(block.X, *arguments)
 
 
+def _given(values: NDArray[Any]) -> NDArray[Any]:
+    return values
+
+
 def _rows_of(block: Block) -> Any:
     return block.X
 
@@ -267,7 +287,7 @@ def _some_rows(block: Block, first: int, step: int) -> Any:
     return block.X[first::step].copy()
 
 
-def _stacked(parts: list[Any]) -> Any:
+def stacked(parts: list[Any]) -> Any:
     return (
         sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
     )

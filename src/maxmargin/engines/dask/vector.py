@@ -46,7 +46,12 @@ class DaskVector(NDArrayOperatorsMixin, PartitionedVector):
         dtype: Any = np.float64,
     ) -> None:
         self.cluster, self.parts, self.sizes = cluster, parts, sizes
-        self.classes, self.ends, self.dtype = classes, ends, np.dtype(dtype)
+        self.classes, self._ends, self.dtype = classes, ends, np.dtype(dtype)
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The least and the largest value, where they are known."""
+        return self._ends
 
     @property
     def size(self) -> int:
@@ -83,15 +88,21 @@ class DaskVector(NDArrayOperatorsMixin, PartitionedVector):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__" or options:
             return NotImplemented
+        if ufunc in (np.isinf, np.isfinite) and self.ends is not None:
+            inside = bool(np.isfinite(self.ends).all())
+            if inside:  # the same of all
+                return np.array([ufunc is np.isfinite])
         return self.combined(ufunc, *inputs)
 
-    def combined(self, function: Callable[..., Any], *inputs: Any) -> DaskVector:
+    def combined(
+        self, function: Callable[..., Any], *inputs: Any, ends: tuple[float, float] | None = None
+    ) -> DaskVector:
         """Return ``function`` of vectors and numbers, part by part."""
         columns = [column_of(each, len(self.parts)) for each in inputs]
         kinds = [each.dtype if isinstance(each, DaskVector) else each for each in inputs]
         dtype = function(*(np.ones(1, k) if isinstance(k, np.dtype) else k for k in kinds)).dtype
         parts = self.cluster.start(_apply, [function] * len(self.parts), *columns)
-        return DaskVector(self.cluster, parts, self.sizes, dtype=dtype)
+        return DaskVector(self.cluster, parts, self.sizes, ends=ends, dtype=dtype)
 
     def __getitem__(self, rows: Any) -> Any:
         """Return every k-th value, for a slice with a step, in the memory of this process."""

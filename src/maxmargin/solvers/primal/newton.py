@@ -318,7 +318,8 @@ class _Steps:
         if at_once == 1:
             t = line_search(lambda t: slopes([t])[0], first)
         else:
-            t = search_several(slopes, first, at_once)
+            whole_first = self.state.features.whole_step_first
+            t = search_several(slopes, first, at_once, whole_first=whole_first)
         iterate.a = iterate.a + t * step
         self.state.advance(t)
         found = self._project()
