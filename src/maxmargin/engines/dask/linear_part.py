@@ -49,12 +49,15 @@ class Request(NamedTuple):
     delta : float
     with_matrix : bool
         Whether the curvature of the rows on the kink is wanted.
+    most_numbers : float
+        Of the rows on the kink of this partition that are wanted themselves.
     """
 
     problem: PrimalProblem
     operations: tuple[Operation, ...]
     delta: float = 0.0
     with_matrix: bool = False
+    most_numbers: float = 0.0
 
 
 class Evaluation(NamedTuple):
@@ -68,6 +71,9 @@ class Evaluation(NamedTuple):
     change: Floats  # Σ (change of β_i) (x_i, 1)
     below: Floats  # Σ β_i x_i of the rows with |β_i| < u_i, of both signs
     curvature: Floats | None
+    # Rows on the kink of every partition, with their curvatures; None where they are too many.
+    rows: list[Any] | None = None
+    weights: list[Floats] | None = None
 
 
 SLACK, LOSS, ERRORS, N_KINK, GAIN, SQUARES, POSITIVE, NEGATIVE = range(8)
@@ -109,14 +115,15 @@ class LinearPart(PrimalState):
             center = center.copy()
         return PartState(self.scores, self.values, center, self._change if along else None)
 
-    def evaluate(self, delta: float, with_matrix: bool) -> Evaluation:
+    def evaluate(self, request: Request) -> Evaluation:
         """Make β that of the scores, and add up all that may be asked of it."""
+        delta = request.delta
         found = self.project(delta)
         kink = self.kink()
         sums = np.zeros(N_SUMS)
         sums[SLACK], sums[LOSS], sums[ERRORS] = found.slack, found.loss, found.errors
         sums[N_KINK] = kink.n_rows
-        curvature = self.curvature(delta) if with_matrix else None
+        curvature = self.curvature(delta) if request.with_matrix else None
         beta, upper = self.values, self.problem.upper
         totals = self._sums(passes.sign_totals, 4, beta, upper)
         sums[[POSITIVE, NEGATIVE]], sums[BELOW] = totals[:2], totals[2:]
@@ -128,7 +135,11 @@ class LinearPart(PrimalState):
             sums[BELOW_GAIN][k], sums[BELOW_SQUARES][k] = self._gain(mine, totals[2 + k])
         sums[GAIN], sums[SQUARES] = self._gain(slice(None), totals[:2].sum())
         most = np.array([found.moved, found.largest])
-        return Evaluation(sums, most, found.change, below, curvature)
+        out = Evaluation(sums, most, found.change, below, curvature)
+        if kink.n_rows * self.features.stored_per_row > request.most_numbers:
+            return out
+        some = self.kink_rows(delta)
+        return out._replace(rows=[some.features.X], weights=[some.weights])
 
     def _gain(self, rows: Integers | slice, size: float) -> tuple[float, float]:
         """Return Σ yβ − ε|β| and Σ Dβ² of some rows with Σ|β| = ``size``."""
@@ -148,8 +159,15 @@ def merge_evaluations(found: list[Evaluation]) -> Evaluation:
     return Evaluation(
         np.sum([e.sums for e in found], axis=0), np.max([e.most for e in found], axis=0),
         np.sum([e.change for e in found], axis=0), np.sum([e.below for e in found], axis=0),
-        curvature,
+        curvature, *_rows_of_all(found),
     )  # fmt: skip
+
+
+def _rows_of_all(found: list[Evaluation]) -> tuple[list[Any] | None, list[Floats] | None]:
+    rows, weights = [e.rows for e in found], [e.weights for e in found]
+    if any(each is None for each in rows):
+        return None, None
+    return [a for b in rows for a in b or []], [a for b in weights for a in b or []]
 
 
 def merge_aims(found: list[tuple[Floats, Evaluation]]) -> tuple[Floats, Evaluation]:
@@ -176,7 +194,7 @@ def evaluate(
 ) -> tuple[PartState, Evaluation]:
     """Make β that of the scores."""
     part = _resumed(block, y, upper, ridge, state, request, owned=True)
-    found = part.evaluate(request.delta, request.with_matrix)
+    found = part.evaluate(request)
     return part.record(), found
 
 
@@ -193,7 +211,7 @@ def aim(
     trial = LinearPart.resume(block, y, upper, ridge, state, request.problem)
     trial.own()
     trial.advance(1.0)
-    return state, (slopes, trial.evaluate(request.delta, request.with_matrix))
+    return state, (slopes, trial.evaluate(request))
 
 
 def slopes_again(
@@ -236,16 +254,6 @@ def dual_sums(
     part.values = alpha if problem.two_sided else alpha * y
     gain, squares = part._gain(slice(None), float(np.abs(part.values).sum()))
     return np.append([gain, squares, part.values.sum()], part.features.combine(part.values))
-
-
-def kink_rows(
-    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request
-) -> tuple[list[Any], list[Floats]]:
-    """Return the rows on the kink, with their curvatures."""
-    part = _resumed(block, y, upper, ridge, state, request)
-    part.kink()
-    found = part.kink_rows(request.delta)
-    return [found.features.X], [found.weights]
 
 
 def kink_product(

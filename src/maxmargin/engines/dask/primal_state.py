@@ -225,11 +225,11 @@ class DaskPrimalState:
 
     def kink_rows(self, delta: float) -> Any:
         """Return the rows on the kink with their c_i: here where they are few."""
-        n = self.kink().n_rows
-        if n * self.features.stored_per_row > TUNING.kink_numbers:
-            return DaskWeightedRows(self, delta, n)
-        rows, weights = self._ask(rounds.kink_rows, rounds.joined, delta)
-        return WeightedRows(Features(stacked(rows)), np.concatenate(weights))
+        found = self._found
+        assert found is not None
+        if found.rows is None or found.weights is None:
+            return DaskWeightedRows(self, delta, self.kink().n_rows)
+        return WeightedRows(Features(stacked(found.rows)), np.concatenate(found.weights))
 
     # Values --------------------------------------------------------------------------------
 
@@ -350,7 +350,8 @@ class DaskPrimalState:
     def _request(self, delta: float, matrix: bool | None = None) -> Request:
         if matrix is None:
             matrix = self.features.n_columns <= TUNING.matrix_columns
-        return Request(self._posed, self._operations, delta, matrix)
+        numbers = 0.0 if matrix else TUNING.kink_numbers / len(self.features.rows.blocks)
+        return Request(self._posed, self._operations, delta, matrix, numbers)
 
     def _round(
         self, work: Any, merge: Any, delta: float, *common: Any, matrix: bool | None = None,

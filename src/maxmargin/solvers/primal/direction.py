@@ -105,9 +105,11 @@ def newton_direction(
         rows = state.kink_rows(delta)
         most = tuning.cg_products
         return by_conjugate_gradients(rows, quadratic, gradient, damping, tuning, most)[0], True
-    tried = try_products and product_work(features, kink.n_rows, tuning) < min(normal, gram)
+    few = try_products or not features.holds_rows
+    tried = few and product_work(features, kink.n_rows, tuning) < min(normal, gram)
     if tried:
-        rows, most = state.kink_rows(delta), tuning.first_products
+        rows = state.kink_rows(delta)
+        most = tuning.first_products if features.holds_rows else tuning.cg_products
         step, met = by_conjugate_gradients(rows, quadratic, gradient, damping, tuning, most)
         if met:
             return step, True
@@ -203,8 +205,11 @@ def gram_work(features: Features, n_rows: int, tuning: Tuning) -> float:
 
 
 def product_work(features: Features, n_rows: int, tuning: Tuning) -> float:
-    """Return the multiplications of a step by few products with dense rows, in units of the sum."""
-    if not features.is_dense:
+    """Return the multiplications of a step by few products, in units of the sum.
+
+    Sparse rows in memory, or on a device, have other methods, which take less time.
+    """
+    if not features.is_dense and features.holds_rows:
         return np.inf
     products = tuning.first_products * tuning.product_slower
     return products * n_rows * (features.stored_per_row + 1.0)
