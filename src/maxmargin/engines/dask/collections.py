@@ -7,6 +7,7 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
+from dask._task_spec import DataNode, GraphNode
 from dask.delayed import Delayed
 from sklearn.utils.validation import column_or_1d
 
@@ -36,14 +37,21 @@ def known_sizes(X: Any) -> list[int] | None:
     return None if not chunks or np.isnan(chunks).any() else [int(size) for size in chunks]
 
 
-def is_held(X: Any) -> bool:
-    """Return whether the partitions of X are on the workers, or in memory, already."""
+def is_held(X: Any, cluster: Cluster) -> bool:
+    """Return whether the partitions of X are where they will be read, and need no more memory."""
     from distributed.client import futures_of
 
     graph = X.__dask_graph__()
     if len(graph) != len(X.__dask_keys__()):
         return False
-    return bool(futures_of(X)) or not callable(next(iter(graph.values()), None))
+    if cluster.backend.in_this_process:
+        return all(_is_value(each) for each in graph.values())
+    return len(futures_of(X)) == len(graph)
+
+
+def _is_value(node: Any) -> bool:
+    """Return whether a node of a graph is a value, and no task."""
+    return isinstance(node, DataNode) or not isinstance(node, (GraphNode, tuple))
 
 
 def vector_partitions(name: str, values: Any, X: Any, n: int, cluster: Cluster) -> list[Handle]:

@@ -134,6 +134,10 @@ class DaskRows(Partitioned):
         found = self.cluster.round(work, merge, *columns, common=common, reads=reads_rows)
         return found
 
+    def free(self) -> None:
+        """Release all tasks of the fit."""
+        self.cluster.backend.free()
+
 
 class Received(NamedTuple):
     """The arguments of a fit in partitions."""
@@ -146,6 +150,14 @@ class Received(NamedTuple):
 def receive(X: Any, y: Any, sample_weight: Any) -> Received:
     """Check collections partition by partition, and keep them on the workers if there is room."""
     cluster = Cluster.current()
+    try:
+        return _received(X, y, sample_weight, cluster)
+    except BaseException:
+        cluster.backend.free()
+        raise
+
+
+def _received(X: Any, y: Any, sample_weight: Any, cluster: Cluster) -> Received:
     sources = partitions_of(X)
     n = len(sources)
     columns = (
@@ -173,7 +185,7 @@ def receive(X: Any, y: Any, sample_weight: Any) -> Received:
 
 def _fits(X: Any, sources: list[Any], cluster: Cluster) -> bool:
     """Return whether the workers have room for all of X."""
-    if is_held(X):
+    if is_held(X, cluster):
         return True
     is_known = known_sizes(X) is not None and not sparse.issparse(X._meta)
     total = float(X.nbytes) if is_known else np.nan
