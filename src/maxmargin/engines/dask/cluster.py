@@ -317,8 +317,12 @@ class ClientBackend:
         return futures
 
     def share(self, value: Any) -> Any:
-        """Return a task that has the value: Dask can compute it again, as scattered data cannot."""
-        return self.start(_given, [value])[0]
+        """Return a task that has the value: Dask can compute it again, as scattered data cannot.
+
+        Dask's warning of large graphs advises to scatter: it is not given.
+        """
+        with dask.config.set({_WARNED_FROM: "1 TB"}):
+            return self.start(_given, [value])[0]
 
     def results(self, handles: Sequence[Handle]) -> list[Any]:
         """Wait for the results; give up where no worker is left."""
@@ -366,6 +370,10 @@ class ClientBackend:
         if failure is None or isinstance(error, ClusterError):
             raise error
         raise failure from error
+
+
+# Dask's setting of the size from which on it warns of graphs.
+_WARNED_FROM = "distributed.admin.large-graph-warning-threshold"
 
 
 class _Watch:

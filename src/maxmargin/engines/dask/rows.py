@@ -202,14 +202,15 @@ def _refuse(facts: list[PartFacts]) -> None:
     filled = [fact for fact in facts if fact.n_rows]
     if not filled:
         raise ValueError(
-            f"Found array with 0 sample(s) in {len(facts)} partitions: a minimum of 1 is required."
+            f"Found array with 0 sample(s) in {len(facts)} partition(s) while a minimum of 1 is "
+            "required."
         )
     first = filled[0]
     for fact in filled[1:]:
         if (fact.n_columns, fact.sparse) != (first.n_columns, first.sparse):
             raise ValueError(
                 f"Partitions must be alike: {_kind(first)} in partition {first.number}, "
-                f"{_kind(fact)} in partition {fact.number}."
+                f"{_kind(fact)} in partition {fact.number}. Convert those that differ."
             )
 
 
@@ -224,10 +225,7 @@ def _labels(rows: DaskRows, y: Any) -> DaskVector | None:
     classes: Labels | None = None
     lists = [fact.labels for fact in rows.facts]
     if all(each is not None for each in lists):
-        if len(kinds - set("biuf")) and len(kinds) > 1 and kinds - set("OUST"):
-            raise ValueError(
-                "y mixes labels of types: strings in some partitions, numbers in others."
-            )
+        _refuse_mixture(rows.facts)
         classes = np.unique(np.concatenate(lists))  # type: ignore[arg-type]
     ends = None
     if kinds <= set("biuf"):
@@ -235,6 +233,18 @@ def _labels(rows: DaskRows, y: Any) -> DaskVector | None:
     parts = rows.cluster.start(_labels_of, rows.blocks)
     dtype = classes.dtype if classes is not None else np.float64
     return DaskVector(rows.cluster, parts, rows.sizes, classes, ends, dtype)
+
+
+def _refuse_mixture(facts: list[PartFacts]) -> None:
+    """Refuse labels that are numbers in one partition, and something else in another."""
+    first: dict[bool, PartFacts] = {}
+    for fact in facts:
+        first.setdefault(fact.label_kind in "biuf", fact)
+    if len(first) > 1:
+        raise ValueError(
+            f"y mixes labels of types: numbers in partition {first[True].number}, others in "
+            f"partition {first[False].number}. Pass labels of one type."
+        )
 
 
 def _weights(rows: DaskRows, sample_weight: Any) -> DaskVector | None:
