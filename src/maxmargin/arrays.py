@@ -204,6 +204,15 @@ class Partitioned(ABC):
         ``reads_rows`` the work is not given the rows.
         """
 
+    @abstractmethod
+    def free(self) -> None:
+        """Stop what is being computed, and give back what was computed, for a fit that failed."""
+
+    def free_after_error(self, kind: type[BaseException] | None, *details: Any) -> None:
+        """Do so at the end of a context that an error has left."""
+        if kind is not None:
+            self.free()
+
 
 class VectorOnDevice(ABC):
     """Labels, targets, costs or α on a device, or in partitions of a cluster.

@@ -112,17 +112,25 @@ def check_targets(
 def _numbers(y: Labels) -> Floats:
     """Return targets as float64 numbers."""
     if y.dtype.kind not in "biufO":
-        raise ValueError(
-            f"y must hold numbers, the targets of a regression, got {y[0]!r}: use a classifier for "
-            "labels, or convert them."
-        )
+        raise _not_a_target(y[0])
     numbers: Floats = np.ascontiguousarray(y, dtype=np.float64)
     largest = max(in_slices(lambda some: float(np.abs(numbers[some]).max()), numbers.size))
     if largest > LARGEST_VALUE:
-        raise ValueError(
-            f"y holds values up to {largest:.3g}, whose products overflow float64: rescale y."
-        )
+        raise _too_large_a_target(largest)
     return numbers
+
+
+def _not_a_target(label: object) -> ValueError:
+    return ValueError(
+        f"y must hold numbers, the targets of a regression, got {label!r}: use a classifier for "
+        "labels, or convert them."
+    )
+
+
+def _too_large_a_target(largest: float) -> ValueError:
+    return ValueError(
+        f"y holds values up to {largest:.3g}, whose products overflow float64: rescale y."
+    )
 
 
 def check_samples(
@@ -130,7 +138,7 @@ def check_samples(
 ) -> Matrix:
     """Return X as `check_training_data` does, without y."""
     if isinstance(X, Partitioned):
-        return check_partitions(estimator, X, None, reset=reset)[0]
+        return check_partitions(estimator, X, "no_validation", reset=reset)[0]
     if isinstance(X, OnDevice):
         return _checked_on_device(estimator, X, reset, accept_sparse)
     return _usable(_checked(estimator, X, "no_validation", reset, accept_sparse))
@@ -217,16 +225,17 @@ def check_partitions(
     estimator: BaseEstimator, X: Partitioned, y: Any, *, reset: bool, targets: bool = False
 ) -> tuple[Partitioned, Any]:
     """Check labels or targets of rows that were checked where they are; remember the features."""
-    validate_data(estimator, X.example, reset=reset, skip_check_array=True)
-    if y is None:
+    none = y is None or isinstance(y, str)
+    labels = y if none else "no_validation"  # None is refused by estimators that need labels
+    validate_data(estimator, X.example, labels, reset=reset, skip_check_array=True)
+    if none:
         return X, y
     if targets:
         numbers = y.as_targets(LARGEST_VALUE)
         if numbers is None:
-            raise ValueError(
-                "y must hold numbers, the targets of a regression, of at most "
-                f"{LARGEST_VALUE:.0e}: use a classifier for labels, or rescale y."
-            )
+            if y.ends is None:
+                raise _not_a_target(y[:: len(y)][0])
+            raise _too_large_a_target(max(-y.ends[0], y.ends[1]))
         return X, numbers
     encoded = y.encoded()
     if encoded is None:

@@ -216,6 +216,7 @@ def fit(
         limits.enter_context(method.threads or nullcontext())
         if is_partitioned(X):
             X, y, sample_weight = received_partitions(X, y, sample_weight)
+            limits.push(X.free_after_error)
         X, sample_weight = received(X, device), host_array(sample_weight)
 
         def attempt(X: MatrixLike, device: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,13 +58,17 @@ def _bytes(values: Any) -> int:
 
 def prepare(number: int, X: Any, y: Any, weights: Any) -> tuple[Block | None, list[PartFacts]]:
     """Return a partition as fits take it, and what it holds; errors are among the facts."""
-    if not X.shape[0] and (y is None or not len(y)):
-        return None, [PartFacts(number, None, n_columns=int(X.shape[1]))]
     try:
-        block = Block(_rows(X), _labels(y, X.shape[0]), _weights(weights, X.shape[0]))
+        if not hasattr(X, "shape"):
+            X = np.asarray(X)
+        n = X.shape[0]
+        labels, costs = _labels(y, n), _weights(weights, n)
+        if not n:
+            return None, [PartFacts(number, None)]
+        block = Block(_rows(X), labels, costs)
         return block, [_facts(number, block)]
-    except (ValueError, TypeError) as error:
-        return None, [PartFacts(number, f"{_located(str(error), X)}")]
+    except (ValueError, TypeError, OverflowError) as error:
+        return None, [PartFacts(number, _located(str(error), X))]
 
 
 def block_of(number: int, X: Any, y: Any, weights: Any) -> Block | None:
@@ -93,41 +98,72 @@ def _labels(y: Any, n: int) -> Labels | None:
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    if values.shape != (n,):
-        raise ValueError(f"X has {n} rows here, and y is of shape {values.shape}.")
-    bad = _first_bad(values)
-    if bad is not None:
-        raise ValueError(f"Input y contains NaN or infinity. The first is in row {bad}.")
-    return values
+    if values.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {values.shape} instead.")
+    _refuse_length("y", values, n)
+    _refuse_missing("y", values)
+    return _numbers(values)
 
 
 def _weights(weights: Any, n: int) -> Floats | None:
     if weights is None:
         return None
     values = np.asarray(weights, dtype=np.float64)
-    if values.shape != (n,):
-        raise ValueError(f"X has {n} rows here, and sample_weight is of shape {values.shape}.")
-    bad = _first_bad(values)
-    if bad is not None:
+    if values.ndim == 0:
+        values = np.full(n, float(values))
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
         raise ValueError(
-            f"Input sample_weight contains NaN or infinity. The first is in row {bad}."
+            f"sample_weight must be a number or a 1d array, got an array of shape {values.shape}."
         )
+    _refuse_length("sample_weight", values, n)
+    _refuse_missing("sample_weight", values)
     if (values < 0.0).any():
         row = int(np.argmax(values < 0.0))
-        raise ValueError(f"sample_weight holds {values[row]:g} in row {row}: weights must be at "
-                         "least 0.")  # fmt: skip
+        raise ValueError(
+            f"sample_weight holds {values[row]:g} in row {row}: weights must be at least 0. Pass 0 "
+            "for a sample that is not to count."
+        )
     return values
 
 
-def _first_bad(values: Labels) -> int | None:
-    """Return the row of the first value that is missing or not finite."""
-    if values.dtype.kind == "f":
+def _refuse_length(name: str, values: Labels, n: int) -> None:
+    if values.shape != (n,):
+        raise ValueError(
+            f"X has {n} rows here, and {name} has {values.size}: partition both alike."
+        )
+
+
+def _refuse_missing(name: str, values: Labels) -> None:
+    """Refuse values that are missing or not finite."""
+    if values.dtype.kind in "fc":
         bad = ~np.isfinite(values)
     elif values.dtype.kind == "O":
-        bad = np.array([each is None or each != each for each in values], dtype=bool)
+        bad = np.array([_is_missing(each) for each in values], dtype=bool)
     else:
-        return None
-    return int(np.argmax(bad)) if bad.any() else None
+        return
+    if not bad.any():
+        return
+    row = int(np.argmax(bad))
+    value = values[row]
+    what = "None" if value is None else "NaN" if _is_missing(value) else "infinity"
+    raise ValueError(f"Input {name} contains {what}. The first is in row {row}.")
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, or what pandas has for them, which equals nothing."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def _numbers(values: Labels) -> Labels:
+    """Return objects that are all numbers as an array of numbers."""
+    if values.dtype.kind != "O" or not all(
+        isinstance(each, Real) and not isinstance(each, bool) for each in values
+    ):
+        return values
+    numbers = np.array(values.tolist())
+    return numbers if numbers.dtype.kind in "iuf" else values
 
 
 def _facts(number: int, block: Block) -> PartFacts:
@@ -168,7 +204,8 @@ def _different(y: Labels) -> Labels | None:
 
 
 def _located(message: str, X: Any) -> str:
-    """Add the place of the first NaN or infinity of X to scikit-learn's message."""
+    """Return the first line of a message, with the place of the first NaN or infinity of X."""
+    message = message.partition("\n")[0].rstrip(": ")
     if ("NaN" not in message and "inf" not in message) or "Input X" not in message:
         return message
     try:
@@ -178,4 +215,4 @@ def _located(message: str, X: Any) -> str:
         return message
     names = getattr(X, "columns", None)
     name = f"column {column}" if names is None else f"column {names[column]!r}"
-    return f"{message.partition(chr(10))[0]} The first is in row {row}, {name}."
+    return f"{message} The first is in row {row}, {name}."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
+from dask._task_spec import DataNode, GraphNode
 from dask.delayed import Delayed
 from sklearn.utils.validation import column_or_1d
 
@@ -16,18 +16,38 @@ from .cluster import Cluster, Handle
 
 def partitions_of(X: Any) -> list[Delayed]:
     """Return the partitions of X, rows with all of their columns."""
-    if isinstance(X, da.Array):
-        if X.ndim != 2:
-            raise ValueError(
-                f"Expected 2D array, got {X.ndim}D array instead: X of shape {X.shape}. Reshape "
-                "your data, for instance with X.reshape(-1, 1) if it has a single feature."
-            )
-        if len(X.chunks[1]) > 1:
-            X = X.rechunk({1: -1})
-        return list(X.to_delayed()[:, 0])
-    if not hasattr(X, "to_delayed"):
-        raise TypeError(f"X must be a dask.array or a dask.dataframe, got {type(X).__name__}.")
-    return list(X.to_delayed())
+    _refuse_others("X", X)
+    if not isinstance(X, da.Array):
+        return _of_frame(X)
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead: X of shape {X.shape}. Reshape your "
+            "data, for instance with X.reshape(-1, 1) if it has a single feature."
+        )
+    if len(X.chunks[1]) > 1:
+        X = X.rechunk({1: -1})
+    return list(X.to_delayed()[:, 0])
+
+
+def _of_frame(frame: Any) -> list[Delayed]:
+    """Return the partitions of a frame or a series as the caller sees them.
+
+    Optimised by itself, one column of some files would be read in fewer partitions than all of
+    them, and X and y would no longer match; unoptimised, both are made from the same tasks.
+    """
+    return list(frame.to_delayed(optimize_graph=False))
+
+
+def _refuse_others(name: str, values: Any) -> None:
+    """Refuse collections of Dask that have no rows, as bags and delayed values."""
+    kind = type(values)
+    is_frame = kind.__module__.startswith(("dask.dataframe", "dask_expr"))
+    if isinstance(values, da.Array) or (is_frame and values.ndim):
+        return
+    raise TypeError(
+        f"{name} must be a dask.array or a dask.dataframe, got {kind.__module__}.{kind.__name__}: "
+        "convert it, for instance with dask.array.from_delayed or to_dataframe()."
+    )
 
 
 def known_sizes(X: Any) -> list[int] | None:
@@ -36,14 +56,21 @@ def known_sizes(X: Any) -> list[int] | None:
     return None if not chunks or np.isnan(chunks).any() else [int(size) for size in chunks]
 
 
-def is_held(X: Any) -> bool:
-    """Return whether the partitions of X are on the workers, or in memory, already."""
+def is_held(X: Any, cluster: Cluster) -> bool:
+    """Return whether the partitions of X are where they will be read, and need no more memory."""
     from distributed.client import futures_of
 
     graph = X.__dask_graph__()
     if len(graph) != len(X.__dask_keys__()):
         return False
-    return bool(futures_of(X)) or not callable(next(iter(graph.values()), None))
+    if cluster.backend.in_this_process:
+        return all(_is_value(each) for each in graph.values())
+    return len(futures_of(X)) == len(graph)
+
+
+def _is_value(node: Any) -> bool:
+    """Return whether a node of a graph is a value, and no task."""
+    return isinstance(node, DataNode) or not isinstance(node, (GraphNode, tuple))
 
 
 def vector_partitions(name: str, values: Any, X: Any, n: int, cluster: Cluster) -> list[Handle]:
@@ -51,22 +78,12 @@ def vector_partitions(name: str, values: Any, X: Any, n: int, cluster: Cluster) 
     if values is None:
         return [None] * n
     if not is_partitioned(values):
-        return _cut(name, values, X, cluster)
+        return _cut(name, values, X, n, cluster)
+    _refuse_others(name, values)
     if isinstance(values, da.Array):
-        if values.ndim == 2 and values.shape[1] == 1:
-            values = values[:, 0]
-        if values.ndim != 1:
-            raise ValueError(f"{name} must be a 1d array, got shape {values.shape}.")
-        sizes, own = known_sizes(X), known_sizes(values)
-        if sizes is not None and own is not None and sizes != own:
-            if sum(sizes) != sum(own):
-                raise ValueError(
-                    "Found input variables with inconsistent numbers of samples: "
-                    f"[{sum(sizes)}, {sum(own)}]"
-                )
-            values = values.rechunk((tuple(sizes),))
-    parts = list(values.to_delayed().ravel() if isinstance(values, da.Array) else
-                 values.to_delayed())  # fmt: skip
+        values = _like_rows(name, values, X)
+    is_array = isinstance(values, da.Array)
+    parts = list(values.to_delayed().ravel()) if is_array else _of_frame(values)
     if len(parts) != n:
         raise ValueError(
             f"X has {n} partitions and {name} has {len(parts)}, whose sizes Dask does not know: "
@@ -75,20 +92,45 @@ def vector_partitions(name: str, values: Any, X: Any, n: int, cluster: Cluster) 
     return parts
 
 
-def _cut(name: str, values: Any, X: Any, cluster: Cluster) -> list[Handle]:
-    """Return the parts of a vector in the memory of this process."""
-    vector = np.asarray(column_or_1d(values, warn=True))
+def _like_rows(name: str, values: Any, X: Any) -> Any:
+    """Return a vector cut as X is, as far as Dask knows the sizes."""
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(
+            f"{name} should be a 1d array, got an array of shape {values.shape} instead."
+        )
+    sizes, own = known_sizes(X), known_sizes(values)
+    if sizes is None or own is None or sizes == own:
+        return values
+    _refuse_length(name, sum(sizes), sum(own))
+    return values.rechunk((tuple(sizes),))
+
+
+def _refuse_length(name: str, n_rows: int, length: int) -> None:
+    """Refuse a vector of another length than X, in the words of scikit-learn."""
+    if length == n_rows:
+        return
+    if name == "y":
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {length}]"
+        )
+    raise ValueError(f"{name}.shape == ({length},), expected ({n_rows},)!")
+
+
+def _cut(name: str, values: Any, X: Any, n: int, cluster: Cluster) -> list[Handle]:
+    """Return the parts of a vector in the memory of this process; one number is for all rows."""
+    if name != "y" and np.ndim(values) == 0:
+        return [values] * n
+    vector = np.asarray(column_or_1d(values, input_name=name, warn=True))
     sizes = known_sizes(X)
     if sizes is None:
         sizes = cluster.round(_length, _joined, partitions_of(X))
-    if sum(sizes) != vector.shape[0]:
-        raise ValueError(
-            "Found input variables with inconsistent numbers of samples: "
-            f"[{sum(sizes)}, {vector.shape[0]}]"
-        )
+    _refuse_length(name, sum(sizes), vector.shape[0])
     ends = np.cumsum(sizes)
     parts = [vector[end - size : end] for size, end in zip(sizes, ends, strict=True)]
-    return [dask.delayed(part, pure=False, traverse=False) for part in parts]
+    # One by one: a graph that held all of them would be too large for Dask.
+    return [cluster.backend.share(part) for part in parts]
 
 
 def _length(rows: Any) -> list[int]:

@@ -150,6 +150,10 @@ class DaskRows(Partitioned):
         found = self.cluster.round(work, merge, *columns, common=common, reads=reads_rows)
         return found
 
+    def free(self) -> None:
+        """Release all tasks of the fit."""
+        self.cluster.backend.free()
+
 
 class Received(NamedTuple):
     """The arguments of a fit in partitions."""
@@ -162,6 +166,14 @@ class Received(NamedTuple):
 def receive(X: Any, y: Any, sample_weight: Any) -> Received:
     """Check collections partition by partition, and keep them on the workers if there is room."""
     cluster = Cluster.current()
+    try:
+        return _received(X, y, sample_weight, cluster)
+    except BaseException:
+        cluster.backend.free()
+        raise
+
+
+def _received(X: Any, y: Any, sample_weight: Any, cluster: Cluster) -> Received:
     sources = partitions_of(X)
     n = len(sources)
     columns = (
@@ -189,7 +201,7 @@ def receive(X: Any, y: Any, sample_weight: Any) -> Received:
 
 def _fits(X: Any, sources: list[Any], cluster: Cluster) -> bool:
     """Return whether the workers have room for all of X."""
-    if is_held(X):
+    if is_held(X, cluster):
         return True
     is_known = known_sizes(X) is not None and not sparse.issparse(X._meta)
     total = float(X.nbytes) if is_known else np.nan
@@ -206,14 +218,15 @@ def _refuse(facts: list[PartFacts]) -> None:
     filled = [fact for fact in facts if fact.n_rows]
     if not filled:
         raise ValueError(
-            f"Found array with 0 sample(s) in {len(facts)} partitions: a minimum of 1 is required."
+            f"Found array with 0 sample(s) in {len(facts)} partition(s) while a minimum of 1 is "
+            "required."
         )
     first = filled[0]
     for fact in filled[1:]:
         if (fact.n_columns, fact.sparse) != (first.n_columns, first.sparse):
             raise ValueError(
                 f"Partitions must be alike: {_kind(first)} in partition {first.number}, "
-                f"{_kind(fact)} in partition {fact.number}."
+                f"{_kind(fact)} in partition {fact.number}. Convert those that differ."
             )
 
 
@@ -228,10 +241,7 @@ def _labels(rows: DaskRows, y: Any) -> DaskVector | None:
     classes: Labels | None = None
     lists = [fact.labels for fact in rows.facts]
     if all(each is not None for each in lists):
-        if len(kinds - set("biuf")) and len(kinds) > 1 and kinds - set("OUST"):
-            raise ValueError(
-                "y mixes labels of types: strings in some partitions, numbers in others."
-            )
+        _refuse_mixture(rows.facts)
         classes = np.unique(np.concatenate(lists))  # type: ignore[arg-type]
     ends = None
     if kinds <= set("biuf"):
@@ -239,6 +249,18 @@ def _labels(rows: DaskRows, y: Any) -> DaskVector | None:
     parts = rows.cluster.start(_labels_of, rows.blocks)
     dtype = classes.dtype if classes is not None else np.float64
     return DaskVector(rows.cluster, parts, rows.sizes, classes, ends, dtype)
+
+
+def _refuse_mixture(facts: list[PartFacts]) -> None:
+    """Refuse labels that are numbers in one partition, and something else in another."""
+    first: dict[bool, PartFacts] = {}
+    for fact in facts:
+        first.setdefault(fact.label_kind in "biuf", fact)
+    if len(first) > 1:
+        raise ValueError(
+            f"y mixes labels of types: numbers in partition {first[True].number}, others in "
+            f"partition {first[False].number}. Pass labels of one type."
+        )
 
 
 def _weights(rows: DaskRows, sample_weight: Any) -> DaskVector | None:
