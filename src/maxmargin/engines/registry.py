@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import array_api_compat
 import numpy as np
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .cpu.engine import CpuEngine
     from .dask.engine import DaskEngine
     from .torch.engine import TorchEngine
+
+Answer = TypeVar("Answer")
 
 
 def _cpu() -> type[CpuEngine]:
@@ -213,6 +215,32 @@ def is_partitioned(values: Any) -> bool:
 def received_partitions(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     """Return collections of Dask as checked partitions, and their labels and weights."""
     found: tuple[Any, Any, Any] = _dask_module("rows").receive(X, y, sample_weight)
+    return found
+
+
+def example_rows(X: Any) -> Any:
+    """Return some rows of the kind of those of a collection, of which nothing is computed."""
+    return _dask_module("prediction").example_rows(X)
+
+
+def lazy_answers(model: Any, method: str, X: Any, example: Any) -> Any:
+    """Return the answers of a model for a collection, not computed yet.
+
+    The parameters are those of `maxmargin.engines.dask.prediction.answers`.
+    """
+    return _dask_module("prediction").answers(model, method, X, example)
+
+
+def reduced_partitions(
+    model: Any,
+    work: Callable[..., Answer],
+    merge: Callable[[list[Answer]], Answer],
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+) -> Answer:
+    """Return the merged answers of ``work(model, rows, y, weights)`` for all partitions of X."""
+    found: Answer = _dask_module("prediction").reduced(model, work, merge, X, y, sample_weight)
     return found
 
 

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
 from ..arrays import Floats, Labels, MatrixLike
-from ..engines.registry import host_array
+from ..engines.registry import host_array, is_partitioned
 from ..geometry import Hyperplane
 from ..kernels import Kernel, Precomputed
 from ..kernels.namespace import as_numbers
@@ -28,6 +28,7 @@ from ..runtime.threads import at_most
 from ..runtime.vectors import in_slices
 from ..solution import Status, Trace
 from . import fitting
+from .by_blocks import accuracy, by_blocks, determination
 from .callbacks import CallbackSupportMixin
 from .claims import Proof
 from .device import answered
@@ -149,6 +150,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
         fitting.fit(self, self._method(), X, y, sample_weight)
         return self
 
+    @by_blocks
     def predict(self, X: MatrixLike) -> Labels:
         """Return the class of each row; on the plane itself it is the positive (second) class.
 
@@ -184,6 +186,7 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
             return as_numbers(scores[:, 0] >= 0)
         return self._reduction().confidences(scores, len(self.classes_)).argmax(1)
 
+    @by_blocks
     def decision_function(self, X: MatrixLike) -> Floats:
         """Return g(x), the score of each row.
 
@@ -220,6 +223,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
         accuracy : float
             Between 0 and 1.
         """
+        if is_partitioned(X):
+            return accuracy(self, X, y, sample_weight)
         predicted, y, sample_weight = self._predicted(X), host_array(y), host_array(sample_weight)
         numbers = predicted.dtype.kind in "biuf"
         if sample_weight is None and numbers and validation.are_plain_labels(y, len(predicted)):
@@ -266,6 +271,8 @@ class CertifiedRegressor(RegressorMixin):
         r2 : float
             At most 1; 0 of the mean of y as the answer to everything.
         """
+        if is_partitioned(X):
+            return determination(self, X, y, sample_weight)
         from sklearn.metrics import r2_score
 
         y, predicted = host_array(y), host_array(self.predict(X))  # type: ignore[attr-defined]

@@ -16,6 +16,7 @@ from ..kernels.namespace import array_namespace
 from ..multiclass import OneVsOne
 from . import probability
 from .base import CertifiedClassifier, Constraints, available, check_fitted, check_training
+from .by_blocks import by_blocks
 from .device import answered
 from .kernel_machine import KernelMachine
 from .probability import asks_for_probabilities
@@ -59,6 +60,7 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
         "probability": ["boolean", StrOptions({"deprecated"})],
     }
 
+    @by_blocks
     def predict(self, X: MatrixLike) -> Labels:
         """Return the class of each row: by votes for "ovo", else by the largest g.
 
@@ -90,6 +92,7 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
             return reduction.votes(won, len(self.classes_)).argmax(1)
         return super()._chosen(scores)
 
+    @by_blocks
     def decision_function(self, X: MatrixLike) -> Floats:
         """Return g(x), the score of each row.
 
@@ -113,6 +116,7 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
         return answered(self._reduction().confidences(scores, len(self.classes_)), X)
 
     @available(_offers_probabilities)
+    @by_blocks
     def predict_proba(self, X: MatrixLike) -> Floats:
         """Return the probability of each class, where ``probability=True``.
 
@@ -143,6 +147,7 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
         )
 
     @available(_offers_probabilities)
+    @by_blocks
     def predict_log_proba(self, X: MatrixLike) -> Floats:
         """Return the logarithm of the probability of each class, where ``probability=True``.
 

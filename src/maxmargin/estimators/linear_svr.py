@@ -24,6 +24,7 @@ from ..solution import Solution
 from ..solvers.linear import Primal, Solver, Start
 from . import fitting
 from .base import CertifiedEstimator, CertifiedRegressor, Constraints, check_fitted, validated
+from .by_blocks import by_blocks
 from .claims import Optimal, TimeLimit
 from .device import DEVICE, answered
 from .documentation import documented
@@ -226,6 +227,7 @@ class LinearSVR(CertifiedRegressor, CertifiedEstimator[MarginCertificate]):  # t
         fitting.fit(self, self._method(), X, y, sample_weight)
         return self
 
+    @by_blocks
     def predict(self, X: MatrixLike) -> Floats:
         """Return w·x + b of each row.
 

@@ -21,6 +21,7 @@ from ..progress import Callback
 from ..solvers.dual.choice import Solver, WarmStart
 from . import fitting
 from .base import Constraints, Gamma, KernelLike, check_fitted, sparse_allowed, validated
+from .by_blocks import by_blocks
 from .device import answered
 from .documentation import documented
 from .fitting import Method
@@ -160,6 +161,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         fitting.fit(self, self._method(), X, None, sample_weight)
         return self
 
+    @by_blocks
     def predict(self, X: MatrixLike) -> Integers:
         """Return +1 for the rows inside of the region, and −1 for the others.
 
@@ -176,6 +178,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         labels = np.where(host_array(self._distances(X)) < 0.0, -1, 1).astype(np.intp)
         return answered(labels, X)
 
+    @by_blocks
     def decision_function(self, X: MatrixLike) -> Floats:
         """Return w·φ(x) − ρ of each row, which is negative for outliers.
 
@@ -207,6 +210,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         largest = float(np.abs(self.kernel_.diagonal(self.support_vectors_)).max())
         return max(of_border, n_terms * EPS * float(abs(self.dual_coef_).sum()) * largest)
 
+    @by_blocks
     def score_samples(self, X: MatrixLike) -> Floats:
         """Return w·φ(x) of each row.
 

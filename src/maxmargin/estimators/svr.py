@@ -23,6 +23,7 @@ from ..solution import Solution
 from ..solvers.dual.choice import Solver, WarmStart
 from . import fitting
 from .base import CertifiedRegressor, Constraints, Gamma, KernelLike, sparse_allowed, validated
+from .by_blocks import by_blocks
 from .device import answered
 from .documentation import documented
 from .fitting import Attributes, Method
@@ -72,6 +73,7 @@ class KernelRegressor(CertifiedRegressor, KernelMachine):
         fitting.fit(self, self._method(), X, y, sample_weight)
         return self
 
+    @by_blocks
     def predict(self, X: MatrixLike) -> Floats:
         """Return w·φ(x) + b of each row.
 

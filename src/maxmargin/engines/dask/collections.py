@@ -17,17 +17,20 @@ from .cluster import Cluster, Handle
 def partitions_of(X: Any) -> list[Delayed]:
     """Return the partitions of X, rows with all of their columns."""
     if isinstance(X, da.Array):
-        if X.ndim != 2:
-            raise ValueError(
-                f"Expected 2D array, got {X.ndim}D array instead: X of shape {X.shape}. Reshape "
-                "your data, for instance with X.reshape(-1, 1) if it has a single feature."
-            )
-        if len(X.chunks[1]) > 1:
-            X = X.rechunk({1: -1})
-        return list(X.to_delayed()[:, 0])
+        return list(with_whole_rows(X).to_delayed()[:, 0])
     if not hasattr(X, "to_delayed"):
         raise TypeError(f"X must be a dask.array or a dask.dataframe, got {type(X).__name__}.")
     return list(X.to_delayed())
+
+
+def with_whole_rows(X: da.Array) -> da.Array:
+    """Return X in blocks that have all columns of their rows."""
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead: X of shape {X.shape}. Reshape "
+            "your data, for instance with X.reshape(-1, 1) if it has a single feature."
+        )
+    return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
 
 
 def known_sizes(X: Any) -> list[int] | None:
