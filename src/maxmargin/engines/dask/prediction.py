@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, TypeVar
 
 import dask
@@ -31,7 +32,11 @@ class SentModel:
 
     def __init__(self, model: Any) -> None:
         self.model = model
-        self.token = tokenize(model, ensure_deterministic=False)
+
+    @cached_property
+    def token(self) -> str:
+        """The same for equal models, where Dask finds them to be."""
+        return str(tokenize(self.model, ensure_deterministic=False))
 
     def __dask_tokenize__(self) -> tuple[str, str]:
         return "SentModel", self.token
@@ -83,14 +88,17 @@ def answers(model: Any, method: str, X: Any, example: Matrix) -> Any:
     # One task of the graph, on which all others depend.
     shared = dask.delayed(sent, name=f"{type(model).__name__}-{sent.token}", traverse=False)
     none = example[:0]
-    options = {"model": shared, "method": method, "none": none, "meta": none}
+    options = {"model": shared, "method": method, "none": none}
     if not isinstance(X, da.Array):
-        return X.map_partitions(answers_of_block, **options)
+        meta = np.empty(none.shape, dtype=none.dtype)
+        found = X.map_partitions(answers_of_block, meta=meta, **options)
+        # A collection of frames does not tell apart dense and CSR blocks.
+        return da.Array(found.dask, found.name, found.chunks, meta=none)
     X = with_whole_rows(X)
     if none.ndim == 1:
-        return X.map_blocks(answers_of_block, drop_axis=1, dtype=none.dtype, **options)
+        return X.map_blocks(answers_of_block, drop_axis=1, meta=none, **options)
     chunks = X.chunks[0], (none.shape[1],)
-    return X.map_blocks(answers_of_block, chunks=chunks, dtype=none.dtype, **options)
+    return X.map_blocks(answers_of_block, chunks=chunks, meta=none, **options)
 
 
 def reduced(
