@@ -118,13 +118,16 @@ def _block_facts(columns: Columns, block: slice, may_hold_text: list[int]) -> Fa
                 counts.pop(None, None)
                 words[k] = Words(is_text, counts)  # type: ignore[arg-type]
             values[:, k] = [np.nan if v is None else 0.0 for v in column] if is_text else column
-    gaps = np.isnan(values)
-    missing = gaps.sum(axis=0)
-    n = values.shape[0]
-    known = np.maximum(n - missing, 1)
+    n, missing = values.shape[0], np.zeros(columns.shape[1], dtype=np.int64)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = np.where(gaps, 0.0, values).sum(axis=0) / known
-        squares = np.square(np.where(gaps, 0.0, values - mean)).sum(axis=0)
+        mean = values.sum(axis=0) / n
+        if np.isnan(mean).any():
+            gaps = np.isnan(values)
+            missing = gaps.sum(axis=0)
+            mean = np.where(gaps, 0.0, values).sum(axis=0) / np.maximum(n - missing, 1)
+            np.copyto(values, mean, where=gaps)
+        values -= mean
+        squares = np.einsum("ij,ij->j", values, values)
     return Facts(n, missing, mean, squares, words)
 
 
