@@ -13,7 +13,15 @@ import array_api_compat
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Matrix, MatrixLike, OnDevice, Partitioned, container
+from ..arrays import (
+    Matrix,
+    MatrixLike,
+    OnDevice,
+    Partitioned,
+    container,
+    refuse_partitions,
+)
+from ..arrays import is_partitioned as is_partitioned
 from ..caller import warn_caller
 from ..runtime.loading import uncollected
 from .base import DeviceMemoryFull
@@ -114,8 +122,10 @@ def host_array(values: Any) -> Any:
 def _as_numpy(values: Any) -> Any:
     """Return an array of any other library with the array API as NumPy's, anything else as it is.
 
-    scikit-learn would leave it as it is where ``array_api_dispatch`` is on.
+    scikit-learn would leave it as it is where ``array_api_dispatch`` is on. Collections of Dask are
+    refused: what takes them has received them before.
     """
+    refuse_partitions(values)
     is_other = not isinstance(values, np.ndarray) and hasattr(values, "__array_namespace__")
     return np.asarray(values) if is_other else values
 
@@ -203,13 +213,6 @@ def _engine_module(engine: str, module: str, need: str) -> Any:
 
 
 # Clusters -----------------------------------------------------------------------------------------
-
-
-def is_partitioned(values: Any) -> bool:
-    """Return whether values are a collection of Dask, without importing it."""
-    kind = type(values)
-    is_dask = kind.__module__.partition(".")[0] in ("dask", "dask_expr")
-    return is_dask and hasattr(kind, "__dask_graph__")
 
 
 def received_partitions(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:

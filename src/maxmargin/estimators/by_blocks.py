@@ -14,14 +14,12 @@ from sklearn.utils.validation import assert_all_finite, check_consistent_length,
 from ..arrays import Floats, Labels, MatrixLike
 from ..caller import warn_caller
 from ..engines.registry import example_rows, is_partitioned, lazy_answers, reduced_partitions
-from .saved import PROOFS
+from .saved import PROOFS, SUPPORT
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Fitted attributes that no prediction reads; some are as long as the training data.
 _NOT_SENT = (*PROOFS, "fit_report_", "_memory", "_fitted_on", "_skl_callbacks")
-# Of models that have their planes; sums over support vectors need them.
-_NOT_SENT_WITH_PLANES = ("support_", "dual_coef_")
 # Parameters that are for the process of the caller.
 _NEUTRAL = {"callback": None, "n_jobs": None, "verbose": False}
 
@@ -59,7 +57,8 @@ def for_prediction(model: Any, X: MatrixLike) -> Any:
     """
     sent = copy(model)
     fitted = vars(sent)
-    for name in _NOT_SENT + (_NOT_SENT_WITH_PLANES if "coef_" in fitted else ()):
+    # Planes need no support vectors, sums over them do.
+    for name in _NOT_SENT + (SUPPORT if "coef_" in fitted else ()):
         fitted.pop(name, None)
     fitted.update({name: value for name, value in _NEUTRAL.items() if name in fitted})
     if not hasattr(X, "columns"):  # the caller is told once, and not by every block

@@ -47,7 +47,7 @@ from .linear_machine import (
     streams,
     support_of_one,
 )
-from .saved import PLANES, Saved
+from .saved import PLANES, SUPPORT, Saved
 from .training import ClassWeight, RandomState, Training, weighted
 
 # Stored numbers of X from which tasks of many classes are worth a thread, and up to which they are
@@ -157,8 +157,8 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
 
     _ranked_by: ClassVar[str] = "relative_gap"
     _saved: ClassVar[Saved] = Saved(
-        (*PLANES.always, "support_", "dual_coef_", "shape_fit_", "_fitted_with"),
-        PLANES.sometimes,
+        (*PLANES.always, "shape_fit_", "_fitted_with"),
+        (*PLANES.sometimes, *SUPPORT),
         ("_memory",),
         ("penalty", "dual", "intercept_scaling", "device"),
     )

@@ -39,7 +39,7 @@ from .linear_machine import (
     streams,
     support_of_one,
 )
-from .saved import ESTIMATOR, Saved
+from .saved import ESTIMATOR, SUPPORT, Saved
 from .training import RandomState, Training, without_classes
 
 
@@ -142,8 +142,8 @@ class LinearSVR(CertifiedRegressor, CertifiedEstimator[MarginCertificate]):  # t
 
     _ranked_by: ClassVar[str] = "relative_gap"
     _saved: ClassVar[Saved] = Saved(
-        (*ESTIMATOR, "coef_", "support_", "dual_coef_", "shape_fit_", "_fitted_with"),
-        ("n_iter_", "n_updates_", "feature_names_in_"),
+        (*ESTIMATOR, "coef_", "shape_fit_", "_fitted_with"),
+        ("n_iter_", "n_updates_", "feature_names_in_", *SUPPORT),
         ("_memory",),
         ("device",),
     )
