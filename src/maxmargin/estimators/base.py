@@ -61,6 +61,7 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator, Generic[Proof], me
     statuses_: list[Status]
     traces_: list[Trace | None]
     n_updates_: int
+    fit_report_: Any
 
     _parameter_constraints: ClassVar[Constraints] = {}
     # Fitted attributes that a file keeps.
@@ -134,11 +135,13 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            Training samples. float32 and float64 are used as they are, without a copy.
-        y : array-like of shape (n_samples,)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
+            Training samples. float32 and float64 are used as they are, without a copy. The rows of
+            a Dask array or frame stay on the workers; estimators that cannot be fitted to
+            partitions refuse it.
+        y : array-like or Dask collection of shape (n_samples,)
             Labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like or Dask collection of shape (n_samples,), optional
             Weights of at least 0, not all of them 0: a sample of weight 0 does not count. Negative
             weights raise ValueError; SVC and NuSVC leave such samples out, as scikit-learn's do.
 
@@ -156,12 +159,12 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples.
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
+        labels : ndarray or dask.array of shape (n_samples,)
             Predicted classes.
         """
         return answered(self._predicted(X), X)
@@ -192,12 +195,12 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples.
 
         Returns
         -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        scores : ndarray or dask.array of shape (n_samples,) or (n_samples, n_classes)
             g(x) of two classes, one confidence per class of more. For "ovo" these are votes plus a
             fraction from the scores, as of scikit-learn's SVC.
         """
@@ -211,11 +214,11 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             Samples.
-        y : array-like of shape (n_samples,)
+        y : array-like or Dask collection of shape (n_samples,)
             Their labels.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like or Dask collection of shape (n_samples,), optional
             Weights of the samples.
 
         Returns
@@ -259,11 +262,11 @@ class CertifiedRegressor(RegressorMixin):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             Samples.
-        y : array-like of shape (n_samples,)
+        y : array-like or Dask collection of shape (n_samples,)
             Their targets.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like or Dask collection of shape (n_samples,), optional
             Weights of the samples.
 
         Returns

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from functools import wraps
+from textwrap import indent
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -23,6 +24,15 @@ _NOT_SENT = (*PROOFS, "fit_report_", "_memory", "_fitted_on", "_skl_callbacks")
 # Parameters that are for the process of the caller.
 _NEUTRAL = {"callback": None, "n_jobs": None, "verbose": False}
 
+_NOTES = """
+
+Notes
+-----
+For a Dask array or frame the answer is a dask.array, of which nothing is computed yet: one chunk
+per block of rows, of known size where that of the block is. The names and the number of the columns
+are checked at once. ``frame.assign(answer=...)`` makes it a column of the frame.
+"""
+
 
 def by_blocks(method: Function) -> Function:
     """Let a method of new rows X take Dask collections, whose answers are a lazy dask.array.
@@ -38,6 +48,8 @@ def by_blocks(method: Function) -> Function:
         example = _example(self, method, X)
         return lazy_answers(for_prediction(self, X), method.__name__, X, example)
 
+    if method.__doc__ is not None:  # python -OO has none
+        answered.__doc__ = method.__doc__.rstrip() + indent(_NOTES, " " * 8)
     return cast(Function, answered)
 
 

@@ -118,8 +118,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, CSR matrix, or pandas or polars frame of shape (n_samples, n_columns)
-            Only frames and arrays of objects may hold categories.
+        X : array-like, CSR matrix, frame or Dask collection of shape (n_samples, n_columns)
+            Only frames (of pandas, polars or Dask) and arrays of objects may hold categories.
+            Partitions of a Dask collection are read once, and some times more for the medians of
+            ``impute=True``: what they hold comes back, and not their rows.
         y : object, optional
             Ignored, for compatibility with scikit-learn.
 
@@ -151,14 +153,15 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, CSR matrix, or pandas or polars frame of shape (n_samples, n_columns)
+        X : array-like, CSR matrix, frame or Dask collection of shape (n_samples, n_columns)
             Rows with the columns of the fit.
 
         Returns
         -------
-        features : ndarray or CSR matrix of shape (n_samples, n_features_out_)
+        features : ndarray, CSR matrix or dask.array of shape (n_samples, n_features_out_)
             Dense; CSR for CSR where nothing is subtracted, and where many 0/1 columns would fill
-            the memory.
+            the memory. Those of a Dask collection are not computed yet; one chunk per block of
+            rows, all of them dense or CSR.
         """
         check_is_fitted(self)
         if is_partitioned(X):

@@ -69,12 +69,12 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
+        labels : ndarray or dask.array of shape (n_samples,)
             Predicted classes.
         """
         return answered(self._predicted(X), X)
@@ -98,7 +98,7 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
@@ -126,12 +126,12 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
         -------
-        probabilities : ndarray of shape (n_samples, n_classes)
+        probabilities : ndarray or dask.array of shape (n_samples, n_classes)
             One column per class, in the order of ``classes_``; rows sum to 1.
         """
         check_fitted(self)
@@ -153,12 +153,12 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
         -------
-        logarithms : ndarray of shape (n_samples, n_classes)
+        logarithms : ndarray or dask.array of shape (n_samples, n_classes)
             One column per class, in the order of ``classes_``.
         """
         probabilities = self.predict_proba(X)

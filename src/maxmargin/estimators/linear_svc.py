@@ -113,7 +113,8 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
     ----------
     {{ plane_attributes }}
     support_ : ndarray of shape (n_support,)
-        Rows of X whose α is positive in some task.
+        Rows of X whose α is positive in some task. A fit to a Dask collection has neither these
+        rows nor ``dual_coef_``: α stays on the workers.
     dual_coef_ : ndarray of shape (n_planes, n_support)
         α y: ``coef_`` is about ``dual_coef_ @ X[support_]``; with ``penalty="l1"`` no feature has
         there more than 1 in absolute value, and those that ``coef_`` takes have ±1.

@@ -146,11 +146,11 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             Training samples; the Gram matrix (n_samples, n_samples) for a precomputed kernel.
         y : Ignored
             Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like or Dask collection of shape (n_samples,), optional
             Weights. Samples of weight 0 or less do not count, as in scikit-learn.
 
         Returns
@@ -167,12 +167,12 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
+        labels : ndarray or dask.array of shape (n_samples,)
             −1 where the decision function is negative, else +1.
         """
         labels = np.where(host_array(self._distances(X)) < 0.0, -1, 1).astype(np.intp)
@@ -184,12 +184,12 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
         -------
-        scores : ndarray of shape (n_samples,)
+        scores : ndarray or dask.array of shape (n_samples,)
             Positive inside of the region, and 0 where nothing but rounding tells a row from its
             border.
         """
@@ -216,12 +216,12 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
         -------
-        scores : ndarray of shape (n_samples,)
+        scores : ndarray or dask.array of shape (n_samples,)
             At least ``offset_`` inside of the region.
         """
         return answered(self._distances(X) + float(self.offset_[0]), X)

@@ -58,11 +58,11 @@ class KernelRegressor(CertifiedRegressor, KernelMachine):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             Training samples; the Gram matrix (n_samples, n_samples) for a precomputed kernel.
-        y : array-like of shape (n_samples,)
+        y : array-like or Dask collection of shape (n_samples,)
             Targets: finite numbers.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like or Dask collection of shape (n_samples,), optional
             Factors of C. Samples of weight 0 or less do not count, as in scikit-learn.
 
         Returns
@@ -79,12 +79,12 @@ class KernelRegressor(CertifiedRegressor, KernelMachine):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
         -------
-        targets : ndarray of shape (n_samples,)
+        targets : ndarray or dask.array of shape (n_samples,)
             Predicted targets.
         """
         return answered(self._compute_scores(X)[:, 0], X)
