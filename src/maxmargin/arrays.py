@@ -290,6 +290,25 @@ class PartitionedVector(VectorOnDevice):
         """The least and the largest value, where they are known."""
 
 
+def is_partitioned(values: Any) -> bool:
+    """Return whether values are a collection of Dask, without importing it."""
+    kind = type(values)
+    is_dask = kind.__module__.partition(".")[0] in ("dask", "dask_expr")
+    return is_dask and hasattr(kind, "__dask_graph__")
+
+
+def refuse_partitions(*values: Any) -> None:
+    """Raise TypeError for a collection of Dask, where all of its rows would have to be brought."""
+    for each in values:
+        if is_partitioned(each):
+            kind = f"{type(each).__module__.partition('.')[0]} {type(each).__name__}"
+            raise TypeError(
+                f"Got a {kind} where rows in the memory of this process are needed: pass X and y "
+                "of one kind to fit, predict and score, and some rows to everything else, for "
+                "instance X[:1000].compute() of an array or X.head(1000) of a frame."
+            )
+
+
 def on_host(X: Matrix) -> Matrix:
     """Return X in the memory of the host; what is in partitions stays there."""
     return X.host if container(X).on_device else X

@@ -33,6 +33,7 @@ from .arrays import (
     blocks_of,
     by_rows,
     container,
+    refuse_partitions,
     row_block,
     row_length,
 )
@@ -175,6 +176,7 @@ def _checked(
     accept_sparse: bool,
 ) -> Any:
     """Return X and y after scikit-learn's checks; X alone where y is "no_validation"."""
+    refuse_partitions(X, y)
     try:
         return validate_data(
             estimator, X, y, reset=reset, accept_sparse="csr" if accept_sparse else False,
@@ -260,6 +262,7 @@ def largest_square(X: Matrix) -> float:
 
 def check_two_labels(X: MatrixLike, y: ArrayLike) -> tuple[Matrix, Floats]:
     """Return X and y = ±1 of data that belong to no estimator."""
+    refuse_partitions(X, y)
     try:
         X, labels = check_X_y(X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
     except ValueError as error:
@@ -279,6 +282,7 @@ def check_new_data(estimator: BaseEstimator, X: MatrixLike) -> Matrix:
         return X
     if isinstance(X, OnDevice):
         return _checked_on_device(estimator, X, reset=False, accept_sparse=True)
+    refuse_partitions(X)
     try:
         X = validate_data(
             estimator, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin as mm
 from maxmargin import ColumnEncoder
-from maxmargin.estimators import column_encoder as columns
+from maxmargin.estimators import column_facts as columns
 
 
 @parametrize_with_checks([ColumnEncoder(), ColumnEncoder(impute=True)])

@@ -45,6 +45,12 @@ def checked_model(clf: object) -> FittedModel:
             f"the {model.name} was trained by another program, whose file does not hold the "
             "parameters of the fit: fit it with maxmargin."
         )
+    if model.support is None:
+        raise ValueError(
+            f"the {model.name} was fitted to a Dask collection: α of its rows was left on the "
+            "workers, and these diagnostics need it. Fit to an array, of some rows if they are too "
+            "many for this process; certificate_ has the gap of this model."
+        )
     if hasattr(clf, "C") and clf._fitted_with != clf.C:
         raise ValueError(
             f"C={clf.C:g} was set after the fit, which had C={clf._fitted_with:g}: fit again."

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Floats, Integers, Labels, Matrix, MatrixLike, dense
+from ..arrays import Floats, Integers, Labels, Matrix, MatrixLike, dense, refuse_partitions
 from ..estimators.base import CertifiedClassifier, CertifiedEstimator
 from ..estimators.kernel_machine import KernelMachine
 from ..estimators.linear import LinearClassifier
@@ -195,6 +195,7 @@ class FittedModel:
 
     def codes(self, y: ArrayLike, n: int | None = None) -> Integers:
         """Return the class number of every label, of which there must be n."""
+        refuse_partitions(y)
         labels = np.asarray(y).ravel()
         if n is not None and labels.size != n:
             raise ValueError(f"y has {labels.size} labels, X {n} rows: pass one label per row.")
@@ -236,6 +237,7 @@ class FittedModel:
 
     def transform(self, X: MatrixLike) -> MatrixLike:
         """Return the features of the classifier: X after all steps of the pipeline."""
+        refuse_partitions(X)
         for step in self.steps:
             X = step.transform(X)
         return X
@@ -257,6 +259,7 @@ class FittedModel:
 
     def predict(self, X: MatrixLike) -> Integers:
         """Return the class number that the model gives to each row."""
+        refuse_partitions(X)
         return self.codes(self.model.predict(X))
 
     def is_constant(self, features: MatrixLike, scores: Floats) -> bool:

@@ -274,7 +274,8 @@ def _margin(fitted: FittedModel) -> float | None:
         return None
     if hasattr(certificate, "geometric_margin"):
         return min(float(each.geometric_margin) for each in clf.certificates_)
-    if not hasattr(certificate, "primal") or clf.support_.size > MOST_PAIRED_VECTORS:
+    n_support = 0 if fitted.support is None else len(fitted.support)
+    if not hasattr(certificate, "primal") or n_support > MOST_PAIRED_VECTORS:
         return None
     norms = None if fitted.scheme == "joint" else _norms(fitted, planes(fitted))
     if norms is None:

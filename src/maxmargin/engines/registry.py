@@ -7,13 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import array_api_compat
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Matrix, MatrixLike, OnDevice, Partitioned, container
+from ..arrays import (
+    Matrix,
+    MatrixLike,
+    OnDevice,
+    Partitioned,
+    container,
+    refuse_partitions,
+)
+from ..arrays import is_partitioned as is_partitioned
 from ..caller import warn_caller
 from ..runtime.loading import uncollected
 from .base import DeviceMemoryFull
@@ -23,6 +31,8 @@ if TYPE_CHECKING:
     from .cpu.engine import CpuEngine
     from .dask.engine import DaskEngine
     from .torch.engine import TorchEngine
+
+Answer = TypeVar("Answer")
 
 
 def _cpu() -> type[CpuEngine]:
@@ -112,8 +122,10 @@ def host_array(values: Any) -> Any:
 def _as_numpy(values: Any) -> Any:
     """Return an array of any other library with the array API as NumPy's, anything else as it is.
 
-    scikit-learn would leave it as it is where ``array_api_dispatch`` is on.
+    scikit-learn would leave it as it is where ``array_api_dispatch`` is on. Collections of Dask are
+    refused: what takes them has received them before.
     """
+    refuse_partitions(values)
     is_other = not isinstance(values, np.ndarray) and hasattr(values, "__array_namespace__")
     return np.asarray(values) if is_other else values
 
@@ -203,16 +215,35 @@ def _engine_module(engine: str, module: str, need: str) -> Any:
 # Clusters -----------------------------------------------------------------------------------------
 
 
-def is_partitioned(values: Any) -> bool:
-    """Return whether values are a collection of Dask, without importing it."""
-    kind = type(values)
-    is_dask = kind.__module__.partition(".")[0] in ("dask", "dask_expr")
-    return is_dask and hasattr(kind, "__dask_graph__")
-
-
 def received_partitions(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     """Return collections of Dask as checked partitions, and their labels and weights."""
     found: tuple[Any, Any, Any] = _dask_module("rows").receive(X, y, sample_weight)
+    return found
+
+
+def example_rows(X: Any) -> Any:
+    """Return some rows of the kind of those of a collection, of which nothing is computed."""
+    return _dask_module("prediction").example_rows(X)
+
+
+def lazy_answers(model: Any, method: str, X: Any, example: Any) -> Any:
+    """Return the answers of a model for a collection, not computed yet.
+
+    The parameters are those of `maxmargin.engines.dask.prediction.answers`.
+    """
+    return _dask_module("prediction").answers(model, method, X, example)
+
+
+def reduced_partitions(
+    model: Any,
+    work: Callable[..., Answer],
+    merge: Callable[[list[Answer]], Answer],
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+) -> Answer:
+    """Return the merged answers of ``work(model, rows, y, weights)`` for all partitions of X."""
+    found: Answer = _dask_module("prediction").reduced(model, work, merge, X, y, sample_weight)
     return found
 
 

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import validation
 from ..arrays import Floats, Labels, MatrixLike
-from ..engines.registry import host_array
+from ..engines.registry import host_array, is_partitioned
 from ..geometry import Hyperplane
 from ..kernels import Kernel, Precomputed
 from ..kernels.namespace import as_numbers
@@ -28,6 +28,7 @@ from ..runtime.threads import at_most
 from ..runtime.vectors import in_slices
 from ..solution import Status, Trace
 from . import fitting
+from .by_blocks import accuracy, by_blocks, determination
 from .callbacks import CallbackSupportMixin
 from .claims import Proof
 from .device import answered
@@ -60,6 +61,7 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator, Generic[Proof], me
     statuses_: list[Status]
     traces_: list[Trace | None]
     n_updates_: int
+    fit_report_: Any
 
     _parameter_constraints: ClassVar[Constraints] = {}
     # Fitted attributes that a file keeps.
@@ -133,11 +135,13 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            Training samples. float32 and float64 are used as they are, without a copy.
-        y : array-like of shape (n_samples,)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
+            Training samples. float32 and float64 are used as they are, without a copy. The rows of
+            a Dask array or frame stay on the workers; estimators that cannot be fitted to
+            partitions refuse it.
+        y : array-like or Dask collection of shape (n_samples,)
             Labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like or Dask collection of shape (n_samples,), optional
             Weights of at least 0, not all of them 0: a sample of weight 0 does not count. Negative
             weights raise ValueError; SVC and NuSVC leave such samples out, as scikit-learn's do.
 
@@ -149,17 +153,18 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
         fitting.fit(self, self._method(), X, y, sample_weight)
         return self
 
+    @by_blocks
     def predict(self, X: MatrixLike) -> Labels:
         """Return the class of each row; on the plane itself it is the positive (second) class.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples.
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
+        labels : ndarray or dask.array of shape (n_samples,)
             Predicted classes.
         """
         return answered(self._predicted(X), X)
@@ -184,17 +189,18 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
             return as_numbers(scores[:, 0] >= 0)
         return self._reduction().confidences(scores, len(self.classes_)).argmax(1)
 
+    @by_blocks
     def decision_function(self, X: MatrixLike) -> Floats:
         """Return g(x), the score of each row.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples.
 
         Returns
         -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        scores : ndarray or dask.array of shape (n_samples,) or (n_samples, n_classes)
             g(x) of two classes, one confidence per class of more. For "ovo" these are votes plus a
             fraction from the scores, as of scikit-learn's SVC.
         """
@@ -208,11 +214,11 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             Samples.
-        y : array-like of shape (n_samples,)
+        y : array-like or Dask collection of shape (n_samples,)
             Their labels.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like or Dask collection of shape (n_samples,), optional
             Weights of the samples.
 
         Returns
@@ -220,6 +226,8 @@ class CertifiedClassifier(ClassifierMixin, CertifiedEstimator[Proof]):
         accuracy : float
             Between 0 and 1.
         """
+        if is_partitioned(X):
+            return accuracy(self, X, y, sample_weight)
         predicted, y, sample_weight = self._predicted(X), host_array(y), host_array(sample_weight)
         numbers = predicted.dtype.kind in "biuf"
         if sample_weight is None and numbers and validation.are_plain_labels(y, len(predicted)):
@@ -254,11 +262,11 @@ class CertifiedRegressor(RegressorMixin):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             Samples.
-        y : array-like of shape (n_samples,)
+        y : array-like or Dask collection of shape (n_samples,)
             Their targets.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like or Dask collection of shape (n_samples,), optional
             Weights of the samples.
 
         Returns
@@ -266,6 +274,8 @@ class CertifiedRegressor(RegressorMixin):
         r2 : float
             At most 1; 0 of the mean of y as the answer to everything.
         """
+        if is_partitioned(X):
+            return determination(self, X, y, sample_weight)
         from sklearn.metrics import r2_score
 
         y, predicted = host_array(y), host_array(self.predict(X))  # type: ignore[attr-defined]

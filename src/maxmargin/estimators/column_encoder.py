@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import (
     _check_feature_names_in,
     check_is_fitted,
@@ -18,16 +21,31 @@ from sklearn.utils.validation import (
 
 from ..arrays import Floats, Labels, Matrix, MatrixLike
 from ..caller import warn_caller
+from ..engines.registry import example_rows, is_partitioned, lazy_answers, reduced_partitions
 from .base import Constraints, validated
+from .column_facts import (
+    Columns,
+    Facts,
+    Words,
+    facts_of,
+    is_frame,
+    merged,
+    numbers_of,
+    text_columns,
+    words_of,
+)
+from .partition_medians import medians_of_partitions
 
-# Numbers worked on at a time: a block of rows in float64 stays in cache.
-BLOCK = 1 << 18
 # Different values above which a text column holds names, not categories.
 MOST_CATEGORIES = 1000
 # Different values that are categories however few the rows.
 FEW_CATEGORIES = 20
 # Numbers above which 0/1 columns are not stored as such.
 WIDE = 1 << 25
+# Features of a collection above which 0/1 columns are not stored as such, where they are so many
+# per column that CSR rows take less than a fifth of the memory.
+WIDE_ROWS, FEATURES_PER_COLUMN = 256, 8
+NO_ROWS = "X has 0 rows: a ColumnEncoder learns from at least one."
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):
@@ -87,6 +105,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     n_features_in_: int
     feature_names_in_: Labels
     n_features_out_: int
+    _lazy_as: Matrix  # of a copy on the workers: no row of the features of all blocks
 
     def __init__(self, *, scale: bool = True, impute: bool = False, copy: bool = True) -> None:
         self.scale = scale
@@ -99,8 +118,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, CSR matrix, or pandas or polars frame of shape (n_samples, n_columns)
-            Only frames and arrays of objects may hold categories.
+        X : array-like, CSR matrix, frame or Dask collection of shape (n_samples, n_columns)
+            Only frames (of pandas, polars or Dask) and arrays of objects may hold categories.
+            Partitions of a Dask collection are read once, and some times more for the medians of
+            ``impute=True``: what they hold comes back, and not their rows.
         y : object, optional
             Ignored, for compatibility with scikit-learn.
 
@@ -109,19 +130,20 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         self : object
             The fitted encoder.
         """
-        rows = self._rows(X, reset=True)
+        lazy = is_partitioned(X)
+        rows = self._rows(example_rows(X) if lazy else X, reset=True)
         if rows.shape[0] == 0:
-            raise ValueError("X has 0 rows: a ColumnEncoder learns from at least one.")
+            raise ValueError(NO_ROWS)
         self.categories_ = [None] * rows.shape[1]
         self.fill_ = [None] * rows.shape[1]
-        # What is not stored in a sparse column is 0, not missing.
-        if not sparse.issparse(rows.X) and (self.impute or not rows.is_numeric):
-            for k in range(rows.shape[1]):
-                self.categories_[k], self.fill_[k] = self._learn(rows.column(k), rows.name(k))
+        facts = None
+        if lazy or self.scale or self.impute or not rows.is_numeric:
+            facts = self._facts(X, rows)
+            self._learn(facts, rows, X)
         self.n_features_out_ = sum(1 if c is None else len(c) for c in self.categories_)
         self.mean_, self.scale_ = np.zeros(self.n_features_out_), np.ones(self.n_features_out_)
-        if self.scale:
-            self._measure(rows)
+        if self.scale and facts is not None:
+            self._measure(facts, rows)
         return self
 
     def transform(self, X: MatrixLike) -> Matrix:
@@ -131,18 +153,22 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, CSR matrix, or pandas or polars frame of shape (n_samples, n_columns)
+        X : array-like, CSR matrix, frame or Dask collection of shape (n_samples, n_columns)
             Rows with the columns of the fit.
 
         Returns
         -------
-        features : ndarray or CSR matrix of shape (n_samples, n_features_out_)
+        features : ndarray, CSR matrix or dask.array of shape (n_samples, n_features_out_)
             Dense; CSR for CSR where nothing is subtracted, and where many 0/1 columns would fill
-            the memory.
+            the memory. Those of a Dask collection are not computed yet; one chunk per block of
+            rows, all of them dense or CSR.
         """
         check_is_fitted(self)
+        if is_partitioned(X):
+            return self._lazy_features(X)
         rows = self._rows(X, reset=False)
-        self._check_missing(rows)
+        if all(fill is None for fill in self.fill_):
+            self._check_missing(rows.missing(), rows)
         if sparse.issparse(rows.X) and not self.mean_.any():
             return self._scaled_sparse(rows.X)
         parts = self._blocks(rows)
@@ -175,7 +201,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     # How it is done ------------------------------------------------------------------------
 
-    def _blocks(self, rows: _Columns) -> Iterator[tuple[slice, Floats]]:
+    def _blocks(self, rows: Columns) -> Iterator[tuple[slice, Floats]]:
         """Yield the features of some rows at a time; warn at the end of new categories."""
         unseen: Counter[int] = Counter()
         for block in rows.blocks(self.n_features_out_):
@@ -195,16 +221,43 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
                 f"Categories that the fit has not seen: {places}. They are 0 in every column."
             )
 
-    def _size(self, rows: _Columns) -> int:
+    def _lazy_features(self, X: Any) -> Any:
+        """Return the features of a collection, block by block, all of them dense or CSR."""
+        if _get_output_config("transform", self)["dense"] != "default":
+            raise ValueError(
+                "The features of a Dask collection are a dask.array: use "
+                "set_output(transform='default')."
+            )
+        rows, d = self._rows(example_rows(X), reset=False), self.n_features_out_
+        example = self._room(rows)
+        if sparse.issparse(rows.X) and not self.mean_.any():
+            example = self._scaled_sparse(rows.X.astype(rows.X.dtype))
+        elif d > max(WIDE_ROWS, FEATURES_PER_COLUMN * rows.shape[1]):
+            example = sparse.csr_matrix(example.shape, dtype=example.dtype)
+        sent = copy(self)
+        sent.copy = True  # blocks of a collection belong to it
+        sent._lazy_as = example[:0]
+        return lazy_answers(sent, "_features_of_block", X, example)
+
+    def _features_of_block(self, X: MatrixLike) -> Matrix:
+        """Return the features of one block of a collection, of the kind of all blocks."""
+        features = self.transform(X)
+        if sparse.issparse(self._lazy_as):
+            features = sparse.csr_matrix(features)
+        elif sparse.issparse(features):
+            features = features.toarray()
+        return features.astype(self._lazy_as.dtype, copy=False)
+
+    def _size(self, rows: Columns) -> int:
         return rows.shape[0] * self.n_features_out_
 
-    def _rows(self, X: MatrixLike, *, reset: bool) -> _Columns:
+    def _rows(self, X: MatrixLike, *, reset: bool) -> Columns:
         if sparse.issparse(X):
             X = sparse.csr_matrix(X) if not isinstance(X, sparse.csr_array) else X
             if not X.has_canonical_format:  # the same place given twice is a sum
                 X = X.copy()
                 X.sum_duplicates()
-        elif not _is_frame(X):
+        elif not is_frame(X):
             X = np.asarray(X)
             if X.ndim != 2:
                 raise ValueError(
@@ -217,88 +270,81 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         if X.shape[1] == 0:
             raise ValueError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
-        return _Columns(X, [str(n) for n in names] if names is not None else None)
+        return Columns(X, [str(n) for n in names] if names is not None else None)
 
-    def _learn(self, values: Labels, name: str) -> tuple[list[str] | None, float | str | None]:
-        """Return the categories of a column, None for numbers, and what a missing value becomes."""
-        if values.dtype.kind == "f":
-            if not self.impute:
-                return None, None
-            known = values[~np.isnan(values)]
-            if not known.size:
-                raise ValueError(f"{name} holds no value: drop it.")
-            return None, float(np.median(known))
-        counts = Counter(values.tolist())
-        counts.pop(None, None)
-        if len(counts) > MOST_CATEGORIES or (
-            len(counts) > FEW_CATEGORIES and 2 * len(counts) > len(values)
-        ):
-            raise ValueError(
-                f"{name} holds {len(counts)} different values in {len(values)} rows, "
-                f"{next(iter(counts))!r} among them: these are names, not categories. Drop it, or "
-                "encode it yourself."
-            )
-        if not counts:
-            raise ValueError(f"{name} holds no value: drop it.")
-        # Of equally frequent categories the first in order, whatever the order of the rows.
-        frequent = min(counts, key=lambda word: (-counts[word], word))
-        return sorted(counts), frequent if self.impute else None
+    def _facts(self, X: MatrixLike, rows: Columns) -> Facts:
+        """Return what all rows hold; those of a collection are read where they are."""
+        may_hold_text = text_columns(rows)
+        if not is_partitioned(X):
+            return facts_of(rows, may_hold_text)
+        facts = reduced_partitions(self, partial(_part_facts, may_hold_text), merged, X)
+        if not facts.n:
+            raise ValueError(NO_ROWS)
+        return facts
 
-    def _check_missing(self, rows: _Columns) -> None:
-        if any(fill is not None for fill in self.fill_):
+    def _learn(self, facts: Facts, rows: Columns, X: MatrixLike) -> None:
+        """Set the categories of columns of text, and what missing values become."""
+        for k, words in facts.words.items():
+            if words.is_text:
+                self.categories_[k] = _categories(words, facts.n, rows.name(k))
+                self.fill_[k] = _most_frequent(words) if self.impute else None
+        # What is not stored in a sparse column is 0, not missing.
+        if not self.impute or sparse.issparse(rows.X):
             return
-        missing = rows.missing()
-        if missing.any():
-            held = np.flatnonzero(missing)
-            places = ", ".join(f"{missing[k]} in {rows.name(k)}" for k in held[:5])
-            places += ", …" if held.size > 5 else ""
-            raise ValueError(
-                f"Input X contains NaN: {missing.sum()} missing values ({places}). Pass "
-                "impute=True to fill them, or remove those rows."
-            )
-
-    def _measure(self, rows: _Columns) -> None:
-        """Set μ and σ of the columns of numbers, summed in float64 block by block."""
-        self._check_missing(rows)
-        numbers = np.repeat(
-            [c is None for c in self.categories_],
-            [1 if c is None else len(c) for c in self.categories_],
-        )
-        n = rows.shape[0]
-        if sparse.issparse(rows.X):
-            mean = np.asarray(rows.X.mean(axis=0, dtype=np.float64)).ravel()
-            squares = np.zeros(self.n_features_out_)
-            np.add.at(squares, rows.X.indices, np.square(rows.X.data - mean[rows.X.indices]))
-            stored = np.bincount(rows.X.indices, minlength=self.n_features_out_)
-            squares += (n - stored) * mean**2
+        numbers = [k for k, words in enumerate(self.categories_) if words is None]
+        known = facts.n - facts.missing
+        for k in numbers:
+            if not known[k]:
+                raise ValueError(f"{rows.name(k)} holds no value: drop it.")
+        if is_partitioned(X):
+            middles = medians_of_partitions(self, X, numbers, known[numbers])
         else:
-            mean, squares = np.zeros(self.n_features_out_), np.zeros(self.n_features_out_)
-            with np.errstate(over="ignore", invalid="ignore"):
-                for block in rows.blocks(self.n_features_out_):
-                    mean += self._expand(rows, block).sum(axis=0) / n
-                for block in rows.blocks(self.n_features_out_):
-                    squares += np.square(self._expand(rows, block) - mean).sum(axis=0)
-        spread = np.sqrt(squares / n)
+            middles = [float(np.nanmedian(rows.column(k))) for k in numbers]
+        for k, middle in zip(numbers, middles, strict=True):
+            self.fill_[k] = middle
+
+    def _check_missing(self, missing: NDArray[np.int64], rows: Columns) -> None:
+        if any(fill is not None for fill in self.fill_) or not missing.any():
+            return
+        held = np.flatnonzero(missing)
+        places = ", ".join(f"{missing[k]} in {rows.name(k)}" for k in held[:5])
+        places += ", …" if held.size > 5 else ""
+        raise ValueError(
+            f"Input X contains NaN: {missing.sum()} missing values ({places}). Pass "
+            "impute=True to fill them, or remove those rows."
+        )
+
+    def _measure(self, facts: Facts, rows: Columns) -> None:
+        """Set μ and σ of the columns of numbers, missing values being filled."""
+        self._check_missing(facts.missing, rows)
+        widths = [1 if c is None else len(c) for c in self.categories_]
+        numbers = np.array([c is None for c in self.categories_])
+        n, known = facts.n, facts.n - facts.missing
+        fill = np.array([f if isinstance(f, float) else 0.0 for f in self.fill_])
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = (known * facts.mean + facts.missing * fill) / n
+            squares = facts.squares + known * (facts.mean - mean) ** 2
+            spread = np.sqrt((squares + facts.missing * (fill - mean) ** 2) / n)
         wild = np.flatnonzero(~np.isfinite(spread) & numbers)
         if wild.size:
-            name = self._origin(int(wild[0]), rows)
             raise ValueError(
-                f"Input X contains infinity or a value too large for {name}: its spread is "
-                f"{spread[wild[0]]}. Remove such rows, or rescale."
+                f"Input X contains infinity or a value too large for {rows.name(int(wild[0]))}: "
+                f"its spread is {spread[wild[0]]}. Remove such rows, or rescale."
             )
-        if not sparse.issparse(rows.X):
-            self.mean_[numbers] = mean[numbers]
         # What rounding makes of a constant column, more the more rows are summed, is not a spread.
         eps = np.finfo(float).eps
         constant = spread**2 <= n * eps * spread**2 + (n * mean * eps) ** 2
-        self.scale_[numbers] = np.where(constant, 1.0, spread)[numbers]
+        if sparse.issparse(rows.X):
+            mean = np.zeros_like(mean)
+        self.mean_ = np.repeat(np.where(numbers, mean, 0.0), widths)
+        self.scale_ = np.repeat(np.where(constant | ~numbers, 1.0, spread), widths)
 
-    def _origin(self, feature: int, rows: _Columns) -> str:
+    def _origin(self, feature: int, rows: Columns) -> str:
         """Return the column that a feature comes from."""
         widths = [1 if c is None else len(c) for c in self.categories_]
         return rows.name(int(np.searchsorted(np.cumsum(widths), feature, side="right")))
 
-    def _in_place(self, rows: _Columns) -> bool:
+    def _in_place(self, rows: Columns) -> bool:
         X = rows.X
         return (
             not self.copy
@@ -308,11 +354,11 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             and self.n_features_out_ == X.shape[1]
         )
 
-    def _room(self, rows: _Columns) -> Labels:
+    def _room(self, rows: Columns) -> Labels:
         kept = np.float32 if rows.is_single(self.categories_) else np.float64
         return np.empty((rows.shape[0], self.n_features_out_), dtype=kept)
 
-    def _expand(self, rows: _Columns, block: slice, unseen: Counter[int] | None = None) -> Floats:
+    def _expand(self, rows: Columns, block: slice, unseen: Counter[int] | None = None) -> Floats:
         """Return e(x) of a block of rows; count new categories, column by column."""
         if rows.is_numeric and all(c is None for c in self.categories_):
             features = rows.X[block].astype(np.float64)
@@ -326,10 +372,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         for k, (categories, fill) in enumerate(zip(self.categories_, self.fill_, strict=True)):
             values = rows.column(k, block)
             if categories is None:
-                features[:, first] = _numbers(values, rows.name(k), fill)
+                features[:, first] = numbers_of(values, rows.name(k), fill)
             else:
                 place: dict[object, int] = {word: j for j, word in enumerate(categories)}
-                words = [fill if v is None else v for v in _words(values)]
+                words = [fill if v is None else v for v in words_of(values)]
                 chosen = np.array([place.get(word, -1) for word in words], dtype=np.intp)
                 known = np.flatnonzero(chosen >= 0)
                 if unseen is not None and known.size < len(words):
@@ -355,109 +401,31 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-class _Columns:
-    """One way to the columns of an array, a CSR matrix or a frame."""
-
-    def __init__(self, X: MatrixLike, names: list[str] | None) -> None:
-        self.X = X
-        self.shape: tuple[int, int] = X.shape
-        self.is_numeric = not _is_frame(X) and X.dtype.kind in "biuf"
-        self.names = names
-
-    def name(self, k: int) -> str:
-        """Return what to call a column."""
-        return f"column {k}" if self.names is None else f"column {self.names[k]!r}"
-
-    def is_single(self, categories: list[list[str] | None]) -> bool:
-        """Whether all numbers are float32."""
-        if not _is_frame(self.X):
-            return bool(self.X.dtype == np.float32)
-        numbers = [self.X.columns[k] for k, words in enumerate(categories) if words is None]
-        return bool(numbers) and all(np.asarray(self.X[c][:1]).dtype == np.float32 for c in numbers)
-
-    def blocks(self, width: int) -> Iterator[slice]:
-        """Yield slices of rows."""
-        step = max(1, BLOCK // max(1, width))
-        for start in range(0, self.shape[0], step):
-            yield slice(start, min(start + step, self.shape[0]))
-
-    def column(self, k: int, block: slice | None = None) -> Labels:
-        """Return a column: float64, NaN where missing, or an object array of text and None."""
-        block = slice(0, self.shape[0]) if block is None else block
-        if not _is_frame(self.X):
-            return _typed(self.X[block, k], self.name(k))
-        column = self.X[self.X.columns[k]]
-        return _typed(np.asarray(column[block]), self.name(k))
-
-    def missing(self) -> NDArray[np.int64]:
-        """Return how many values are missing in each column."""
-        counts = np.zeros(self.shape[1], dtype=np.int64)
-        if sparse.issparse(self.X):
-            bad = np.isnan(self.X.data) if self.X.dtype.kind == "f" else np.zeros(0, dtype=bool)
-            if bad.any():
-                counts += np.bincount(self.X.indices[bad], minlength=self.shape[1])
-            return counts
-        for block in self.blocks(self.shape[1]):
-            if self.is_numeric:
-                counts += np.isnan(self.X[block]).sum(axis=0)
-                continue
-            for k in range(self.shape[1]):
-                values = self.column(k, block)
-                if values.dtype.kind == "f":
-                    counts[k] += np.count_nonzero(np.isnan(values))
-                else:
-                    counts[k] += values.tolist().count(None)
-        return counts
+def _part_facts(
+    may_hold_text: list[int], encoder: ColumnEncoder, X: MatrixLike, y: None, weights: None
+) -> Facts:
+    """Return the facts of a partition."""
+    return facts_of(encoder._rows(X, reset=False), may_hold_text)
 
 
-def _is_frame(X: MatrixLike) -> bool:
-    return hasattr(X, "columns") and hasattr(X, "shape") and not sparse.issparse(X)
-
-
-def _typed(values: Labels, name: str) -> Labels:
-    """Return numbers as float64, all else as text; None is a missing value."""
-    if values.dtype.kind in "biuf":
-        return values.astype(np.float64)
-    if values.dtype.kind not in "OUST":
+def _categories(words: Words, n: int, name: str) -> list[str]:
+    """Return the categories of a column of text, in order."""
+    counts = words.counts
+    if words.unknown:
         raise ValueError(
-            f"{name} holds values of type {values.dtype}: pass numbers or text, or drop it."
+            f"{name} holds text in some partitions, and numbers in others: convert it, for "
+            "instance with astype(str)."
         )
-    plain = [None if _is_missing(v) else v for v in values.tolist()]
-    if all(v is None or isinstance(v, (bool, int, float, np.number, np.bool_)) for v in plain):
-        return np.array([np.nan if v is None else float(v) for v in plain], dtype=np.float64)
-    typed = np.empty(len(plain), dtype=object)
-    for k, v in enumerate(plain):
-        if v is not None and not isinstance(v, (str, bool, int, float, np.number, np.bool_)):
-            raise TypeError(
-                f"argument must be a string or a number: {name} holds a {type(v).__name__}."
-            )
-        typed[k] = v if v is None or isinstance(v, str) else _word(v)
-    return typed
+    many = len(counts) > MOST_CATEGORIES or words.more
+    if many or (len(counts) > FEW_CATEGORIES and 2 * len(counts) > n):
+        size = f"more than {len(counts)}" if words.more else f"{len(counts)}"
+        raise ValueError(
+            f"{name} holds {size} different values in {n} rows, {next(iter(counts))!r} among "
+            "them: these are names, not categories. Drop it, or encode it yourself."
+        )
+    return sorted(counts)
 
 
-def _is_missing(value: object) -> bool:
-    # NaN is what differs from itself; pandas' NA answers neither yes nor no.
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
-
-
-def _word(value: Any) -> str:
-    """Return a number as text, as a file has it."""
-    number = float(value)
-    return str(int(number)) if number.is_integer() else str(number)
-
-
-def _words(values: Labels) -> list[str | None]:
-    """Return text, also where a block of it looks like numbers."""
-    if values.dtype.kind == "f":
-        return [None if np.isnan(v) else _word(v) for v in values.tolist()]
-    return values.tolist()
-
-
-def _numbers(values: Labels, name: str, fill: float | str | None) -> Floats:
-    """Return numbers, also where a block of them came as text."""
-    if values.dtype.kind != "f":
-        try:
-            values = np.array([np.nan if v is None else float(v) for v in values.tolist()])
-        except ValueError as error:
-            raise ValueError(f"{name} held numbers in the fit: {error}.") from None
-    return values if fill is None else np.where(np.isnan(values), fill, values)
+def _most_frequent(words: Words) -> str:
+    """Return the most frequent category, of equally frequent ones the first in order."""
+    return min(words.counts, key=lambda word: (-words.counts[word], word))

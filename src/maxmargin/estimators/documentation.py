@@ -207,6 +207,9 @@ trace_ : Trace
     The longest of them.
 n_updates_ : int
     Corrections made in all tasks.
+fit_report_ : FitReport
+    Of a fit to a Dask collection only: rounds, passes over the data, bytes moved and seconds. A
+    pickle keeps it, a file of `maxmargin.save` does not.
 """,
         "plane_attributes": """
 coef_ : ndarray of shape (n_planes, n_features)

@@ -37,6 +37,7 @@ from ..solution import Solution
 from .callbacks import Printer, sklearn_callbacks
 from .claims import Claims, Proof
 from .device import device_of
+from .saved import SUPPORT
 from .training import ClassWeight, RandomState, Training, weighted
 
 Problem = TypeVar("Problem")
@@ -457,6 +458,8 @@ def _publish(
         **method.afterwards(outcome),
         **_report(outcome.training.X),
     }
+    for name in (*SUPPORT, "fit_report_"):  # of an earlier fit, which had rows of another kind
+        vars(model).pop(name, None)
     for name, value in attributes.items():
         setattr(model, name, value)
 

@@ -16,6 +16,7 @@ from ..kernels.namespace import array_namespace
 from ..multiclass import OneVsOne
 from . import probability
 from .base import CertifiedClassifier, Constraints, available, check_fitted, check_training
+from .by_blocks import by_blocks
 from .device import answered
 from .kernel_machine import KernelMachine
 from .probability import asks_for_probabilities
@@ -59,6 +60,7 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
         "probability": ["boolean", StrOptions({"deprecated"})],
     }
 
+    @by_blocks
     def predict(self, X: MatrixLike) -> Labels:
         """Return the class of each row: by votes for "ovo", else by the largest g.
 
@@ -67,12 +69,12 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
+        labels : ndarray or dask.array of shape (n_samples,)
             Predicted classes.
         """
         return answered(self._predicted(X), X)
@@ -90,12 +92,13 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
             return reduction.votes(won, len(self.classes_)).argmax(1)
         return super()._chosen(scores)
 
+    @by_blocks
     def decision_function(self, X: MatrixLike) -> Floats:
         """Return g(x), the score of each row.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
@@ -113,6 +116,7 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
         return answered(self._reduction().confidences(scores, len(self.classes_)), X)
 
     @available(_offers_probabilities)
+    @by_blocks
     def predict_proba(self, X: MatrixLike) -> Floats:
         """Return the probability of each class, where ``probability=True``.
 
@@ -122,12 +126,12 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
         -------
-        probabilities : ndarray of shape (n_samples, n_classes)
+        probabilities : ndarray or dask.array of shape (n_samples, n_classes)
             One column per class, in the order of ``classes_``; rows sum to 1.
         """
         check_fitted(self)
@@ -143,17 +147,18 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
         )
 
     @available(_offers_probabilities)
+    @by_blocks
     def predict_log_proba(self, X: MatrixLike) -> Floats:
         """Return the logarithm of the probability of each class, where ``probability=True``.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
         -------
-        logarithms : ndarray of shape (n_samples, n_classes)
+        logarithms : ndarray or dask.array of shape (n_samples, n_classes)
             One column per class, in the order of ``classes_``.
         """
         probabilities = self.predict_proba(X)

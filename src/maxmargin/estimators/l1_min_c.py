@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import check_array, check_consistent_length
 
-from ..arrays import Floats, MatrixLike
+from ..arrays import Floats, MatrixLike, refuse_partitions
 
 # Slopes of the losses of a sample at g(x) = 0, and where the bias is that of no feature: times the
 # share of the other class.
@@ -68,6 +68,7 @@ def l1_min_c(
     """
     if loss not in SLOPES:
         raise ValueError(f"loss must be one of {sorted(SLOPES)}, got {loss!r}.")
+    refuse_partitions(X, y)
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     check_consistent_length(X, y)
     signs: Floats = LabelBinarizer(neg_label=-1).fit_transform(y).T.astype(np.float64)

@@ -47,7 +47,7 @@ from .linear_machine import (
     streams,
     support_of_one,
 )
-from .saved import PLANES, Saved
+from .saved import PLANES, SUPPORT, Saved
 from .training import ClassWeight, RandomState, Training, weighted
 
 # Stored numbers of X from which tasks of many classes are worth a thread, and up to which they are
@@ -113,7 +113,8 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
     ----------
     {{ plane_attributes }}
     support_ : ndarray of shape (n_support,)
-        Rows of X whose α is positive in some task.
+        Rows of X whose α is positive in some task. A fit to a Dask collection has neither these
+        rows nor ``dual_coef_``: α stays on the workers.
     dual_coef_ : ndarray of shape (n_planes, n_support)
         α y: ``coef_`` is about ``dual_coef_ @ X[support_]``; with ``penalty="l1"`` no feature has
         there more than 1 in absolute value, and those that ``coef_`` takes have ±1.
@@ -157,8 +158,8 @@ class LinearSVC(SparseCoefMixin, LinearClassifier[MarginCertificate]):  # type: 
 
     _ranked_by: ClassVar[str] = "relative_gap"
     _saved: ClassVar[Saved] = Saved(
-        (*PLANES.always, "support_", "dual_coef_", "shape_fit_", "_fitted_with"),
-        PLANES.sometimes,
+        (*PLANES.always, "shape_fit_", "_fitted_with"),
+        (*PLANES.sometimes, *SUPPORT),
         ("_memory",),
         ("penalty", "dual", "intercept_scaling", "device"),
     )

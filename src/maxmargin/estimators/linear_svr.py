@@ -24,6 +24,7 @@ from ..solution import Solution
 from ..solvers.linear import Primal, Solver, Start
 from . import fitting
 from .base import CertifiedEstimator, CertifiedRegressor, Constraints, check_fitted, validated
+from .by_blocks import by_blocks
 from .claims import Optimal, TimeLimit
 from .device import DEVICE, answered
 from .documentation import documented
@@ -38,7 +39,7 @@ from .linear_machine import (
     streams,
     support_of_one,
 )
-from .saved import ESTIMATOR, Saved
+from .saved import ESTIMATOR, SUPPORT, Saved
 from .training import RandomState, Training, without_classes
 
 
@@ -95,7 +96,8 @@ class LinearSVR(CertifiedRegressor, CertifiedEstimator[MarginCertificate]):  # t
     n_iter_ : int
         Passes or steps.
     support_ : ndarray of shape (n_support,)
-        Rows of X with a dual variable other than 0: outside of the tube, or on its border.
+        Rows of X with a dual variable other than 0: outside of the tube, or on its border. A fit to
+        a Dask collection has neither these rows nor their variables, which stay on the workers.
     dual_coef_ : ndarray of shape (1, n_support)
         These variables: ``coef_`` is about ``dual_coef_[0] @ X[support_]``.
     shape_fit_ : tuple of int
@@ -141,8 +143,8 @@ class LinearSVR(CertifiedRegressor, CertifiedEstimator[MarginCertificate]):  # t
 
     _ranked_by: ClassVar[str] = "relative_gap"
     _saved: ClassVar[Saved] = Saved(
-        (*ESTIMATOR, "coef_", "support_", "dual_coef_", "shape_fit_", "_fitted_with"),
-        ("n_iter_", "n_updates_", "feature_names_in_"),
+        (*ESTIMATOR, "coef_", "shape_fit_", "_fitted_with"),
+        ("n_iter_", "n_updates_", "feature_names_in_", *SUPPORT),
         ("_memory",),
         ("device",),
     )
@@ -211,11 +213,12 @@ class LinearSVR(CertifiedRegressor, CertifiedEstimator[MarginCertificate]):  # t
 
         Parameters
         ----------
-        X : array-like, CSR matrix or RowBlocks of shape (n_samples, n_features)
-            Training samples. float32 and float64 are used as they are, without a copy.
-        y : array-like of shape (n_samples,)
+        X : array-like, CSR matrix, RowBlocks or Dask collection of shape (n_samples, n_features)
+            Training samples. float32 and float64 are used as they are, without a copy. The rows of
+            a Dask array or frame stay on the workers.
+        y : array-like or Dask collection of shape (n_samples,)
             Targets: finite numbers.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like or Dask collection of shape (n_samples,), optional
             Weights of at least 0, not all of them 0: a sample of weight 0 does not count.
 
         Returns
@@ -226,17 +229,18 @@ class LinearSVR(CertifiedRegressor, CertifiedEstimator[MarginCertificate]):  # t
         fitting.fit(self, self._method(), X, y, sample_weight)
         return self
 
+    @by_blocks
     def predict(self, X: MatrixLike) -> Floats:
         """Return w·x + b of each row.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples.
 
         Returns
         -------
-        targets : ndarray of shape (n_samples,)
+        targets : ndarray or dask.array of shape (n_samples,)
             Predicted targets.
         """
         return answered(self._compute_scores(X)[:, 0], X)

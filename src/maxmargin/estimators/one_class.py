@@ -21,6 +21,7 @@ from ..progress import Callback
 from ..solvers.dual.choice import Solver, WarmStart
 from . import fitting
 from .base import Constraints, Gamma, KernelLike, check_fitted, sparse_allowed, validated
+from .by_blocks import by_blocks
 from .device import answered
 from .documentation import documented
 from .fitting import Method
@@ -145,11 +146,11 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             Training samples; the Gram matrix (n_samples, n_samples) for a precomputed kernel.
         y : Ignored
             Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like or Dask collection of shape (n_samples,), optional
             Weights. Samples of weight 0 or less do not count, as in scikit-learn.
 
         Returns
@@ -160,33 +161,35 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         fitting.fit(self, self._method(), X, None, sample_weight)
         return self
 
+    @by_blocks
     def predict(self, X: MatrixLike) -> Integers:
         """Return +1 for the rows inside of the region, and −1 for the others.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
         -------
-        labels : ndarray of shape (n_samples,)
+        labels : ndarray or dask.array of shape (n_samples,)
             −1 where the decision function is negative, else +1.
         """
         labels = np.where(host_array(self._distances(X)) < 0.0, -1, 1).astype(np.intp)
         return answered(labels, X)
 
+    @by_blocks
     def decision_function(self, X: MatrixLike) -> Floats:
         """Return w·φ(x) − ρ of each row, which is negative for outliers.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
         -------
-        scores : ndarray of shape (n_samples,)
+        scores : ndarray or dask.array of shape (n_samples,)
             Positive inside of the region, and 0 where nothing but rounding tells a row from its
             border.
         """
@@ -207,17 +210,18 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         largest = float(np.abs(self.kernel_.diagonal(self.support_vectors_)).max())
         return max(of_border, n_terms * EPS * float(abs(self.dual_coef_).sum()) * largest)
 
+    @by_blocks
     def score_samples(self, X: MatrixLike) -> Floats:
         """Return w·φ(x) of each row.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
         -------
-        scores : ndarray of shape (n_samples,)
+        scores : ndarray or dask.array of shape (n_samples,)
             At least ``offset_`` inside of the region.
         """
         return answered(self._distances(X) + float(self.offset_[0]), X)

@@ -23,6 +23,7 @@ from ..solution import Solution
 from ..solvers.dual.choice import Solver, WarmStart
 from . import fitting
 from .base import CertifiedRegressor, Constraints, Gamma, KernelLike, sparse_allowed, validated
+from .by_blocks import by_blocks
 from .device import answered
 from .documentation import documented
 from .fitting import Attributes, Method
@@ -57,11 +58,11 @@ class KernelRegressor(CertifiedRegressor, KernelMachine):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             Training samples; the Gram matrix (n_samples, n_samples) for a precomputed kernel.
-        y : array-like of shape (n_samples,)
+        y : array-like or Dask collection of shape (n_samples,)
             Targets: finite numbers.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like or Dask collection of shape (n_samples,), optional
             Factors of C. Samples of weight 0 or less do not count, as in scikit-learn.
 
         Returns
@@ -72,17 +73,18 @@ class KernelRegressor(CertifiedRegressor, KernelMachine):
         fitting.fit(self, self._method(), X, y, sample_weight)
         return self
 
+    @by_blocks
     def predict(self, X: MatrixLike) -> Floats:
         """Return w·φ(x) + b of each row.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix or Dask collection of shape (n_samples, n_features)
             New samples; kernel values (n_samples, n_training_samples) for a precomputed kernel.
 
         Returns
         -------
-        targets : ndarray of shape (n_samples,)
+        targets : ndarray or dask.array of shape (n_samples,)
             Predicted targets.
         """
         return answered(self._compute_scores(X)[:, 0], X)

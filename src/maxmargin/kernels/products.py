@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import Floats, OnDevice, blocks_of
+from ..arrays import Floats, OnDevice, blocks_of, refuse_partitions
 from .namespace import array_namespace, copied
 
 RowsLike: TypeAlias = ArrayLike | sp.spmatrix | sp.sparray
@@ -19,6 +19,7 @@ def as_rows(X: Any, name: str = "X") -> Any:
     """Return X as a float32 or float64 2-D array or CSR matrix without duplicate entries."""
     if isinstance(X, OnDevice):
         return X.host
+    refuse_partitions(X)
     rows: Any = X.tocsr() if sp.issparse(X) else np.asarray(X)
     if rows.ndim != 2:
         raise ValueError(f"{name} has shape {rows.shape}: for one row pass x.reshape(1, -1).")

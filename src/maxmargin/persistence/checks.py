@@ -23,6 +23,7 @@ from ..estimators.least_squares import HoKashyap
 from ..estimators.linear import LinearClassifier
 from ..estimators.linear_svc import LinearSVC
 from ..estimators.linear_svr import LinearSVR
+from ..estimators.saved import SUPPORT
 from ..estimators.svc import SVC
 from ..estimators.svr import NuSVR
 from ..kernels import Kernel, Linear, Precomputed
@@ -312,8 +313,11 @@ def _check_planes(model: ModelLike, sizes: _Sizes) -> None:
 def _check_linear_machine(model: ModelLike, shape: tuple[int, ...], n_planes: int) -> None:
     _check_numbers("coef_", model.coef_, shape, largest=LIMITS.largest_weight)
     _check_shape_fit(model)
-    _check_support(model.support_, model.shape_fit_[0])
-    _check_numbers("dual_coef_", model.dual_coef_, (n_planes, model.support_.size))
+    there = [name for name in SUPPORT if name in vars(model)]
+    _require(len(there) != 1, f"it has {there} without the other of {SUPPORT}")
+    if there:
+        _check_support(model.support_, model.shape_fit_[0])
+        _check_numbers("dual_coef_", model.dual_coef_, (n_planes, model.support_.size))
     _check_fitted_with(model)
 
 

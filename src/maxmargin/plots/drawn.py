@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, MatrixLike
+from ..arrays import Floats, MatrixLike, refuse_partitions
 from ..diagnostics.fitted_model import FittedModel, ModelLike, NumberedNames
 
 
@@ -28,6 +28,7 @@ def as_drawn(model: ModelLike, X: MatrixLike) -> Drawn:
     One or two columns of numbers are drawn in their own units, through the pipeline. Otherwise
     figures are in the features of the classifier, and the axes say which are scaled.
     """
+    refuse_partitions(X)
     fitted = FittedModel(model)
     names = fitted.feature_names
     if not fitted.steps:

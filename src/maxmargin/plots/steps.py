@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Floats, Matrix, MatrixLike, dense
+from ..arrays import Floats, Matrix, MatrixLike, dense, refuse_partitions
 from ..diagnostics.fitted_model import ModelLike
 from ..estimators.svc import NuSVC
 from ..kernels import Linear
@@ -106,6 +106,7 @@ class Run:
 
 def fitted_classifier(clf: ModelLike, X: MatrixLike, y: ArrayLike) -> FigureModel:
     """Return a fitted classifier as it is, another one fitted to X and y with a recorder."""
+    refuse_partitions(X, y)
     try:
         check_is_fitted(clf)
     except NotFittedError:

@@ -60,7 +60,8 @@ def described(model: FigureModel, width: float | None = None) -> str:
         parts.append(f"width {width:.4g}")
     if hasattr(machine, "epsilon_"):
         parts.append(f"ε = {machine.epsilon_:.4g}")
-    parts.append(number(int(model.is_active.sum()), "support vector"))
+    if model.support is not None:  # α of a fit to a Dask collection is not known here
+        parts.append(number(int(model.is_active.sum()), "support vector"))
     proof = getattr(machine, "certificate_", None)  # None for models of other programs
     if proof is not None and not proof.holds(machine.tol):
         parts.append(f"not optimal: gap {proof.relative_gap:.1e}")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 
-from ..arrays import Floats, Integers, Labels, Matrix, MatrixLike
+from ..arrays import Floats, Integers, Labels, Matrix, MatrixLike, refuse_partitions
 from ..diagnostics.fitted_model import ModelLike
 from .canvas import Limits, number, some_rows
 from .grid import Grid, Lattice
@@ -35,6 +35,7 @@ class FigureData:
     def __init__(
         self, X: MatrixLike, names: Sequence[str] | None = None, fitted: ModelLike = None
     ) -> None:
+        refuse_partitions(X)
         self.is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")
         self.X: MatrixLike = X
         self.constant: dict[str, object] = {}

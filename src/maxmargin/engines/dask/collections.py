@@ -19,14 +19,7 @@ def partitions_of(X: Any) -> list[Delayed]:
     _refuse_others("X", X)
     if not isinstance(X, da.Array):
         return _of_frame(X)
-    if X.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {X.ndim}D array instead: X of shape {X.shape}. Reshape your "
-            "data, for instance with X.reshape(-1, 1) if it has a single feature."
-        )
-    if len(X.chunks[1]) > 1:
-        X = X.rechunk({1: -1})
-    return list(X.to_delayed()[:, 0])
+    return list(with_whole_rows(X).to_delayed()[:, 0])
 
 
 def _of_frame(frame: Any) -> list[Delayed]:
@@ -48,6 +41,16 @@ def _refuse_others(name: str, values: Any) -> None:
         f"{name} must be a dask.array or a dask.dataframe, got {kind.__module__}.{kind.__name__}: "
         "convert it, for instance with dask.array.from_delayed or to_dataframe()."
     )
+
+
+def with_whole_rows(X: da.Array) -> da.Array:
+    """Return X in blocks that have all columns of their rows."""
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead: X of shape {X.shape}. Reshape "
+            "your data, for instance with X.reshape(-1, 1) if it has a single feature."
+        )
+    return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
 
 
 def known_sizes(X: Any) -> list[int] | None:
