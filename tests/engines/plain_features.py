@@ -18,12 +18,14 @@ class PlainFeatures:
     """X with a column of ones, as a dense array."""
 
     is_dense, on_device, random_access, slopes_at_once = True, True, False, 3
+    holds_rows, whole_step_first, has_curvature = True, False, False
 
     def __init__(self, X, augmented=False):
         X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
         self.A = Hidden(X if augmented else np.column_stack([X, np.ones(len(X))]))
         self.n_rows, self.n_columns = len(X), self.A.at.shape[1] - 1
         self.stored_per_row = float(self.n_columns)
+        self.most_sampled = self.n_rows
 
     def restrict(self, rows):
         return PlainFeatures(self.A.at[rows], augmented=True)

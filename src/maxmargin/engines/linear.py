@@ -62,6 +62,10 @@ class Features(Protocol):
         """How many points of a line search take about as long as one."""
 
     @property
+    def has_curvature(self) -> bool:
+        """Whether `PrimalState.curvature` is known after every projection, and costs nothing."""
+
+    @property
     def whole_step_first(self) -> bool:
         """Whether a whole step takes less time than other points of a line search."""
 

@@ -123,6 +123,11 @@ class Features:
         return 1
 
     @property
+    def has_curvature(self) -> bool:
+        """It is computed when it is asked for."""
+        return False
+
+    @property
     def whole_step_first(self) -> bool:
         """Points are tried one by one."""
         return False

@@ -14,6 +14,7 @@ from .rows import DaskRows
 class Tuning:
     """Sizes."""
 
+    matrix_columns: int = 1000  # up to which the curvature comes with every projection
     sampled_numbers: int = 1 << 22  # of rows that come to the client for a first plane
 
 
@@ -46,6 +47,11 @@ class DaskFeatures:
     def most_sampled(self) -> int:
         """Rows of a sample at most: those that come to the client."""
         return max(1, int(TUNING.sampled_numbers / max(self.stored_per_row, 1.0)))
+
+    @property
+    def has_curvature(self) -> bool:
+        """Whether the curvature comes with every projection: of few columns."""
+        return self.n_columns <= TUNING.matrix_columns
 
     def draw(self, size: int) -> int:
         """Return the size of a sample: `DaskPrimalState.sample` takes every k-th row."""

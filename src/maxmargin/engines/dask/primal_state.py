@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 class Tuning:
     """Sizes."""
 
-    matrix_columns: int = 1000  # up to which the curvature comes with every projection
     kink_numbers: int = 1 << 23  # of rows on the kink that may come to the client
     bins: int = 2048  # of the breaks of the loss as a function of the bias
     most_breaks: int = 20_000  # that may come to the client
@@ -349,7 +348,7 @@ class DaskPrimalState:
 
     def _request(self, delta: float, matrix: bool | None = None) -> Request:
         if matrix is None:
-            matrix = self.features.n_columns <= TUNING.matrix_columns
+            matrix = self.features.has_curvature
         numbers = 0.0 if matrix else TUNING.kink_numbers / len(self.features.rows.blocks)
         return Request(self._posed, self._operations, delta, matrix, numbers)
 

@@ -47,7 +47,7 @@ class TorchFeatures:
 
     on_device, random_access, by_rows = True, False, False
     slopes_at_once = 8
-    holds_rows, whole_step_first = True, False
+    holds_rows, whole_step_first, has_curvature = True, False, False
 
     def __init__(self, products: Products, device: Any, is_dense: bool) -> None:
         self.products, self.device, self.is_dense = products, device, is_dense

@@ -105,8 +105,11 @@ def newton_direction(
         rows = state.kink_rows(delta)
         most = tuning.cg_products
         return by_conjugate_gradients(rows, quadratic, gradient, damping, tuning, most)[0], True
+    if features.has_curvature:
+        gram = np.inf
     few = try_products or not features.holds_rows
-    tried = few and product_work(features, kink.n_rows, tuning) < min(normal, gram)
+    tried = few and not features.has_curvature
+    tried = tried and product_work(features, kink.n_rows, tuning) < min(normal, gram)
     if tried:
         rows = state.kink_rows(delta)
         most = tuning.first_products if features.holds_rows else tuning.cg_products
