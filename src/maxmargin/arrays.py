@@ -195,6 +195,40 @@ class Partitioned(ABC):
         ``reads_rows`` the work is not given the rows.
         """
 
+    @abstractmethod
+    def step(
+        self,
+        work: Callable[..., tuple[NDArray[Any], Answer]],
+        merge: Callable[[list[Answer]], Answer],
+        *vectors: Any,
+        common: tuple[Any, ...] = (),
+    ) -> tuple[Any, Answer]:
+        """Like `reduce` for work that returns an array, the part of a new vector, and an answer."""
+
+    @abstractmethod
+    def chain(
+        self,
+        work: Callable[..., Answer],
+        state: Answer,
+        *vectors: Any,
+        order: Integers,
+        common: tuple[Any, ...] = (),
+    ) -> Answer:
+        """Visit the partitions one after the other, in the order of their numbers.
+
+        ``work(rows, *parts of vectors, state, *common)`` is given what the partition before has
+        returned; the answer is that of the last one.
+        """
+
+    @property
+    @abstractmethod
+    def starts(self) -> Any:
+        """A vector whose part in each partition is the number of its first row alone."""
+
+    @abstractmethod
+    def split(self, values: NDArray[Any]) -> Any:
+        """Return one number per row, in the memory of this process, as a vector in partitions."""
+
 
 class VectorOnDevice(ABC):
     """Labels, targets, costs or α on a device, or in partitions of a cluster.

@@ -137,7 +137,7 @@ class LMS(OnlineClassifier[LeastSquaresCertificate]):
 
     def _pose(self, training: Training, task: Task) -> LeastSquaresProblem:
         bias: Bias = "radius" if self.learning_rate is None else "plain"
-        return least_squares(training, task, bias_step(training.X, task, self.fit_intercept, bias))
+        return least_squares(training, task, bias_step(training, task, self.fit_intercept, bias))
 
     def _solver(self, max_iter: int, rng: np.random.RandomState | None, before: int) -> PlaneSolver:
         from ..solvers.separating.lms import BatchLMS, OnlineLMS

@@ -128,6 +128,36 @@ class Cluster:
         answers = self.backend.start(_second, pairs)
         return states, self._merged(work, merge, answers, common, started, reads)
 
+    def chain(
+        self,
+        work: Callable[..., Any],
+        state: Any,
+        *columns: Sequence[Any],
+        common: tuple[Any, ...] = (),
+    ) -> Any:
+        """Return ``work(*arguments, state, *common)`` of the last partition.
+
+        Every partition is given what the one before has returned. The tasks depend on each other:
+        Dask runs them one after the other, and the client waits once.
+        """
+        n_tasks = len(columns[0])
+        shared = self._shared(common, n_tasks)
+        started = time.perf_counter()
+        link: Handle = Timed(state, 0.0, 0)
+        for *arguments, each in zip(*columns, shared, strict=True):
+            columns_of_one = [[argument] for argument in arguments]
+            (link,) = self.backend.start(
+                partial(_timed_link, work), *columns_of_one, [link], [each]
+            )
+        (found,) = self.backend.results([link])
+        self.report.add(
+            Round(
+                _name(work), True, sizeof(common) * n_tasks, found.n_bytes,
+                time.perf_counter() - started, found.seconds / max(self.backend.n_threads, 1),
+            )
+        )  # fmt: skip
+        return found.answer
+
     def _merged(
         self,
         work: Callable[..., Any],
@@ -185,6 +215,14 @@ def _timed_pair(work: Callable[..., Any], *arguments: Any) -> tuple[Any, Timed]:
     return state, Timed(answer, time.perf_counter() - started, sizeof(answer))
 
 
+def _timed_link(work: Callable[..., Any], *arguments: Any) -> Timed:
+    *own, before, common = arguments
+    started = time.perf_counter()
+    answer = _limited(work, *own, before.answer, common)
+    seconds = before.seconds + time.perf_counter() - started
+    return Timed(answer, seconds, before.n_bytes + sizeof(answer))
+
+
 def _first(pair: tuple[Any, Any]) -> Any:
     return pair[0]
 
@@ -201,7 +239,8 @@ def _merge(merge: Callable[[list[Any]], Any], found: list[Timed]) -> Timed:
     )
 
 
-def _given(value: Any) -> Any:
+def itself(value: Any) -> Any:
+    """Return what is given: a task that has a value."""
     return value
 
 
@@ -284,7 +323,7 @@ class ClientBackend:
 
     def share(self, value: Any) -> Any:
         """Return a task that has the value: Dask can compute it again, as scattered data cannot."""
-        return self.client.submit(_given, value, pure=False)
+        return self.client.submit(itself, value, pure=False)
 
     def results(self, handles: Sequence[Handle]) -> list[Any]:
         """Wait for the results; give up where no worker is left."""

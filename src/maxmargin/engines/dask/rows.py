@@ -9,12 +9,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import dask
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from ...arrays import Floats, Integers, Labels, Partitioned
 from ...validation import refuse_size
 from .checks import Block, PartFacts, block_of, facts_of, prepare
-from .cluster import Cluster, Handle
+from .cluster import Cluster, Handle, itself
 from .collections import is_held, known_sizes, partitions_of, vector_partitions
 from .vector import DaskVector, column_of
 
@@ -133,6 +134,49 @@ class DaskRows(Partitioned):
             columns, work = [self.blocks, *columns], partial(_with_rows, work)
         found = self.cluster.round(work, merge, *columns, common=common, reads=reads_rows)
         return found
+
+    def step(
+        self,
+        work: Callable[..., tuple[Any, Answer]],
+        merge: Callable[[list[Answer]], Answer],
+        *vectors: Any,
+        common: tuple[Any, ...] = (),
+    ) -> tuple[DaskVector, Answer]:
+        """Like `reduce` for work that returns the part of a new vector, and an answer."""
+        columns = [self.column(each) for each in vectors]
+        parts, found = self.cluster.step(
+            partial(_with_rows, work), merge, self.blocks, *columns, common=common
+        )
+        return DaskVector(self.cluster, parts, self.sizes), found
+
+    def chain(
+        self,
+        work: Callable[..., Answer],
+        state: Answer,
+        *vectors: Any,
+        order: Integers,
+        common: tuple[Any, ...] = (),
+    ) -> Answer:
+        """Visit the partitions one after the other, each given what the one before has returned."""
+        columns = [self.blocks, *(self.column(each) for each in vectors)]
+        ordered = [[column[k] for k in order] for column in columns]
+        found: Answer = self.cluster.chain(
+            partial(_with_rows, work), state, *ordered, common=common
+        )
+        return found
+
+    @property
+    def starts(self) -> DaskVector:
+        """A vector whose part in each partition is the number of its first row alone."""
+        starts = np.cumsum([0, *self.sizes[:-1]])
+        parts = [np.array([start]) for start in starts]
+        return DaskVector(self.cluster, parts, [1] * len(parts), dtype=np.intp)
+
+    def split(self, values: NDArray[Any]) -> DaskVector:
+        """Return one number per row, in the memory of this process, as a vector in partitions."""
+        parts = np.split(np.asarray(values), np.cumsum(self.sizes)[:-1])
+        handles = self.cluster.start(itself, parts)
+        return DaskVector(self.cluster, handles, self.sizes, dtype=parts[0].dtype)
 
 
 class Received(NamedTuple):
