@@ -275,6 +275,8 @@ class VectorOnDevice(ABC):
 class PartitionedVector(VectorOnDevice):
     """A `VectorOnDevice` in the partitions of a `Partitioned` X."""
 
+    sizes: list[int]  # the number of values in each partition
+
     @abstractmethod
     def pair_signs(self, i: int, j: int) -> Any:
         """Return +1.0 for class number i, −1.0 for j and 0.0 for all others."""

@@ -73,6 +73,11 @@ class Pseudoinverse(LinearClassifier[LeastSquaresCertificate]):
     LMS : Descends the same criterion step by step.
     HoKashyap : Least squares with margins that grow.
 
+    Notes
+    -----
+    Of Dask collections every partition is factorised on its worker, and the triangles are merged
+    by QR: one round, for up to 1023 features.
+
     References
     ----------
     Duda, Hart, Stork, sections 5.8.1 and 5.8.2; Fong, Saunders (2011) for LSMR.
@@ -233,6 +238,12 @@ class HoKashyap(LinearClassifier[SeparationCertificate]):
     --------
     maxmargin.separability : Decides whether any plane separates two classes.
 
+    Notes
+    -----
+    Of Dask collections, of up to 1023 features, every step is one round. ``margins_`` and
+    ``multipliers_`` are vectors on the workers then, with one number per row of X, 0 of rows that
+    do not take part; ``np.asarray`` brings them to this process.
+
     References
     ----------
     Ho, Kashyap (1965); Duda, Hart, Stork, section 5.9.
@@ -313,10 +324,7 @@ class HoKashyap(LinearClassifier[SeparationCertificate]):
         from ..solvers.separating.ho_kashyap import HoKashyap as Solver
 
         if start is not None:
-            X = problem.Z.X
-            if problem.in_partitions and not isinstance(start, PartitionedVector):
-                start = X.split(start)
-            problem = replace(problem, margins=start)
+            problem = replace(problem, margins=_where_rows_are(problem, start))
         solver = Solver(self.learning_rate, self.tol, max_iter)
         return solver.solve(problem, np.zeros(problem.Z.shape[1]), progress)
 
@@ -338,6 +346,17 @@ def _attributes(tasks: Sequence[Task], solutions: Sequence[Solution]) -> Attribu
         "margins_": [solution.margins for solution in solutions],
         "refuted_": any(solution.status is Status.INSEPARABLE for solution in solutions),
     }
+
+
+def _where_rows_are(problem: SeparationProblem, margins: Floats) -> Floats:
+    """Return the margins of the last fit where the rows of this one are."""
+    if not problem.in_partitions:
+        return np.asarray(margins)
+    X = problem.Z.X
+    if isinstance(margins, PartitionedVector) and margins.sizes == X.sizes:
+        return margins
+    there: Floats = X.split(np.asarray(margins))
+    return there
 
 
 def _check_margins(margins: ArrayLike, n_samples: int) -> Floats:

@@ -81,6 +81,8 @@ class LMS(OnlineClassifier[LeastSquaresCertificate]):
     A weight multiplies the step of its sample. In a batch weight 2 is the same as the row given
     twice; single-sample a row given twice is visited twice.
 
+    {{ visited_in_partitions }}
+
     References
     ----------
     Widrow, Hoff (1960); Robbins, Monro (1951); Duda, Hart, Stork, section 5.8.4.

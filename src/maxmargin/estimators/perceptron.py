@@ -78,6 +78,8 @@ class Perceptron(OnlineClassifier[SeparationCertificate]):
     For "single" a weight v is v visits in succession: after the one that puts the sample right the
     others do nothing, so it is not the same as the row given v times at different places.
 
+    {{ visited_in_partitions }}
+
     References
     ----------
     Rosenblatt (1958); Novikoff (1962); Duda, Hart, Stork, *Pattern Classification*, section 5.5.

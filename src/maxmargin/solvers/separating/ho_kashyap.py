@@ -52,7 +52,7 @@ class HoKashyap:
         """Move ``a`` to the plane of the last step."""
         problem = on_engine(problem)
         Z, project = problem.Z, _pseudoinverse_of(problem)
-        m = problem.margins
+        m = problem.map(_first_margins)
         a += project(m, a, reduced(problem, _pull, added, m, common=(a,)))
         show = partial(snapshot, Z, a)
         status, multipliers = Status.ITERATION_LIMIT, None
@@ -154,6 +154,10 @@ def merged_errors(found: list[Errors]) -> Errors:
         sum(squares), sum(errors), max(relative), max(excess), sum(below), sum(above),
         added(list(pull)), added(list(push)),
     )  # fmt: skip
+
+
+def _first_margins(problem: SeparationProblem) -> Floats:
+    return problem.margins.astype(float).copy()
 
 
 def _pull(problem: SeparationProblem, m: Floats, a: Floats) -> Floats:
