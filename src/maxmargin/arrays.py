@@ -179,10 +179,6 @@ class Partitioned(ABC):
         """All rows in the memory of this process: for few of them."""
 
     @abstractmethod
-    def vector(self, values: NDArray[Any]) -> Any:
-        """Return one number per row, of this process, in partitions as the rows are."""
-
-    @abstractmethod
     def map(
         self, work: Callable[..., NDArray[Any]], *vectors: Any, common: tuple[Any, ...] = ()
     ) -> Any:
@@ -212,6 +208,40 @@ class Partitioned(ABC):
         """Do so at the end of a context that an error has left."""
         if kind is not None:
             self.free()
+
+    @abstractmethod
+    def step(
+        self,
+        work: Callable[..., tuple[NDArray[Any], Answer]],
+        merge: Callable[[list[Answer]], Answer],
+        *vectors: Any,
+        common: tuple[Any, ...] = (),
+    ) -> tuple[Any, Answer]:
+        """Like `reduce` for work that returns an array, the part of a new vector, and an answer."""
+
+    @abstractmethod
+    def chain(
+        self,
+        work: Callable[..., Answer],
+        state: Answer,
+        *vectors: Any,
+        order: Integers,
+        common: tuple[Any, ...] = (),
+    ) -> Answer:
+        """Visit the partitions one after the other, in the order of their numbers.
+
+        ``work(rows, *parts of vectors, state, *common)`` is given what the partition before has
+        returned; the answer is that of the last one.
+        """
+
+    @property
+    @abstractmethod
+    def starts(self) -> Any:
+        """A vector whose part in each partition is the number of its first row alone."""
+
+    @abstractmethod
+    def split(self, values: NDArray[Any]) -> Any:
+        """Return one number per row, in the memory of this process, as a vector in partitions."""
 
 
 class VectorOnDevice(ABC):
@@ -258,6 +288,8 @@ class VectorOnDevice(ABC):
 
 class PartitionedVector(VectorOnDevice):
     """A `VectorOnDevice` in the partitions of a `Partitioned` X."""
+
+    sizes: list[int]  # the number of values in each partition
 
     @abstractmethod
     def pair_signs(self, i: int, j: int) -> Any:

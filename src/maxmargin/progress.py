@@ -155,6 +155,11 @@ class Limits:
     iterations: int | None = None
     seconds: float | None = None
 
+    def after(self, seconds: float) -> Limits:
+        """Return what is left of the time after so many seconds."""
+        left = None if self.seconds is None else max(self.seconds - seconds, 0.0)
+        return replace(self, seconds=left)
+
     def reached(self, n_iter: int, progress: Progress) -> Status | None:
         """Return which limit has been reached, if one has."""
         if self.iterations is not None and n_iter >= self.iterations:

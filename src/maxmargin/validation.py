@@ -239,14 +239,20 @@ def check_partitions(
                 raise _not_a_target(y[:: len(y)][0])
             raise _too_large_a_target(max(-y.ends[0], y.ends[1]))
         return X, numbers
-    encoded = y.encoded()
+    _encoded(y)
+    return X, y
+
+
+def _encoded(y: Any) -> tuple[Labels, Any]:
+    """Return the different labels of a vector in partitions, and their class numbers."""
+    encoded: tuple[Labels, Any] | None = y.encoded()
     if encoded is None:
         raise ValueError(
             "Unknown label type: y holds thousands of different numbers. Maybe you are trying to "
             "fit a classifier, which expects discrete classes, on a regression target."
         )
     _check_labels(np.tile(encoded[0], 3))
-    return X, y
+    return encoded
 
 
 def largest_square(X: Matrix) -> float:
@@ -270,10 +276,23 @@ def check_two_labels(X: MatrixLike, y: ArrayLike) -> tuple[Matrix, Floats]:
     _check_labels(labels)
     _refuse_overflow(X)
     classes, codes = encode_labels(labels)
+    _check_pair(classes)
+    return by_rows(X), 2.0 * codes - 1.0
+
+
+def check_two_partitioned_labels(y: Any) -> Any:
+    """Return y = ±1 of labels in partitions that belong to no estimator."""
+    if y is None:
+        raise ValueError("separability needs the labels y of the rows of X, got None.")
+    classes, codes = _encoded(y)
+    _check_pair(classes)
+    return codes.signs(1)
+
+
+def _check_pair(classes: Labels) -> None:
     if len(classes) != 2:
         kinds = "1 class" if len(classes) == 1 else f"{len(classes)} classes"
         raise ValueError(f"separability is about 2 classes, got {kinds}: choose a pair of them.")
-    return by_rows(X), 2.0 * codes - 1.0
 
 
 def check_new_data(estimator: BaseEstimator, X: MatrixLike) -> Matrix:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from ..arrays import Floats, blocks_of
+from ..arrays import Floats, Integers, PartitionedVector, blocks_of
 from ..data.normalised_samples import Samples
+from ..data.partitioned_samples import total
 from ..problems import DualProblem
 from .exact import Deadline, Exact, exact_multipliers
 from .scores import kernel_scores
@@ -60,17 +62,30 @@ def nearest_proof(Z: Samples, u: Floats) -> Floats | None:
     v = _exact(Z, u)
     if v is None:
         return None
-    total, nearest = sum(v), np.zeros_like(u)
-    nearest[np.flatnonzero(u)] = [float(Fraction(share, total)) for share in v]
+    whole, nearest = sum(v), np.zeros_like(u)
+    nearest[np.flatnonzero(u)] = [float(Fraction(share, whole)) for share in v]
     return nearest
 
 
 def _exact(Z: Samples, u: Floats) -> Exact | None:
     """Return integers about proportional to u > 0 with Zᵀu = 0 exactly, or None."""
-    support = np.flatnonzero(u)
-    if support.size * Z.shape[1] > TUNING.max_exact_numbers:
+    n_used = Z.reduce(_count, total, u)
+    if n_used * Z.shape[1] > TUNING.max_exact_numbers:
         return None
-    return exact_multipliers(Z.take(support), u[support], Deadline(TUNING.max_exact_seconds))
+    support, shares = _support(u)
+    return exact_multipliers(Z.take(support), shares, Deadline(TUNING.max_exact_seconds))
+
+
+def _support(u: Floats) -> tuple[Integers, Floats]:
+    """Return the rows of positive multipliers, and those."""
+    if isinstance(u, PartitionedVector):
+        return u.nonzero()
+    support = np.flatnonzero(u)
+    return support, u[support]
+
+
+def _count(Z: Samples, u: Floats) -> int:
+    return int(np.count_nonzero(u))
 
 
 def _stays_positive(Z: Samples, u: Floats) -> bool:
@@ -79,15 +94,67 @@ def _stays_positive(Z: Samples, u: Floats) -> bool:
     Columns are centred and scaled, which does not change the solutions. The equations of the last
     of several weight vectors follow from the others; without a bias its column is 0.
     """
-    support = np.flatnonzero(u)
     kept = max(Z.n_vectors - 1, 1), Z.X.shape[1] + bool(Z.bias_step)
-    n, width = support.size, kept[0] * kept[1]
+    width = kept[0] * kept[1]
+    used = Z.reduce(_used, _merged_used, u)
+    n = used.n_rows
     if n < width:
         return False
-    centre, scale = _centre_and_scale(Z, u)
+    centre, scale = used.centre_and_scale(bool(Z.bias_step))
+    found = Z.reduce(_system, _added_system, u, common=(centre, scale, kept))
+    values = eigvalsh(found.square)
+    least = values[0] - (n + 16 * width) * ROUNDING * float(np.trace(found.square))
+    if not least > 0.0:
+        return False
+    error = np.abs(found.residual) + (n + 8) * ROUNDING * found.magnitude
+    return bool(2.0 * np.linalg.norm(error) / np.sqrt(least) < used.least)
+
+
+class Used(NamedTuple):
+    """The rows of Z with u > 0: how many, the least u, and the range of their features."""
+
+    n_rows: int
+    least: float
+    low: Floats
+    high: Floats
+
+    def centre_and_scale(self, has_bias: bool) -> tuple[Floats, Floats]:
+        """Return midranges of the features, and powers of two near their spread."""
+        low, high = self.low, self.high
+        centre = low + 0.5 * (high - low) if has_bias else np.zeros_like(low)
+        spread = np.append(np.maximum(np.abs(high - centre), np.abs(low - centre)), 1.0)
+        return centre, np.ldexp(1.0, np.frexp(np.where(spread > 0, spread, 1.0))[1])
+
+
+def _used(Z: Samples, u: Floats) -> Used:
+    support = np.flatnonzero(u)
+    low, high = np.full(Z.X.shape[1], np.inf), np.full(Z.X.shape[1], -np.inf)
+    samples = np.unique(support // Z.rows_per_sample)
+    for block in blocks_of(samples.size, Z.X.shape[1]):
+        x = Z.augmented(samples[block])[:, :-1]
+        np.minimum(low, x.min(axis=0), out=low)
+        np.maximum(high, x.max(axis=0), out=high)
+    return Used(support.size, float(u[support].min(initial=np.inf)), low, high)
+
+
+def _merged_used(found: list[Used]) -> Used:
+    n_rows, least, low, high = zip(*found, strict=True)
+    return Used(sum(n_rows), min(least), np.min(low, axis=0), np.max(high, axis=0))
+
+
+class System(NamedTuple):
+    """ZᵀZ of the rows used, Zᵀu and |Z|ᵀu, in centred and scaled columns."""
+
+    square: Floats
+    residual: Floats
+    magnitude: Floats
+
+
+def _system(Z: Samples, u: Floats, centre: Floats, scale: Floats, kept: tuple[int, int]) -> System:
+    support, width = np.flatnonzero(u), kept[0] * kept[1]
     square = np.zeros((width, width))
     residual, magnitude = np.zeros(width), np.zeros(width)
-    for block in blocks_of(n, Z.shape[1]):
+    for block in blocks_of(support.size, Z.shape[1]):
         z = Z.take(support[block]).reshape(-1, Z.n_vectors, Z.X.shape[1] + 1)
         z[..., :-1] -= centre * z[..., -1:]
         rows = (z / scale)[:, : kept[0], : kept[1]].reshape(-1, width)
@@ -95,41 +162,46 @@ def _stays_positive(Z: Samples, u: Floats) -> bool:
         square += rows.T @ rows
         residual += share @ rows
         magnitude += share @ np.abs(rows)
-    values = eigvalsh(square)
-    least = values[0] - (n + 16 * width) * ROUNDING * float(np.trace(square))
-    if not least > 0.0:
-        return False
-    moved = np.linalg.norm(np.abs(residual) + (n + 8) * ROUNDING * magnitude) / np.sqrt(least)
-    return bool(2.0 * moved < u[support].min())
+    return System(square, residual, magnitude)
 
 
-def _centre_and_scale(Z: Samples, u: Floats) -> tuple[Floats, Floats]:
-    """Return midranges of the features over the rows used, and powers of two near their spread."""
-    samples = np.unique(np.flatnonzero(u) // Z.rows_per_sample)
-    low, high = np.full(Z.X.shape[1], np.inf), np.full(Z.X.shape[1], -np.inf)
-    for block in blocks_of(samples.size, Z.X.shape[1]):
-        x = Z.augmented(samples[block])[:, :-1]
-        np.minimum(low, x.min(axis=0), out=low)
-        np.maximum(high, x.max(axis=0), out=high)
-    centre = low + 0.5 * (high - low) if Z.bias_step else np.zeros_like(low)
-    spread = np.append(np.maximum(np.abs(high - centre), np.abs(low - centre)), 1.0)
-    return centre, np.ldexp(1.0, np.frexp(np.where(spread > 0, spread, 1.0))[1])
+def _added_system(found: list[System]) -> System:
+    return System(*(np.sum(each, axis=0) for each in zip(*found, strict=True)))
+
+
+class Balance(NamedTuple):
+    """The least u, Σu, Zᵀu and |Z|ᵀu."""
+
+    least: float
+    total: float
+    residual: Floats
+    scale: Floats
 
 
 def gordan_residual(Z: Samples, u: Floats) -> float:
     """Return ‖Zᵀu‖∞ relative to Σ u_i |z_ij|, or ∞ if u is not a convex combination."""
-    if u.min() < 0 or not np.isclose(u.sum(), 1.0):
+    found = Z.reduce(_balance, _merged_balance, u)
+    if found.least < 0 or not np.isclose(found.total, 1.0):
         return np.inf
-    support = np.flatnonzero(u)
+    # One scale per feature, the same for the weight vectors of all classes.
+    scale = found.scale.reshape(Z.n_vectors, -1).max(axis=0)
+    worst = np.abs(found.residual).reshape(Z.n_vectors, -1).max(axis=0)
+    return float((worst / np.where(scale > 0, scale, 1.0)).max())
+
+
+def _balance(Z: Samples, u: Floats) -> Balance:
     residual, scale = np.zeros(Z.shape[1]), np.zeros(Z.shape[1])
+    support = np.flatnonzero(u)
     for block in blocks_of(support.size, Z.shape[1]):
         rows, share = Z.take(support[block]), u[support[block]]
         residual += share @ rows
         scale += share @ np.abs(rows)
-    # One scale per feature, the same for the weight vectors of all classes.
-    scale = scale.reshape(Z.n_vectors, -1).max(axis=0)
-    worst = np.abs(residual).reshape(Z.n_vectors, -1).max(axis=0)
-    return float((worst / np.where(scale > 0, scale, 1.0)).max())
+    return Balance(float(u.min()), float(u.sum()), residual, scale)
+
+
+def _merged_balance(found: list[Balance]) -> Balance:
+    least, sums, residual, scale = zip(*found, strict=True)
+    return Balance(min(least), sum(sums), np.sum(residual, axis=0), np.sum(scale, axis=0))
 
 
 @dataclass(frozen=True)

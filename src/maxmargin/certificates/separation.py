@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -166,20 +167,42 @@ def _(problem: SeparationProblem, solution: Solution) -> SeparationCertificate:
 
 @certify.register
 def _(problem: LeastSquaresProblem, solution: Solution) -> LeastSquaresCertificate:
-    Z, weights = problem.Z, problem.row_weights
+    Z = problem.Z
     a = Z.pack(solution.w, solution.b)
-    error = Z.dot(a) - problem.margins
-    gradient = problem.restrict(_gradient(Z, weights * error) + problem.ridge * a)
-    sizes = np.sqrt(weights @ error**2) + np.sqrt(weights @ problem.margins**2)
+    sums = problem.reduce(_square_sums, _added_sums, common=(a,))
+    gradient = problem.restrict(sums.gradient + problem.ridge * a)
+    sizes = np.sqrt(sums.squares) + np.sqrt(sums.targets)
     # An upper bound of each entry of the gradient makes it independent of the scale of features.
-    columns = np.sqrt(Z.rows_per_sample * Z.squared_columns(problem.weights))
+    columns = np.sqrt(Z.rows_per_sample * sums.columns)
     scale = np.tile(columns, Z.n_vectors) * sizes + problem.ridge * np.abs(a)
     gradient = np.abs(gradient) / np.where(scale > 0, scale, 1.0)
     return LeastSquaresCertificate(
         **vars(_separation(problem, solution)),
         stationarity=float(gradient.max()),
-        residual=float(weights @ error**2 + problem.ridge * (a @ a)),
+        residual=float(sums.squares + problem.ridge * (a @ a)),
     )
+
+
+class SquareSums(NamedTuple):
+    """Σ v (z·a − m)², Σ v m², ZᵀV(Za − m) and Σ v x_j²."""
+
+    squares: float
+    targets: float
+    gradient: Floats
+    columns: Floats
+
+
+def _square_sums(problem: LeastSquaresProblem, a: Floats) -> SquareSums:
+    Z, weights = problem.Z, problem.row_weights
+    error = Z.dot(a) - problem.margins
+    return SquareSums(
+        float(weights @ error**2), float(weights @ problem.margins**2),
+        _gradient(Z, weights * error), Z.squared_columns(problem.weights),
+    )  # fmt: skip
+
+
+def _added_sums(found: list[SquareSums]) -> SquareSums:
+    return SquareSums(*(np.sum(each, axis=0) for each in zip(*found, strict=True)))
 
 
 def _gradient(Z: Samples, u: Floats) -> Floats:
@@ -213,37 +236,60 @@ def _(problem: KernelSeparationProblem, solution: Solution) -> SeparationCertifi
     )
 
 
+class Margins(NamedTuple):
+    """Samples with z·a ≤ 0, and the least z·a, lower bound of it, and z·a/‖w‖."""
+
+    n_errors: int
+    smallest: float
+    least: float
+    nearest: float
+
+
 def _separation(problem: SeparationProblem, solution: Solution) -> SeparationCertificate:
     Z = problem.Z
-    a = Z.pack(solution.w, solution.b)
-    margins, errors = rounded_margins(Z, a)
-    per_sample = Z.worst_of_each(margins)
-    smallest = float(margins.min())
-    norms = Z.plane_norms(solution.w)
+    a, longest = Z.pack(solution.w, solution.b), Z.longest
+    found = Z.reduce(_margins, _merged_margins, common=(a, solution.w, longest))
     u = solution.multipliers
     return SeparationCertificate(
         n_samples=Z.n_samples,
-        n_errors=int((per_sample <= 0).sum()),
-        margin=smallest,
-        geometric_margin=float((margins / np.where(norms > 0, norms, np.inf)).min()),
-        rounding=smallest - float((margins - errors).min()),
-        radius=float(np.sqrt(Z.squared_rows.max())),
-        augmented_margin=_ratio(smallest, Z.norm(a)),
-        augmented_radius=float(np.sqrt(Z.squared_norms().max())),
+        n_errors=found.n_errors,
+        margin=found.smallest,
+        geometric_margin=found.nearest,
+        rounding=found.smallest - found.least,
+        radius=float(np.sqrt(Z.largest_square)),
+        augmented_margin=_ratio(found.smallest, Z.norm(a)),
+        augmented_radius=longest,
         refutation=None if u is None else gordan_residual(Z, u),
         refutes=u is not None and refutes(Z, u),
     )
 
 
-def rounded_margins(Z: Samples, a: Floats) -> tuple[Floats, Floats]:
+def _margins(Z: Samples, a: Floats, w: Floats, longest: float) -> Margins:
+    margins, errors = rounded_margins(Z, a, longest)
+    norms = Z.plane_norms(w)
+    return Margins(
+        int((Z.worst_of_each(margins) <= 0).sum()),
+        float(margins.min()),
+        float((margins - errors).min()),
+        float((margins / np.where(norms > 0, norms, np.inf)).min()),
+    )
+
+
+def _merged_margins(found: list[Margins]) -> Margins:
+    n_errors, smallest, least, nearest = zip(*found, strict=True)
+    return Margins(sum(n_errors), min(smallest), min(least), min(nearest))
+
+
+def rounded_margins(Z: Samples, a: Floats, longest: float | None = None) -> tuple[Floats, Floats]:
     """Return Za and bounds of its rounding errors (Higham, 2002, section 3.1: γ_n |z|·|a|).
 
     Margins whose sign is uncertain are summed again in twice the precision, and in rational numbers
     if that does not decide it, unless some sample is on the wrong side by more than its error.
+    ``longest`` is the largest ‖z‖: that of all partitions where Z is one of them.
     """
     margins = Z.dot(a)
     terms = Z.X.shape[1] + 3
-    crude = terms * (ROUNDING * float(np.sqrt(Z.squared_norms().max())) * Z.norm(a) + TINY)
+    crude = terms * (ROUNDING * (longest or Z.longest) * Z.norm(a) + TINY)
     if not abs(float(margins.min())) <= crude:
         return margins, np.full(margins.shape, crude)
     # With features of uneven scale that bound is far too large.

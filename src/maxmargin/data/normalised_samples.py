@@ -10,16 +10,18 @@ float64.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from ..arrays import Floats, Integers, Labels, Matrix
 from .row_sums import BlockSums, RowSums
+
+Answer = TypeVar("Answer")
 
 
 class SharedSigns(NamedTuple):
@@ -59,9 +61,12 @@ class Samples(ABC):
         The rows of X that are used.
     subset : ndarray of int of shape (n,) or None
         The same, but None for all rows.
+    first_row : int
+        The number of the first row of X in the whole data, of which X may be a partition.
     """
 
     n_vectors: int
+    first_row: int = 0
 
     def __init__(
         self,
@@ -130,6 +135,52 @@ class Samples(ABC):
     @abstractmethod
     def groups(self, margins: Floats) -> Iterator[SharedSigns]:
         """Yield the samples in groups whose rows of Z have the same signs, with their targets."""
+
+    def reduce(
+        self,
+        work: Callable[..., Answer],
+        merge: Callable[[list[Answer]], Answer],
+        *vectors: Any,
+        common: tuple[Any, ...] = (),
+    ) -> Answer:
+        """Return ``work(Z, *vectors, *common)``.
+
+        Of samples in partitions (`PartitionedSamples`) it is computed for the samples of each of
+        them, with their parts of vectors of one number per row of Z, and the answers are merged.
+        """
+        return work(self, *vectors, *common)
+
+    def step(
+        self,
+        work: Callable[..., tuple[Any, Answer]],
+        merge: Callable[[list[Answer]], Answer],
+        *vectors: Any,
+        common: tuple[Any, ...] = (),
+    ) -> tuple[Any, Answer]:
+        """Return ``work(Z, *vectors, *common)``: a new vector, and an answer as of `reduce`."""
+        return work(self, *vectors, *common)
+
+    def map(self, work: Callable[..., Floats], *vectors: Any, common: tuple[Any, ...] = ()) -> Any:
+        """Return ``work(Z, *vectors, *common)``, a vector, which stays where the rows are."""
+        return work(self, *vectors, *common)
+
+    def ones(self) -> Floats:
+        """Return a vector of 1 for each row of Z."""
+        return np.ones(self.shape[0])
+
+    def places(self, samples: Integers) -> Integers:
+        """Return the numbers of some samples in the whole data."""
+        return self.first_row + self.index[samples]
+
+    @property
+    def largest_square(self) -> float:
+        """The largest ‖x‖²."""
+        return float(self.squared_rows.max())
+
+    @property
+    def longest(self) -> float:
+        """The largest ‖z‖."""
+        return float(np.sqrt(self.squared_norms().max()))
 
     @property
     def squared_rows(self) -> Floats:

@@ -42,13 +42,22 @@ fit_intercept : bool, default=True
         "multi_class": """
 multi_class : {"ovr", "ovo", "kesler"}, default="ovr"
     One plane per class against the rest, one per pair of classes, or a linear machine by Kesler's
-    construction.
+    construction, which Dask collections of more than two classes do not take.
 """,
         "shuffle": """
 shuffle : bool, default=True
     Visit the rows in a new random order in every pass. False visits them as they come, which is
     the textbook's order, and a poor one for rows that are sorted by class. Batch updates do not
     depend on the order.
+""",
+        "visited_in_partitions": """
+Of Dask collections the single-sample rule visits one partition after the other; the plane travels
+from worker to worker, and a pass is one round. With ``shuffle=False`` partitions and rows are
+visited as they come: the fit is that of the same rows in memory. With ``shuffle=True`` every pass
+visits the partitions in a random order, and the rows of each in a random order: those of pass p
+are drawn from the seeds (s, p) and (s, p, number of the first row of the partition), where s is
+drawn from ``random_state``. A batch rule takes one round per step. Callbacks are called once per
+pass, and ``partial_fit`` takes no Dask collection.
 """,
         "passes": """
 max_iter : int, default=1000

@@ -37,6 +37,7 @@ from ..solution import Solution
 from .callbacks import Printer, sklearn_callbacks
 from .claims import Claims, Proof
 from .device import device_of
+from .registry import IN_PARTITIONS
 from .saved import SUPPORT
 from .training import ClassWeight, RandomState, Training, weighted
 
@@ -216,6 +217,7 @@ def fit(
     with all_or_nothing(model), ExitStack() as limits:
         limits.enter_context(method.threads or nullcontext())
         if is_partitioned(X):
+            _refuse_partitions_of(model)
             X, y, sample_weight = received_partitions(X, y, sample_weight)
             limits.push(X.free_after_error)
         X, sample_weight = received(X, device), host_array(sample_weight)
@@ -244,6 +246,8 @@ def fit(
 
 def _fit(model: Any, method: Method[Problem, Start, Proof], training: Training) -> None:
     """Solve, certify and publish a fit to checked data."""
+    if isinstance(training.X, Partitioned):
+        _refuse_joint(method, training)
     resumed = method.warm_start and is_fitted(model)
     if resumed and method.multi_class is not None:
         _check_same(method, training, model.classes_, model._reduced_by)
@@ -255,6 +259,26 @@ def _fit(model: Any, method: Method[Problem, Start, Proof], training: Training) 
     _publish(model, method, work, outcome, tasks, outcome.solutions, method.multi_class)
     for remark in [*method.remarks(outcome), *_shortcomings(method, outcome)]:
         warn_caller(remark.text, remark.category)
+
+
+def _refuse_partitions_of(model: Any) -> None:
+    """Refuse a Dask collection where an estimator takes none."""
+    if any(kind.__name__ in IN_PARTITIONS for kind in type(model).__mro__):
+        return
+    raise TypeError(
+        f"{type(model).__name__} takes arrays, CSR matrices and frames in the memory of this "
+        f"process, got a Dask collection: use {', '.join(IN_PARTITIONS)}, which take them, or "
+        "pass X.compute()."
+    )
+
+
+def _refuse_joint(method: Method[Problem, Start, Proof], training: Training) -> None:
+    """Refuse a joint task of several classes in partitions."""
+    if method.multi_class == "kesler" and len(training.classes) > 2:
+        raise ValueError(
+            f"multi_class must be 'ovr' or 'ovo' for {len(training.classes)} classes of a Dask "
+            "collection, got 'kesler': use one of them, or an array."
+        )
 
 
 def partial_fit(
@@ -275,6 +299,11 @@ def partial_fit(
     """
     with all_or_nothing(model):
         first = not hasattr(model, "classes_")
+        if is_partitioned(X):
+            raise TypeError(
+                "partial_fit takes the samples of one call in the memory of this process, got a "
+                "Dask collection: use fit, with warm_start=True and max_iter=1 for one more pass."
+            )
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         X, y, sample_weight = received(X), host_array(y), host_array(sample_weight)

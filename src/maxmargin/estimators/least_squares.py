@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..arrays import Floats
+from ..arrays import Floats, Partitioned, PartitionedVector
 from ..certificates import LeastSquaresCertificate, SeparationCertificate
 from ..data.columns import constant_features
+from ..data.partitioned_samples import added
 from ..multiclass import Task
 from ..problems import LeastSquaresProblem, SeparationProblem
 from ..progress import Callback, Progress
@@ -31,6 +32,7 @@ from .linear import (
     least_squares,
     plane_attributes,
     separation,
+    weights_of_task,
     without_constant_features,
 )
 from .saved import PLANES, Saved
@@ -70,6 +72,11 @@ class Pseudoinverse(LinearClassifier[LeastSquaresCertificate]):
     --------
     LMS : Descends the same criterion step by step.
     HoKashyap : Least squares with margins that grow.
+
+    Notes
+    -----
+    Of Dask collections every partition is factorised on its worker, and the triangles are merged
+    by QR: one round, for up to 1023 features.
 
     References
     ----------
@@ -136,7 +143,7 @@ class Pseudoinverse(LinearClassifier[LeastSquaresCertificate]):
         excluded = constant if self.fit_intercept else constant[:0]
 
         def pose(task: Task) -> LeastSquaresProblem:
-            step = bias_step(training.X, task, self.fit_intercept)
+            step = bias_step(training, task, self.fit_intercept)
             problem = least_squares(training, task, step, self._targets(training, task))
             return replace(problem, ridge=float(self.ridge), excluded=excluded)
 
@@ -146,6 +153,8 @@ class Pseudoinverse(LinearClassifier[LeastSquaresCertificate]):
         """Return m of each row of Z, None for all 1."""
         if self.margins is None:
             return None
+        if isinstance(training.X, Partitioned):
+            return self._targets_in_partitions(training, task)
         if isinstance(self.margins, str):
             # m_i = n/n_class, a sample of weight 2 counting twice; class_weight is not a count.
             weights = training.sample_weights[task.rows]
@@ -154,6 +163,31 @@ class Pseudoinverse(LinearClassifier[LeastSquaresCertificate]):
         else:
             m = _check_margins(self.margins, training.X.shape[0])[task.rows]
         return np.repeat(m, max(task.n_vectors - 1, 1))
+
+    def _targets_in_partitions(self, training: Training, task: Task) -> Floats:
+        """Return m of each row where the rows are."""
+        X, labels = training.X, cast(Any, task.labels)
+        m: Floats
+        if isinstance(self.margins, str):
+            weights = weights_of_task(training, task, training.sample_weights)
+            counts = np.ones(1) if weights is None else weights
+            totals = X.reduce(_class_totals, added, labels, counts, reads_rows=False)
+            m = labels.combined(_of_class, labels, totals.sum() / totals)
+        else:
+            given = cast(ArrayLike, self.margins)
+            m = X.split(_check_margins(given, X.shape[0]))
+        return m
+
+
+def _class_totals(labels: Floats, weights: Floats) -> Floats:
+    """Return the weights of the classes −1 and +1."""
+    weights = np.broadcast_to(weights, labels.shape)
+    return np.array([weights[labels < 0.0].sum(), weights[labels > 0.0].sum()])
+
+
+def _of_class(labels: Floats, of_class: Floats) -> Floats:
+    """Return the number of the class of each label."""
+    return np.where(labels > 0.0, of_class[1], of_class[0])
 
 
 def _solve_least_squares(
@@ -203,6 +237,12 @@ class HoKashyap(LinearClassifier[SeparationCertificate]):
     See Also
     --------
     maxmargin.separability : Decides whether any plane separates two classes.
+
+    Notes
+    -----
+    Of Dask collections, of up to 1023 features, every step is one round. ``margins_`` and
+    ``multipliers_`` are vectors on the workers then, with one number per row of X, 0 of rows that
+    do not take part; ``np.asarray`` brings them to this process.
 
     References
     ----------
@@ -273,7 +313,7 @@ class HoKashyap(LinearClassifier[SeparationCertificate]):
         self, training: Training, tasks: list[Task]
     ) -> Work[SeparationProblem, Floats, SeparationCertificate]:
         def pose(task: Task) -> SeparationProblem:
-            return separation(training, task, bias_step(training.X, task, self.fit_intercept))
+            return separation(training, task, bias_step(training, task, self.fit_intercept))
 
         fold = partial(without_constant_features, training) if self.fit_intercept else unchanged
         return Work(pose, self._solve, _attributes, fold)
@@ -284,7 +324,7 @@ class HoKashyap(LinearClassifier[SeparationCertificate]):
         from ..solvers.separating.ho_kashyap import HoKashyap as Solver
 
         if start is not None:
-            problem = replace(problem, margins=start)
+            problem = replace(problem, margins=_where_rows_are(problem, start))
         solver = Solver(self.learning_rate, self.tol, max_iter)
         return solver.solve(problem, np.zeros(problem.Z.shape[1]), progress)
 
@@ -306,6 +346,17 @@ def _attributes(tasks: Sequence[Task], solutions: Sequence[Solution]) -> Attribu
         "margins_": [solution.margins for solution in solutions],
         "refuted_": any(solution.status is Status.INSEPARABLE for solution in solutions),
     }
+
+
+def _where_rows_are(problem: SeparationProblem, margins: Floats) -> Floats:
+    """Return the margins of the last fit where the rows of this one are."""
+    if not problem.in_partitions:
+        return np.asarray(margins)
+    X = problem.Z.X
+    if isinstance(margins, PartitionedVector) and margins.sizes == X.sizes:
+        return margins
+    there: Floats = X.split(np.asarray(margins))
+    return there
 
 
 def _check_margins(margins: ArrayLike, n_samples: int) -> Floats:

@@ -20,6 +20,8 @@ from ..arrays import (
     Matrix,
     MatrixLike,
     OnDevice,
+    Partitioned,
+    PartitionedVector,
     blocks_of,
     container,
     on_host,
@@ -28,6 +30,7 @@ from ..arrays import (
 )
 from ..data.columns import constant_features
 from ..data.normalised_samples import KeslerSamples, Samples, SignedSamples
+from ..data.partitioned_samples import PartitionedSamples
 from ..engines.registry import host_array, plane_scores, received
 from ..multiclass import Task
 from ..problems import LeastSquaresProblem, SeparationProblem
@@ -192,22 +195,39 @@ class PlaneSolver(Protocol):
         """Return the plane that was reached from a."""
 
 
-def bias_step(X: Matrix, task: Task, fit_intercept: bool, bias: Bias = "plain") -> float:
+def bias_step(training: Training, task: Task, fit_intercept: bool, bias: Bias = "plain") -> float:
     """Return what b moves by when w moves by x: 0, 1, or Novikoff's R² = max‖x‖²."""
     if not fit_intercept:
         return 0.0
     if bias == "plain":
         return 1.0
-    samples = SignedSamples(X, task.labels, index=task.rows, bias_step=0.0)
-    return float(samples.squared_lengths.max()) or 1.0
+    return normalised(training, task, 0.0).largest_square or 1.0
 
 
-def normalised(X: Matrix, task: Task, step: float) -> Samples:
+def normalised(training: Training, task: Task, step: float) -> Samples:
     """Return the samples of a task as rows of Z."""
+    X, labels = training.X, task.labels
+    if isinstance(X, Partitioned):
+        assert isinstance(labels, PartitionedVector)
+        if isinstance(training.weights, PartitionedVector):
+            labels = labels.combined(_counted, labels, training.weights)
+        return PartitionedSamples(X, labels, bias_step=step)
     rows = None if task.rows.size == X.shape[0] else task.rows
     if task.n_vectors == 1:
-        return SignedSamples(X, task.labels, index=rows, bias_step=step)
-    return KeslerSamples(X, task.labels, n_classes=task.n_vectors, index=rows, bias_step=step)
+        return SignedSamples(X, labels, index=rows, bias_step=step)
+    return KeslerSamples(X, labels, n_classes=task.n_vectors, index=rows, bias_step=step)
+
+
+def _counted(labels: Floats, weights: Floats) -> Floats:
+    """Return the labels of rows of positive weight, and 0 of others, which do not take part."""
+    return np.where(weights > 0.0, labels, 0.0)
+
+
+def weights_of_task(training: Training, task: Task, weights: Floats) -> Floats | None:
+    """Return the weights of the rows of a task, None where all are 1 in partitions."""
+    if not isinstance(training.X, Partitioned):
+        return weights[task.rows]
+    return weights if isinstance(weights, PartitionedVector) else None
 
 
 def separation(
@@ -215,8 +235,9 @@ def separation(
 ) -> SeparationProblem:
     """Return the problem of separating the classes of a task."""
     return SeparationProblem(
-        normalised(training.X, task, step), margins, training.weights[task.rows]
-    )
+        normalised(training, task, step), margins,
+        weights_of_task(training, task, training.weights),
+    )  # fmt: skip
 
 
 def least_squares(
@@ -224,8 +245,9 @@ def least_squares(
 ) -> LeastSquaresProblem:
     """Return the problem of least squares of a task."""
     return LeastSquaresProblem(
-        normalised(training.X, task, step), margins, training.weights[task.rows]
-    )
+        normalised(training, task, step), margins,
+        weights_of_task(training, task, training.weights),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

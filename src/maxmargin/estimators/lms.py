@@ -81,6 +81,8 @@ class LMS(OnlineClassifier[LeastSquaresCertificate]):
     A weight multiplies the step of its sample. In a batch weight 2 is the same as the row given
     twice; single-sample a row given twice is visited twice.
 
+    {{ visited_in_partitions }}
+
     References
     ----------
     Widrow, Hoff (1960); Robbins, Monro (1951); Duda, Hart, Stork, section 5.8.4.
@@ -137,7 +139,7 @@ class LMS(OnlineClassifier[LeastSquaresCertificate]):
 
     def _pose(self, training: Training, task: Task) -> LeastSquaresProblem:
         bias: Bias = "radius" if self.learning_rate is None else "plain"
-        return least_squares(training, task, bias_step(training.X, task, self.fit_intercept, bias))
+        return least_squares(training, task, bias_step(training, task, self.fit_intercept, bias))
 
     def _solver(self, max_iter: int, rng: np.random.RandomState | None, before: int) -> PlaneSolver:
         from ..solvers.separating.lms import BatchLMS, OnlineLMS

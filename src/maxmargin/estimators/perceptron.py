@@ -78,6 +78,8 @@ class Perceptron(OnlineClassifier[SeparationCertificate]):
     For "single" a weight v is v visits in succession: after the one that puts the sample right the
     others do nothing, so it is not the same as the row given v times at different places.
 
+    {{ visited_in_partitions }}
+
     References
     ----------
     Rosenblatt (1958); Novikoff (1962); Duda, Hart, Stork, *Pattern Classification*, section 5.5.
@@ -139,7 +141,7 @@ class Perceptron(OnlineClassifier[SeparationCertificate]):
         return rule_method(self, rule, self._pose, Separates())
 
     def _pose(self, training: Training, task: Task) -> SeparationProblem:
-        step = bias_step(training.X, task, self.fit_intercept, self.bias)
+        step = bias_step(training, task, self.fit_intercept, self.bias)
         return separation(training, task, step)
 
     def _solver(self, max_iter: int, rng: np.random.RandomState | None, before: int) -> PlaneSolver:

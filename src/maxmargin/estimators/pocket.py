@@ -134,7 +134,7 @@ class Pocket(RuleClassifier[SeparationCertificate]):
         return rule_method(self, rule, self._pose, Separates())
 
     def _pose(self, training: Training, task: Task) -> SeparationProblem:
-        step = bias_step(training.X, task, self.fit_intercept, self.bias)
+        step = bias_step(training, task, self.fit_intercept, self.bias)
         return separation(training, task, step)
 
     def _solver(self, max_iter: int, rng: np.random.RandomState | None, before: int) -> PlaneSolver:

@@ -129,7 +129,7 @@ class Relaxation(OnlineClassifier[SeparationCertificate]):
 
     def _pose(self, training: Training, task: Task) -> SeparationProblem:
         margins = np.full(task.rows.size * max(task.n_vectors - 1, 1), float(self.margin))
-        step = bias_step(training.X, task, self.fit_intercept)
+        step = bias_step(training, task, self.fit_intercept)
         return separation(training, task, step, margins)
 
     def _solver(self, max_iter: int, rng: np.random.RandomState | None, before: int) -> PlaneSolver:

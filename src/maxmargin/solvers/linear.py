@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from ..arrays import Matrix, Partitioned, container, with_constant
-from ..certificates import certify
+from ..arrays import Floats, Matrix, Partitioned, container, with_constant
+from ..certificates import NotSeparableError, certify
+from ..data.partitioned_samples import PartitionedSamples
 from ..engines.registry import engine_class, engine_for
 from ..problems import JointProblem, L1Problem, PrimalProblem
 from ..progress import Limits, Progress
@@ -21,6 +22,7 @@ from .dual.hard_margin import LinearHardMargin, refuse, refuse_contradiction, so
 
 if TYPE_CHECKING:
     from ..engines.l1 import L1Features
+    from .generated_rows import HeldRows
     from .primal.choice import Choice
     from .primal.l1_newton import Form
 
@@ -40,6 +42,10 @@ class Tuning:
     hard_gap: float = 1e-6
     # Numbers of X up to which a centred copy is made.
     centred_numbers: int = 1 << 22
+    # Of rows in partitions: the gap that the rows held are solved to, in units of tol, and how far
+    # margins of others may be below theirs.
+    held_share: float = 0.5
+    margin_share: float = 0.2
     # Numbers of X on a device from which on it solves tasks there: launches take longer for fewer.
     device_numbers: int = 1 << 18
     # Numbers of X in partitions up to which they come to this process: a few rounds take longer.
@@ -80,7 +86,7 @@ class Primal:
         few = isinstance(X, Partitioned) and X.stored() <= self.tuning.gathered_numbers
         if few and isinstance(problem, PrimalProblem):
             solution = self.solve(problem.gathered(), start, progress, limits)
-            return replace(solution, alpha=X.vector(np.asarray(solution.alpha)))
+            return replace(solution, alpha=X.split(np.asarray(solution.alpha)))
         if not self._runs_on_device(problem):
             problem = problem.on_host()
         if isinstance(problem, PrimalProblem) and problem.two_sided:
@@ -188,6 +194,8 @@ class Primal:
         Where that ends with no proof of optimality, the question is first whether any plane
         separates; if one does, the nearest points of the hulls give the widest.
         """
+        if isinstance(problem.X, Partitioned):
+            return self._hard_in_partitions(problem, progress, limits)
         hard = LinearHardMargin.of(problem) if container(problem.X).random_access else None
         if hard is not None:
             refuse_contradiction(hard)
@@ -206,6 +214,50 @@ class Primal:
         alpha[np.broadcast_to(problem.upper > 0, alpha.shape)] = widest.alpha
         return replace(widest, alpha=alpha)
 
+    def _hard_in_partitions(
+        self, problem: PrimalProblem, progress: Progress, limits: Limits
+    ) -> Solution:
+        """Solve the hard margin of some rows, add those that the plane violates, and repeat."""
+        from .generated_rows import HeldRows
+
+        labels: Any = problem.y
+        signs = labels.combined(_of_rows_that_count, labels, problem.upper)
+        Z = PartitionedSamples(problem.X, signs, bias_step=float(problem.bias != "none"))
+        held, inner = HeldRows.first(Z), replace(self, tol=self.tuning.held_share * self.tol)
+        while True:
+            solution, holds = inner._hard_of_held(problem, held, limits.after(progress.seconds))
+            a = Z.pack(solution.w, solution.b)
+            least = float(held.samples.dot(a).min())
+            worst = held.ask(a, (1.0 - self.tuning.margin_share * self.tol) * least)
+            assert solution.alpha is not None
+            solution = replace(solution, alpha=Z.spread(held.some.places, solution.alpha))
+            violation = 1.0 - worst.smallest / least if least > 0.0 else 1.0
+            value, show = 0.5 * float(np.sum(solution.w**2)), partial(replace, solution)
+            stop = progress.iteration(value, worst.n_wrong, max(0.0, violation), show)
+            status = Status.STOPPED if stop else limits.reached(0, progress)
+            if not holds or status is not None or not held.add(worst.rows):
+                trace = progress.trace()
+                return replace(
+                    solution, status=status or solution.status, trace=trace, n_iter=len(trace)
+                )
+
+    def _hard_of_held(
+        self, problem: PrimalProblem, held: HeldRows, limits: Limits
+    ) -> tuple[Solution, bool]:
+        """Return the hard margin of the rows held, and whether its certificate holds."""
+        from .generated_rows import refuted_by
+
+        every, none = np.full(1, np.inf), np.zeros(1)
+        posed = replace(problem, X=held.some.X, y=held.some.labels, upper=every, ridge=none)
+        proof: Any = None
+        try:
+            solution = self._hard(posed, None, Progress(), limits)
+        except NotSeparableError as error:
+            proof = error.proof
+        if proof is not None:
+            refuse(refuted_by(held, proof, tol=0.0) or proof)
+        return solution, bool(certify(posed, solution).holds(self.tol))
+
     def _costly(
         self, problem: PrimalProblem, hard: LinearHardMargin | None, start: Start | None,
         progress: Progress, limits: Limits,
@@ -216,6 +268,11 @@ class Primal:
         solver = self._choice(soft, limits, gap).solver(soft)
         solution: Solution = solver.solve(soft, None if centre.any() else start, progress)
         return replace(solution, b=solution.b - solution.w @ centre)
+
+
+def _of_rows_that_count(labels: Floats, upper: Floats) -> Floats:
+    """Return the labels of rows that count, and 0 of others."""
+    return np.where(upper > 0.0, labels, 0.0)
 
 
 def _has_scaled_bias(problem: LinearProblem) -> bool:

@@ -15,9 +15,11 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from .. import validation
-from ..arrays import Floats, MatrixLike
+from ..arrays import Floats, Integers, MatrixLike
 from ..certificates import SeparationCertificate, certify, margin_bound, nearest_proof
 from ..data.normalised_samples import SignedSamples
+from ..data.partitioned_samples import PartitionedSamples
+from ..engines.registry import is_partitioned, received_partitions
 from ..geometry import Hyperplane
 from ..problems import SeparationProblem
 from ..progress import Progress
@@ -58,7 +60,9 @@ class Separability:
     margin : float
         The smallest distance of a sample from the plane; 0 if not separable, NaN if undecided.
     multipliers : ndarray of shape (n_samples,) or None
-        Weights u ≥ 0 with Σu = 1 and Σ u_i y_i (x_i, 1) = 0, if not separable.
+        Weights u ≥ 0 with Σu = 1 and Σ u_i y_i (x_i, 1) = 0, if not separable. Those of Dask
+        collections are a vector on the workers: ``multipliers.nonzero()`` returns the numbers of
+        the rows with u > 0, which are few, and their u; ``np.asarray(multipliers)`` all of them.
     common_point : ndarray of shape (n_features,) or None
         A point in the convex hulls of both classes, Σ_{y=+1} 2u_i x_i = Σ_{y=−1} 2u_i x_i, if not
         separable. None for planes through the origin.
@@ -107,7 +111,7 @@ class Separability:
                 "dependent ones"
             )
         assert self.multipliers is not None
-        used = int(np.count_nonzero(self.multipliers))
+        used = self._n_used()
         if self.common_point is None:
             return (
                 f"not separable by a plane through the origin: {used} of the {n} samples combine "
@@ -117,6 +121,13 @@ class Separability:
             f"not separable: the convex hulls of the classes share a point, a combination of "
             f"{used} of the {n} samples (residual {self.certificate.refutation:.1e})"
         )
+
+    def _n_used(self) -> int:
+        """Return the number of positive multipliers."""
+        u = self.multipliers
+        assert u is not None
+        places: Integers = np.asarray(u.nonzero()[0])
+        return places.size
 
 
 def separability(
@@ -129,9 +140,9 @@ def separability(
 
     Parameters
     ----------
-    X : array-like or CSR matrix of shape (n_samples, n_features)
+    X : array-like, CSR matrix, dask.array or dask.dataframe of shape (n_samples, n_features)
         Samples of two classes.
-    y : array-like of shape (n_samples,)
+    y : array-like or Dask collection of shape (n_samples,)
         Labels of two classes; the second in sorted order is the positive one.
     tol : float, default=1e-12
         The data count as separable if some margin exceeds ``tol`` times the largest distance of a
@@ -157,6 +168,10 @@ def separability(
     in exact arithmetic if features depend on each other. The verdict does not depend on the units
     or the origin of the features.
 
+    The rows of Dask collections stay on the workers. Those that a plane does not separate come to
+    this process, up to some 8 million numbers, until a plane separates all of them or those here
+    prove that none does; the certificate is computed on the workers.
+
     References
     ----------
     Gordan (1873); Mangasarian (1969), *Nonlinear Programming*, section 2.4.
@@ -171,11 +186,21 @@ def separability(
     """
     if not isinstance(tol, Real) or not 0.0 <= tol < 1.0:
         raise ValueError(f"tol must be a number in [0, 1), got {tol!r}.")
+    if is_partitioned(X):
+        rows, labels, _ = received_partitions(X, y, None)
+        signs = validation.check_two_partitioned_labels(labels)
+        return decide(PartitionedSamples(rows, signs), tol, maximum_margin)
     return decide(SignedSamples(*validation.check_two_labels(X, y)), tol, maximum_margin)
 
 
-def decide(Z: SignedSamples, tol: float, maximum_margin: bool = False) -> Separability:
+def decide(
+    Z: SignedSamples | PartitionedSamples, tol: float, maximum_margin: bool = False
+) -> Separability:
     """Return the verdict on validated samples, with a bias or without; see `separability`."""
+    if isinstance(Z, PartitionedSamples):
+        from .generated_rows import decide_in_partitions
+
+        return decide_in_partitions(Z, tol, maximum_margin)
     contradicted = contradiction(Z, tol)
     if contradicted is not None:
         return contradicted

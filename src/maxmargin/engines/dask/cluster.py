@@ -136,6 +136,36 @@ class Cluster:
         answers = self.backend.start(_second, pairs)
         return states, self._merged(work, merge, answers, common, started, reads)
 
+    def chain(
+        self,
+        work: Callable[..., Any],
+        state: Any,
+        *columns: Sequence[Any],
+        common: tuple[Any, ...] = (),
+    ) -> Any:
+        """Return ``work(*arguments, state, *common)`` of the last partition.
+
+        Every partition is given what the one before has returned. The tasks depend on each other:
+        Dask runs them one after the other, and the client waits once.
+        """
+        n_tasks = len(columns[0])
+        shared = self._shared(common, n_tasks)
+        started = time.perf_counter()
+        link: Handle = Timed(state, 0.0, 0)
+        for *arguments, each in zip(*columns, shared, strict=True):
+            columns_of_one = [[argument] for argument in arguments]
+            (link,) = self.backend.start(
+                partial(_timed_link, work), *columns_of_one, [link], [each]
+            )
+        (found,) = self.backend.results([link])
+        self.report.add(
+            Round(
+                _name(work), True, sizeof(common) * n_tasks, found.n_bytes,
+                time.perf_counter() - started, found.seconds / max(self.backend.n_threads, 1),
+            )
+        )  # fmt: skip
+        return found.answer
+
     def _merged(
         self,
         work: Callable[..., Any],
@@ -193,6 +223,14 @@ def _timed_pair(work: Callable[..., Any], *arguments: Any) -> tuple[Any, Timed]:
     return state, Timed(answer, time.perf_counter() - started, sizeof(answer))
 
 
+def _timed_link(work: Callable[..., Any], *arguments: Any) -> Timed:
+    *own, before, common = arguments
+    started = time.perf_counter()
+    answer = _limited(work, *own, before.answer, common)
+    seconds = before.seconds + time.perf_counter() - started
+    return Timed(answer, seconds, before.n_bytes + sizeof(answer))
+
+
 def _first(pair: tuple[Any, Any]) -> Any:
     return pair[0]
 
@@ -209,7 +247,8 @@ def _merge(merge: Callable[[list[Any]], Any], found: list[Timed]) -> Timed:
     )
 
 
-def _given(value: Any) -> Any:
+def itself(value: Any) -> Any:
+    """Return what is given: a task that has a value."""
     return value
 
 
@@ -290,7 +329,7 @@ class ClientBackend:
         self.name = str(client.scheduler.address if client.scheduler else "scheduler")
         if not self._workers(1):
             # Waits for a worker. An adaptive cluster starts one where there is a task.
-            self.results(self.start(_given, [None]))
+            self.results(self.start(itself, [None]))
         workers = self._workers(-1).values()
         self.n_workers = len(workers)
         self.n_threads = sum(int(worker["nthreads"]) for worker in workers) or 1
@@ -322,7 +361,7 @@ class ClientBackend:
         Dask's warning of large graphs advises to scatter: it is not given.
         """
         with dask.config.set({_WARNED_FROM: "1 TB"}):
-            return self.start(_given, [value])[0]
+            return self.start(itself, [value])[0]
 
     def results(self, handles: Sequence[Handle]) -> list[Any]:
         """Wait for the results; give up where no worker is left."""

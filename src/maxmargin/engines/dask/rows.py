@@ -15,7 +15,7 @@ from scipy import sparse
 from ...arrays import Floats, Integers, Labels, Partitioned
 from ...validation import refuse_size
 from .checks import Block, PartFacts, block_of, facts_of, prepare
-from .cluster import Cluster, Handle
+from .cluster import Cluster, Handle, itself
 from .collections import is_held, known_sizes, partitions_of, vector_partitions
 from .vector import DaskVector, column_of
 
@@ -106,12 +106,6 @@ class DaskRows(Partitioned):
         """All rows in the memory of this process."""
         return self.head(self.shape[0])
 
-    def vector(self, values: NDArray[Any]) -> DaskVector:
-        """Return one number per row, of this process, in partitions as the rows are."""
-        ends = np.cumsum(self.sizes)
-        parts = [values[end - size : end] for size, end in zip(self.sizes, ends, strict=True)]
-        return DaskVector(self.cluster, self.cluster.start(_given, parts), self.sizes)
-
     def constant_columns(self) -> tuple[Integers, Floats]:
         """Return the columns that hold one value throughout, and those values."""
         columns, values = self.facts[0].constant  # type: ignore[misc]
@@ -153,6 +147,49 @@ class DaskRows(Partitioned):
     def free(self) -> None:
         """Release all tasks of the fit."""
         self.cluster.backend.free()
+
+    def step(
+        self,
+        work: Callable[..., tuple[Any, Answer]],
+        merge: Callable[[list[Answer]], Answer],
+        *vectors: Any,
+        common: tuple[Any, ...] = (),
+    ) -> tuple[DaskVector, Answer]:
+        """Like `reduce` for work that returns the part of a new vector, and an answer."""
+        columns = [self.column(each) for each in vectors]
+        parts, found = self.cluster.step(
+            partial(_with_rows, work), merge, self.blocks, *columns, common=common
+        )
+        return DaskVector(self.cluster, parts, self.sizes), found
+
+    def chain(
+        self,
+        work: Callable[..., Answer],
+        state: Answer,
+        *vectors: Any,
+        order: Integers,
+        common: tuple[Any, ...] = (),
+    ) -> Answer:
+        """Visit the partitions one after the other, each given what the one before has returned."""
+        columns = [self.blocks, *(self.column(each) for each in vectors)]
+        ordered = [[column[k] for k in order] for column in columns]
+        found: Answer = self.cluster.chain(
+            partial(_with_rows, work), state, *ordered, common=common
+        )
+        return found
+
+    @property
+    def starts(self) -> DaskVector:
+        """A vector whose part in each partition is the number of its first row alone."""
+        starts = np.cumsum([0, *self.sizes[:-1]])
+        parts = [np.array([start]) for start in starts]
+        return DaskVector(self.cluster, parts, [1] * len(parts), dtype=np.intp)
+
+    def split(self, values: NDArray[Any]) -> DaskVector:
+        """Return one number per row, in the memory of this process, as a vector in partitions."""
+        parts = np.split(np.asarray(values), np.cumsum(self.sizes)[:-1])
+        handles = self.cluster.start(itself, parts)
+        return DaskVector(self.cluster, handles, self.sizes, dtype=parts[0].dtype)
 
 
 class Received(NamedTuple):
@@ -281,10 +318,6 @@ def _weights(rows: DaskRows, sample_weight: Any) -> DaskVector | None:
 
 def _with_rows(work: Callable[..., Any], block: Block, *arguments: Any) -> Any:
     return work(block.X, *arguments)
-
-
-def _given(values: NDArray[Any]) -> NDArray[Any]:
-    return values
 
 
 def _rows_of(block: Block) -> Any:

@@ -10,7 +10,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers, Labels, PartitionedVector
-from .cluster import Cluster, Handle
+from .cluster import Cluster, Handle, itself
 
 # Values that may come to this process.
 MOST_VALUES = 50_000_000
@@ -79,7 +79,7 @@ class DaskVector(NDArrayOperatorsMixin, PartitionedVector):
                 f"{self.size:,} values are on the workers of a cluster: they are not brought to "
                 "this process."
             )
-        joined: NDArray[Any] = self.cluster.round(_itself, _joined, self.parts, reads=False)
+        joined: NDArray[Any] = self.cluster.round(itself, _joined, self.parts, reads=False)
         return joined
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -199,10 +199,6 @@ def column_of(values: Any, n: int) -> Sequence[Any]:
 
 
 # What workers do ----------------------------------------------------------------------------------
-
-
-def _itself(part: NDArray[Any]) -> NDArray[Any]:
-    return part
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:

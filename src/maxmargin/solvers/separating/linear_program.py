@@ -24,6 +24,7 @@ from ...arrays import Floats, Integers
 from ...certificates import gordan_residual, nearest_proof
 from ...certificates.separation import rounded_margins
 from ...data.normalised_samples import Samples
+from ...data.partitioned_samples import PartitionedSamples
 from ...problems import SeparationProblem
 from ...progress import Progress
 from ...runtime.threads import interruptible
@@ -133,13 +134,45 @@ def _exactly(Z: Samples, a: Floats) -> tuple[Floats, Floats, int]:
     return a, margins, int((margins <= errors).sum())
 
 
+def proof_near(Z: Samples, u: Floats) -> Floats | None:
+    """Return multipliers near u that prove that no plane separates, from its largest entries.
+
+    Of samples in partitions those rows come to this process: a proof for them is one for all.
+    """
+    if not isinstance(Z, PartitionedSamples):
+        return nearest_proof(Z, refine_multipliers(Z, u))
+    places, values = Z.reduce(_largest, partial(_merged_largest, _most_refined(Z)), u)
+    order = np.argsort(places)
+    places, values = places[order], values[order]
+    held = Z.held(Z.some_rows(places))
+    found = nearest_proof(held, refine_multipliers(held, values / values.sum()))
+    return None if found is None else Z.spread(places, found)
+
+
+def _most_refined(Z: Samples) -> int:
+    """Return the number of rows from which multipliers are refined."""
+    return max(TUNING.min_refined_rows, 2 * Z.shape[1] + 2)
+
+
+def _largest(Z: Samples, u: Floats) -> tuple[Integers, Floats]:
+    """Return the rows of the largest multipliers of a partition, and those."""
+    some = np.argsort(-u, kind="stable")[: min(_most_refined(Z), np.count_nonzero(u))]
+    return Z.places(some), u[some]
+
+
+def _merged_largest(count: int, found: list[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
+    places, values = (np.concatenate(each) for each in zip(*found, strict=True))
+    some = np.argsort(-values, kind="stable")[:count]
+    return places[some], values[some]
+
+
 def refine_multipliers(Z: Samples, u: Floats, coordinates: Coordinates | None = None) -> Floats:
     """Solve Zᵀu = 0, Σu = 1, u ≥ 0 to rounding on the largest entries of an approximate u.
 
     Non-negative least squares (Lawson, Hanson, 1974, chapter 23) ends with few positive entries,
     which solve a small linear system. Returns u itself if its residual is smaller.
     """
-    at_most = min(max(TUNING.min_refined_rows, 2 * Z.shape[1] + 2), np.count_nonzero(u))
+    at_most = min(_most_refined(Z), np.count_nonzero(u))
     candidates = np.sort(np.argsort(-u, kind="stable")[:at_most])
     columns, sizes = (coordinates or Coordinates.of(Z)).rows(Z, candidates)
     system = np.vstack([columns.reshape(candidates.size, -1).T, np.ones(candidates.size)])

@@ -7,6 +7,8 @@ minimiser, which on separable data does not necessarily separate.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +18,8 @@ from ...problems import SeparationProblem
 from ...progress import Progress
 from ...schedules import Constant, Harmonic, Schedule
 from ...solution import Solution
-from .batch import Correction, run_batch
-from .engine_sums import on_engine
+from .batch import Correction, Evaluation, evaluated, merged_evaluations, run_batch
+from .engine_sums import on_engine, reduced
 from .online import WIDROW_HOFF, OnlineRule, run_passes
 
 
@@ -49,11 +51,11 @@ class OnlineLMS:
 
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
         """Correct ``a`` in place and return the final plane."""
-        energy = problem.row_weights * problem.Z.squared_norms()
-        n = energy.size
-        largest = float(energy.max()) or 1.0
+        energy = problem.reduce(_energy, _merged_energy)
+        n = problem.Z.shape[0]
+        largest = energy.largest or 1.0
         schedule = self.schedule or Harmonic(c=n / largest, offset=n - 1)
-        _warn_if_unstable(schedule, 2.0 / (float(energy.mean()) or 1.0), "2/trace(R)")
+        _warn_if_unstable(schedule, 2.0 / (energy.total / n or 1.0), "2/trace(R)")
         rule = OnlineRule(WIDROW_HOFF, np.inf, problem.weights, schedule)
         return run_passes(
             problem, a, rule, max_iter=self.max_iter, rng=self.rng,
@@ -77,19 +79,40 @@ class BatchLMS:
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
         """Correct ``a`` in place and return the final plane."""
         problem = on_engine(problem)
-        weights = problem.row_weights
-        largest = _largest_eigenvalue(problem, weights) or 1.0
+        largest = _largest_eigenvalue(problem) or 1.0
         schedule = self.schedule or Constant(1.0 / largest)
         _warn_if_unstable(schedule, 2.0 / largest, "2/λ_max(ZᵀZ)")
 
-        def correct(margins: Floats, t: int) -> Correction:
-            error = problem.margins - margins
-            rate = schedule.rates(t, 1)[0]
-            return Correction(rate * weights * error, 0.5 * float(weights @ error**2))
+        def evaluate(a: Floats, t: int) -> Evaluation:
+            rule = partial(correct_all, rate=float(schedule.rates(t, 1)[0]))
+            return reduced(problem, evaluated, merged_evaluations, common=(a, rule))
 
         return run_batch(
-            problem, a, correct, max_iter=self.max_iter, progress=progress, shortest=self.tol
+            problem, a, evaluate, max_iter=self.max_iter, progress=progress, shortest=self.tol
         )
+
+
+def correct_all(problem: SeparationProblem, margins: Floats, rate: float) -> Correction:
+    """Return the correction of all rows."""
+    weights, error = problem.row_weights, problem.margins - margins
+    return Correction(rate * weights * error, 0.5 * float(weights @ error**2))
+
+
+class Energy(NamedTuple):
+    """The largest v‖z‖², and their sum."""
+
+    largest: float
+    total: float
+
+
+def _energy(problem: SeparationProblem) -> Energy:
+    energy = problem.row_weights * problem.Z.squared_norms()
+    return Energy(float(energy.max()), float(energy.sum()))
+
+
+def _merged_energy(found: list[Energy]) -> Energy:
+    largest, total = zip(*found, strict=True)
+    return Energy(max(largest), sum(total))
 
 
 def _warn_if_unstable(schedule: Schedule, bound: float, formula: str) -> None:
@@ -102,7 +125,7 @@ def _warn_if_unstable(schedule: Schedule, bound: float, formula: str) -> None:
         )
 
 
-def _largest_eigenvalue(problem: SeparationProblem, weights: Floats) -> float:
+def _largest_eigenvalue(problem: SeparationProblem) -> float:
     """Estimate λ_max(ZᵀVZ) by Rayleigh quotients of the power method, from a seeded start."""
     Z = problem.Z
     # A random vector has a component in every eigenspace; b is in units of √bias_step.
@@ -113,9 +136,19 @@ def _largest_eigenvalue(problem: SeparationProblem, weights: Floats) -> float:
         length = Z.norm(vector)
         if length == 0.0:
             break
-        margins = Z.dot(vector / length)
-        previous, largest = largest, float(weights @ margins**2)
+        previous = largest
+        largest, vector = reduced(problem, _product, _added, common=(vector / length,))
         if largest <= (1.0 + TUNING.eigenvalue_relative_growth) * previous:
             break
-        vector = Z.adjoint(weights * margins)
     return largest
+
+
+def _product(problem: SeparationProblem, vector: Floats) -> tuple[float, Floats]:
+    """Return vᵀZᵀVZv and ZᵀVZv."""
+    weights, margins = problem.row_weights, problem.Z.dot(vector)
+    return float(weights @ margins**2), problem.Z.adjoint(weights * margins)
+
+
+def _added(found: list[tuple[float, Floats]]) -> tuple[float, Floats]:
+    quotients, products = zip(*found, strict=True)
+    return sum(quotients), np.sum(products, axis=0)

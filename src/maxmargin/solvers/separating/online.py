@@ -17,12 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ...arrays import Floats, Integers, row_length
 from ...data.normalised_samples import Samples, SignedSamples
+from ...data.partitioned_samples import total
 from ...problems import SeparationProblem
 from ...progress import Progress
 from ...runtime.row_access import rows_of
@@ -155,30 +156,16 @@ def run_passes(
     """Repeat passes until ``finished(pass)``, ``max_iter`` passes, or a callback stops them."""
     show = partial(snapshot, problem.Z, a)
     progress.unit = "pass"
-    at_most = 1 if progress.watchers else problem.Z.shape[0]
     t = updates_before
     status = Status.ITERATION_LIMIT
-    orders = VisitingOrders(problem.Z.n_samples, rng)
+    passes = _passes_over(problem, rng, progress, show, several=finished is no_mistake)
     start, best, lowest = a.copy(), a.copy(), np.inf
-    in_one_call = TUNING.first_passes if finished is no_mistake and not progress.callbacks else 0
-    several_passes = SeveralPasses(problem, orders)
-    made = 0
-    while made < max_iter:
-        stop = False
-        several = several_passes.make(a, rule, t, min(in_one_call, max_iter - made))
-        in_one_call = min(2 * in_one_call, TUNING.most_passes)
-        seen = Pass()
-        if len(several):
-            seen = Pass.of(several[-1])
-            progress.passed(several[:-1, REPORTED].tolist())
-            t += int(several[:, 0].sum())
-        for part in () if len(several) else corrections(problem, a, rule, next(orders), t, at_most):
-            t += part.updates
-            seen.add(part)
-            stop = part.updates > 0 and progress.update(part.objective, int(part.last), show)
-            if stop:
-                break
-        made += max(len(several), 1)
+    n_passes = 0
+    while n_passes < max_iter:
+        made = passes.make(a, rule, t, max_iter - n_passes)
+        seen, stop = made.last, made.stop
+        t += made.updates
+        n_passes += made.n_passes
         if not np.isfinite(a).all():
             a[:] = best if lowest < _criterion(problem, start) else start
             status = Status.DIVERGED
@@ -197,6 +184,89 @@ def run_passes(
             status = Status.STOPPED
             break
     return snapshot(problem.Z, a, status, progress, n_updates=t)
+
+
+class Made(NamedTuple):
+    """Passes that were made.
+
+    Attributes
+    ----------
+    last : Pass
+        Totals of the last of them.
+    updates : int
+        Corrections of all of them.
+    n_passes : int, default=1
+    stop : bool, default=False
+        Whether a callback stops the fit.
+    """
+
+    last: Pass
+    updates: int
+    n_passes: int = 1
+    stop: bool = False
+
+
+class Passes(Protocol):
+    """A way to visit all samples."""
+
+    def make(self, a: Floats, rule: OnlineRule, t: int, left: int) -> Made:
+        """Make up to ``left`` passes, which change ``a``; ``t`` updates were made before."""
+
+
+def _passes_over(
+    problem: SeparationProblem, rng: np.random.RandomState | None, progress: Progress,
+    show: Callable[[], Solution], *, several: bool,
+) -> Passes:  # fmt: skip
+    """Return passes over samples in memory, or in partitions."""
+    if problem.in_partitions:
+        from .partitioned_passes import PassesInPartitions
+
+        return PassesInPartitions(problem, rng, progress)
+    return PassesInMemory(problem, rng, progress, show, several=several)
+
+
+class PassesInMemory:
+    """Passes over samples in memory.
+
+    Parameters
+    ----------
+    problem : SeparationProblem
+    rng : RandomState or None
+        Of the orders; None for increasing ones.
+    progress : Progress
+    show : callable
+        Returns the current answer.
+    several : bool
+        Whether several passes may be made in one compiled call, until one corrects nothing.
+    """
+
+    def __init__(
+        self, problem: SeparationProblem, rng: np.random.RandomState | None, progress: Progress,
+        show: Callable[[], Solution], *, several: bool,
+    ) -> None:  # fmt: skip
+        self._problem, self._progress, self._show = problem, progress, show
+        self._at_most = 1 if progress.watchers else problem.Z.shape[0]
+        self._orders = VisitingOrders(problem.Z.n_samples, rng)
+        self._several = SeveralPasses(problem, self._orders)
+        self._in_one_call = TUNING.first_passes if several and not progress.callbacks else 0
+
+    def make(self, a: Floats, rule: OnlineRule, t: int, left: int) -> Made:
+        """Make several passes in one call if that is short, else one."""
+        several = self._several.make(a, rule, t, min(self._in_one_call, left))
+        self._in_one_call = min(2 * self._in_one_call, TUNING.most_passes)
+        if len(several):
+            self._progress.passed(several[:-1, REPORTED].tolist())
+            return Made(Pass.of(several[-1]), int(several[:, 0].sum()), len(several))
+        seen, stop = Pass(), False
+        order = next(self._orders)
+        for part in corrections(self._problem, a, rule, order, t, self._at_most):
+            seen.add(part)
+            stop = part.updates > 0 and self._progress.update(
+                part.objective, int(part.last), self._show
+            )
+            if stop:
+                break
+        return Made(seen, seen.updates, stop=stop)
 
 
 def no_mistake(seen: Pass) -> bool:
@@ -244,12 +314,15 @@ class SeveralPasses:
 
 def rounding_of(Z: Samples, a: Floats) -> float:
     """Return a bound of the rounding error of each entry of Za."""
-    longest = np.sqrt(Z.squared_norms().max())
-    return float((Z.X.shape[1] + 2) * np.finfo(float).eps * longest * Z.norm(a))
+    return float((Z.X.shape[1] + 2) * np.finfo(float).eps * Z.longest * Z.norm(a))
 
 
 def _criterion(problem: SeparationProblem, a: Floats) -> float:
     """½ Σ v (m − z·a)², the criterion of the only rule that can diverge."""
+    return problem.reduce(_squares, total, common=(a,))
+
+
+def _squares(problem: SeparationProblem, a: Floats) -> float:
     return 0.5 * float(problem.row_weights @ (problem.margins - problem.Z.dot(a)) ** 2)
 
 

@@ -6,6 +6,7 @@ J(a) = −Σ z·a over the misclassified rows z·a ≤ 0; its subgradient is −
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from ...problems import SeparationProblem
 from ...progress import Progress
 from ...schedules import Schedule
 from ...solution import Solution
-from .batch import Correction, run_batch
-from .engine_sums import on_engine
+from .batch import Correction, Evaluation, evaluated, merged_evaluations, run_batch
+from .engine_sums import on_engine, reduced
 from .online import FIXED_INCREMENT, OnlineRule, no_mistake, rounding_of, run_passes
 
 
@@ -52,13 +53,20 @@ class BatchPerceptron:
     def solve(self, problem: SeparationProblem, a: Floats, progress: Progress) -> Solution:
         """Correct ``a`` in place and return the final plane."""
         problem = on_engine(problem)
-        weights = problem.row_weights
 
-        def correct(margins: Floats, t: int) -> Correction:
+        def evaluate(a: Floats, t: int) -> Evaluation:
             # Samples that may lie on the plane, given rounding errors, count as mistakes.
-            wrong = margins <= rounding_of(problem.Z, a)
-            rate = self.schedule.rates(t, 1)[0]
-            objective = -float(weights[wrong] @ margins[wrong])
-            return Correction(rate * weights * wrong, objective, not wrong.any())
+            slack, rate = rounding_of(problem.Z, a), float(self.schedule.rates(t, 1)[0])
+            rule = partial(correct_mistakes, rate=rate, slack=slack)
+            return reduced(problem, evaluated, merged_evaluations, common=(a, rule))
 
-        return run_batch(problem, a, correct, max_iter=self.max_iter, progress=progress)
+        return run_batch(problem, a, evaluate, max_iter=self.max_iter, progress=progress)
+
+
+def correct_mistakes(
+    problem: SeparationProblem, margins: Floats, rate: float, slack: float
+) -> Correction:
+    """Return the correction of all rows with z·a ≤ slack."""
+    weights, wrong = problem.row_weights, margins <= slack
+    objective = -float(weights[wrong] @ margins[wrong])
+    return Correction(rate * weights * wrong, objective, not wrong.any())

@@ -23,7 +23,7 @@ from ...problems import LeastSquaresProblem, SeparationProblem
 from ...progress import Progress
 from ...runtime.threads import in_parallel, interruptible, n_threads
 from ...solution import Solution, Status
-from .engine_sums import on_engine
+from .engine_sums import on_engine, reduced
 from .online import snapshot
 
 
@@ -53,7 +53,7 @@ class LeastSquares:
     def solve(self, problem: LeastSquaresProblem, a: Floats, progress: Progress) -> Solution:
         """Write the minimiser of least norm to ``a``."""
         problem = on_engine(problem)
-        if fits(problem.Z):
+        if is_factorised(problem):
             a[:] = problem.restrict(Compressed.of(problem).minimiser(problem.ridge))
             n_iter, status = 1, Status.CONVERGED
         else:
@@ -61,12 +61,23 @@ class LeastSquares:
                 problem, problem.margins, ridge=problem.ridge, max_iter=self.max_iter
             )
             status = Status.CONVERGED if converged else Status.ITERATION_LIMIT
-        error = problem.Z.dot(a) - problem.margins
-        errors = int((problem.Z.worst_of_each(error + problem.margins) <= 0).sum())
-        objective = float(problem.row_weights @ error**2) + problem.ridge * float(a @ a)
+        squares, errors = reduced(problem, _squares, _added, common=(a,))
+        objective = squares + problem.ridge * float(a @ a)
         progress.iteration(objective, errors, 0.0, partial(snapshot, problem.Z, a), exact=True)
         solution = snapshot(problem.Z, a, status, progress, n_updates=1)
         return replace(solution, n_iter=n_iter)
+
+
+def _squares(problem: LeastSquaresProblem, a: Floats) -> tuple[float, int]:
+    """Return Σ v (z·a − m)², and the samples with z·a ≤ 0."""
+    error = problem.Z.dot(a) - problem.margins
+    errors = int((problem.Z.worst_of_each(error + problem.margins) <= 0).sum())
+    return float(problem.row_weights @ error**2), errors
+
+
+def _added(found: list[tuple[float, int]]) -> tuple[float, int]:
+    squares, errors = zip(*found, strict=True)
+    return sum(squares), sum(errors)
 
 
 @dataclass(frozen=True)
@@ -89,7 +100,7 @@ class Compressed:
     @classmethod
     def of(cls, problem: SeparationProblem) -> Compressed:
         """Compress Z and m of a problem."""
-        M, r = compress(problem)
+        M, r = problem.reduce(compress, merged_compressed)
         M = M * problem.restrict(np.ones(M.shape[1]))
         norms = np.linalg.norm(M, axis=0)
         # With fewer rows than columns the minimiser of least norm is in the unscaled row space.
@@ -121,6 +132,19 @@ def _svd(M: Floats) -> tuple[Floats, Floats, Floats]:
     return interruptible(partial(svd, M, full_matrices=False, check_finite=False))
 
 
+def is_factorised(problem: SeparationProblem) -> bool:
+    """Return whether the compressed problem is small enough; refuse others in partitions."""
+    if fits(problem.Z):
+        return True
+    if problem.in_partitions:
+        raise ValueError(
+            "Least squares on Dask collections factorise (d + 1)² numbers, at most "
+            f"{TUNING.max_factorised_numbers}, got d = {problem.Z.X.shape[1]} features: use "
+            "LMS(update='batch') or LinearSVC, or an array."
+        )
+    return False
+
+
 def fits(Z: Samples) -> bool:
     """Return whether the compressed problem is small enough to be factorised."""
     rows, columns = Z.shape
@@ -142,6 +166,14 @@ def compress(problem: SeparationProblem) -> tuple[Floats, Floats]:
             parts.append(rows.reshape(T.shape[0], -1))
             targets.append(T[:, d + k])
     return np.vstack(parts), np.concatenate(targets)
+
+
+def merged_compressed(found: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Compress the problems of several partitions into one (TSQR: Demmel et al., 2012)."""
+    stacked = np.vstack([np.column_stack(each) for each in found])
+    n, width = stacked.shape
+    T = stacked if n <= width else _upper(np.asfortranarray(stacked))
+    return T[:, :-1], T[:, -1]
 
 
 def _triangle(Z: Samples, chosen: Integers, targets: Floats, weights: Floats) -> Floats:

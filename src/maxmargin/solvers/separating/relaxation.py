@@ -14,7 +14,7 @@ from ...problems import SeparationProblem
 from ...progress import Progress
 from ...schedules import Constant
 from ...solution import Solution
-from .batch import Correction, run_batch
+from .batch import Correction, Evaluation, evaluated, run_batch
 from .engine_sums import on_engine
 from .online import RELAXATION, OnlineRule, rounding_of, run_passes
 
@@ -75,7 +75,7 @@ class BatchRelaxation:
         gain = problem.row_weights / np.where(lengths > 0, lengths, 1.0)
         lowest, overshoots = np.inf, False
 
-        def correct(margins: Floats, t: int) -> Correction:
+        def correct(problem: SeparationProblem, margins: Floats) -> Correction:
             nonlocal lowest, overshoots
             short = margins <= np.maximum((1.0 - self.tol) * m, rounding_of(Z, a))
             # The minimum along a step is that of all samples below m, also within ``tol`` of it.
@@ -89,7 +89,10 @@ class BatchRelaxation:
                 factor = min(1.0, _line_minimum(m - margins, Z.dot(Z.adjoint(u)), gain))
             return Correction(self.relaxation * factor * u, objective, not short.any())
 
-        return run_batch(problem, a, correct, max_iter=self.max_iter, progress=progress)
+        def evaluate(a: Floats, t: int) -> Evaluation:
+            return evaluated(problem, a, correct)
+
+        return run_batch(problem, a, evaluate, max_iter=self.max_iter, progress=progress)
 
 
 def _line_minimum(error: Floats, slope: Floats, gain: Floats) -> float:
