@@ -62,7 +62,7 @@ class Backend(Protocol):
     name: str
     n_workers: int
     n_threads: int
-    memory: float  # bytes that the workers may use
+    memory: float  # bytes that the workers have left
     in_this_process: bool  # whether tasks share the memory of the client
 
     def start(self, function: Callable[..., Any], *columns: Sequence[Any]) -> list[Handle]:
@@ -294,8 +294,7 @@ class ClientBackend:
         workers = self._workers(-1).values()
         self.n_workers = len(workers)
         self.n_threads = sum(int(worker["nthreads"]) for worker in workers) or 1
-        # 0 and None mean no limit.
-        self.memory = sum(float(worker["memory_limit"] or float("inf")) for worker in workers)
+        self.memory = sum(_free_bytes(worker) for worker in workers)
 
     def _workers(self, n_workers: int) -> dict[str, Any]:
         """Return what the scheduler knows of so many workers, of all for −1."""
@@ -370,6 +369,14 @@ class ClientBackend:
         if failure is None or isinstance(error, ClusterError):
             raise error
         raise failure from error
+
+
+def _free_bytes(worker: dict[str, Any]) -> float:
+    """Return the memory that a worker has left: its process alone takes some hundred MB."""
+    limit = worker["memory_limit"]
+    if not limit:  # 0 and None mean that there is none
+        return float("inf")
+    return max(0.0, float(limit) - float(worker.get("metrics", {}).get("memory", 0)))
 
 
 # Dask's setting of the size from which on it warns of graphs.
