@@ -16,9 +16,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
-from maxmargin.engines.dask import cluster as clusters
+from maxmargin.engines.dask import client as clients
 from maxmargin.engines.dask import rows
-from maxmargin.engines.dask.cluster import Cluster, ClusterError
+from maxmargin.engines.dask.client import ClusterError
+from maxmargin.engines.dask.cluster import Cluster
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -55,7 +56,7 @@ def client(local):
 @pytest.fixture
 def impatient(monkeypatch):
     """Give up early where there is no worker."""
-    monkeypatch.setattr(clusters, "TUNING", replace(clusters.TUNING, patience_seconds=2.0))
+    monkeypatch.setattr(clients, "TUNING", replace(clients.TUNING, patience_seconds=2.0))
 
 
 @pytest.fixture
