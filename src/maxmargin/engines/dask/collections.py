@@ -100,14 +100,16 @@ def _like_rows(name: str, values: Any, X: Any) -> Any:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise ValueError(
-            f"{name} should be a 1d array, got an array of shape {values.shape} instead."
-        )
+        raise _not_a_vector(name, values.shape)
     sizes, own = known_sizes(X), known_sizes(values)
     if sizes is None or own is None or sizes == own:
         return values
     _refuse_length(name, sum(sizes), sum(own))
     return values.rechunk((tuple(sizes),))
+
+
+def _not_a_vector(name: str, shape: tuple[int, ...]) -> ValueError:
+    return ValueError(f"{name} should be a 1d array, got an array of shape {shape} instead.")
 
 
 def _refuse_length(name: str, n_rows: int, length: int) -> None:
@@ -125,7 +127,9 @@ def _cut(name: str, values: Any, X: Any, n: int, cluster: Cluster) -> list[Handl
     """Return the parts of a vector in the memory of this process; one number is for all rows."""
     if name != "y" and np.ndim(values) == 0:
         return [values] * n
-    vector = np.asarray(column_or_1d(values, input_name=name, warn=True))
+    if np.ndim(values) > 1 and np.shape(values)[1:] != (1,):
+        raise _not_a_vector(name, np.shape(values))
+    vector = np.asarray(column_or_1d(values, warn=True))
     sizes = known_sizes(X)
     if sizes is None:
         sizes = cluster.round(_length, _joined, partitions_of(X))
