@@ -67,6 +67,8 @@ class CertifiedEstimator(CallbackSupportMixin, BaseEstimator, Generic[Proof], me
     _saved: ClassVar[Saved]
     # The measure of a certificate by which the worst of several is found.
     _ranked_by: ClassVar[str] = "violation"
+    # Whether X may be in partitions, as Dask collections are.
+    _takes_partitions: ClassVar[bool] = True
 
     @classmethod
     @cache

@@ -216,6 +216,7 @@ def fit(
     with all_or_nothing(model), ExitStack() as limits:
         limits.enter_context(method.threads or nullcontext())
         if is_partitioned(X):
+            _require_partitions_taken(model)
             X, y, sample_weight = received_partitions(X, y, sample_weight)
         X, sample_weight = received(X, device), host_array(sample_weight)
 
@@ -239,6 +240,15 @@ def fit(
         # Outside of the clause, whose traceback holds what filled the memory.
         warn_caller(f"The memory of the device is full ({full}): fitted on the CPU instead.")
         attempt(on_host(X), "cpu")
+
+
+def _require_partitions_taken(model: Any) -> None:
+    """Raise for an estimator that cannot be fitted to partitions."""
+    if not model._takes_partitions:
+        raise TypeError(
+            f"{type(model).__name__} needs X in memory, got a Dask collection: use SVC or "
+            "LinearSVC, or X.compute()."
+        )
 
 
 def _fit(model: Any, method: Method[Problem, Start, Proof], training: Training) -> None:

@@ -135,6 +135,7 @@ class KernelPerceptron(CertifiedClassifier[SeparationCertificate]):
     _linear_coef: Floats | None
     _n_rows: int
 
+    _takes_partitions: ClassVar[bool] = False
     _saved: ClassVar[Saved] = Saved(
         (*EXPANSION, *CLASSES, "_linear_coef", "_n_rows"), COUNTS, added=("device",)
     )

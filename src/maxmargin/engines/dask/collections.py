@@ -20,7 +20,23 @@ def partitions_of(X: Any) -> list[Delayed]:
         return list(with_whole_rows(X).to_delayed()[:, 0])
     if not hasattr(X, "to_delayed"):
         raise TypeError(f"X must be a dask.array or a dask.dataframe, got {type(X).__name__}.")
-    return list(X.to_delayed())
+    return _without_aliases(list(X.to_delayed()))
+
+
+def _without_aliases(parts: list[Delayed]) -> list[Delayed]:
+    """Return partitions by the keys of what computes them.
+
+    A frame made of delayed ones has aliases of aliases, which Dask fails to fuse in an array.
+    """
+    if not hasattr(parts[0].dask[parts[0].key], "target"):
+        return parts
+    graph, keys = dict(parts[0].dask), []
+    for part in parts:
+        key = part.key
+        while hasattr(graph.get(key), "target"):
+            key = graph.pop(key).target
+        keys.append(key)
+    return [Delayed(key, graph) for key in keys]
 
 
 def with_whole_rows(X: da.Array) -> da.Array:
@@ -31,6 +47,17 @@ def with_whole_rows(X: da.Array) -> da.Array:
             "your data, for instance with X.reshape(-1, 1) if it has a single feature."
         )
     return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+
+
+def array_of_parts(parts: list[Delayed], sizes: list[int] | None, meta: Any) -> da.Array:
+    """Return blocks of rows as an array, of unknown sizes for None; ``meta`` has no rows."""
+    if sizes is None:
+        sizes = [np.nan] * len(parts)  # type: ignore[list-item]
+    blocks = [
+        da.from_delayed(part, (size, *meta.shape[1:]), meta=meta)
+        for part, size in zip(parts, sizes, strict=True)
+    ]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
 def known_sizes(X: Any) -> list[int] | None:
