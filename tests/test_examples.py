@@ -23,8 +23,14 @@ EXPECTED = {
     "regression.py": (["SVR: the targets", "NuSVR: the targets", "OneClassSVM: the region",
                        "within ε = 0.15", "optimal to a relative gap", "standardise y"],
                       ["regression.png"]),
+    "cluster.py": (["LinearSVC on 200,000 rows in 8 partitions", "optimal to a relative gap",
+                    "passes over 200,000 rows", "2 workers, 2 threads", "a Array of 8 blocks",
+                    "SVC on 3,000 rows"], []),
     "pipelines.py": (["SVC after ColumnEncoder: accuracy 0.887", "colour=red", "optimal to"], []),
 }  # fmt: skip
+
+# Script → what it imports besides the dependencies.
+NEEDS = {"cluster.py": "distributed"}
 
 
 def test_every_example_is_tested():
@@ -33,6 +39,8 @@ def test_every_example_is_tested():
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_example(name, tmp_path):
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name])
     words, files = EXPECTED[name]
     done = subprocess.run(
         [sys.executable, "-W", "error::UserWarning", EXAMPLES / name, tmp_path],

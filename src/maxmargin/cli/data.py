@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -45,9 +45,10 @@ class Reading:
     def table(self, data: str, targets: Targets = "classes") -> DataTable:
         """Read training data; raise for missing values unless they are filled."""
         check_input(data)
-        for name in set(self.words) & {*self.drop, self.target}:
-            raise click.UsageError(f"--words {name}: the column is dropped, or the target.")
+        self.check_words()
         with progress(f"reading {data}"):
+            import numpy as np
+
             from .. import files
 
             table = files.read(
@@ -62,20 +63,33 @@ class Reading:
                 dtype="float32" if self.float32 else "float64",
                 targets=targets,
             )
-        _check_options(table, self.target, self.first_index)
+        self.check_options(table, targets)
         if targets == "classes":
-            _check_classes(table)
-        elif targets == "none" and self.target is not None and table.names is None:
+            note_many_classes(np.unique(table.labels_to_learn()))
+        self.check_values(table.source, table.missing(), table.infinite())
+        return table
+
+    def check_words(self) -> None:
+        """Raise for columns that cannot be categories."""
+        for name in set(self.words) & {*self.drop, self.target}:
+            raise click.UsageError(f"--words {name}: the column is dropped, or the target.")
+
+    def check_options(self, table: Described, targets: Targets) -> None:
+        """Raise for options that have no effect."""
+        _check_options(table, self.target, self.first_index)
+        if targets == "none" and self.target is not None and table.names is None:
             raise click.UsageError(
                 f"--target has no effect: a one-class model uses no labels of {table.source}."
             )
+
+    def check_values(self, source: str, missing: dict[str, int], infinite: dict[str, int]) -> None:
+        """Raise for values that cannot be learnt from."""
         if not self.impute:
             require_none(
-                table, table.missing(), "missing",
+                source, missing, "missing",
                 "pass --impute to fill them, --drop a column, or remove those rows",
             )  # fmt: skip
-        require_none(table, table.infinite(), "infinite", "--drop a column, or remove those rows")
-        return table
+        require_none(source, infinite, "infinite", "--drop a column, or remove those rows")
 
     def encoder(self, *, copy: bool = True) -> ColumnEncoder:
         """Return the transformer of the columns."""
@@ -84,7 +98,23 @@ class Reading:
         return ColumnEncoder(scale=not self.no_scale, impute=self.impute, copy=copy)
 
 
-def _check_options(table: DataTable, target: str | None, first_index: int | None) -> None:
+class Described(Protocol):
+    """What is checked of the rows of a file, or of many."""
+
+    @property
+    def source(self) -> str:
+        """What they are called."""
+
+    @property
+    def names(self) -> list[str] | None:
+        """The columns."""
+
+    @property
+    def first_index(self) -> int | None:
+        """The first feature of svmlight text."""
+
+
+def _check_options(table: Described, target: str | None, first_index: int | None) -> None:
     """Raise for options that have no effect on the format of the file."""
     is_svmlight = table.first_index is not None
     if first_index is not None and not is_svmlight:
@@ -95,27 +125,24 @@ def _check_options(table: DataTable, target: str | None, first_index: int | None
         )
 
 
-def _check_classes(table: DataTable) -> None:
-    """Raise where the labels are not classes; warn where they look like measurements."""
-    import numpy as np
-
-    y = table.labels_to_learn()
-    n_classes = np.unique(y).size
-    if y.dtype.kind == "i" and n_classes > MANY_NUMBERS:
+def note_many_classes(classes: Labels) -> None:
+    """Warn of classes that look like measurements."""
+    n_classes = len(classes)
+    if classes.dtype.kind == "i" and n_classes > MANY_NUMBERS:
         note(
             f"warning: {n_classes} different whole numbers are {n_classes} classes here: use "
             "--model svr if the target is a quantity."
         )
 
 
-def require_none(table: DataTable, counts: dict[str, int], what: str, remedy: str) -> None:
+def require_none(source: str, counts: dict[str, int], what: str, remedy: str) -> None:
     """Raise where columns have missing or infinite values, with their counts."""
     if not counts:
         return
     places = ", ".join(f"{count} in {name}" for name, count in list(counts.items())[:5])
     places += ", …" if len(counts) > 5 else ""
     raise click.ClickException(
-        f"{table.source}: {sum(counts.values())} {what} values ({places}): {remedy}."
+        f"{source}: {sum(counts.values())} {what} values ({places}): {remedy}."
     )
 
 
@@ -298,10 +325,13 @@ def training_of(about: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class NewRows:
-    """The rows of a file with the columns of a model, some at a time."""
+    """The rows of a file with the columns of a model, some at a time.
+
+    ``learnt`` are the facts about the training data, of `training_of`.
+    """
 
     model: ModelLike
-    model_file: str
+    learnt: dict[str, Any]
     data: str
     target: str | None
     format: str | None = None
@@ -317,7 +347,7 @@ class NewRows:
         from .. import files
         from ..diagnostics.fitted_model import FittedModel
 
-        learnt = training_of(facts_of(self.model_file))
+        learnt = self.learnt
         encoder = getattr(self.model, "named_steps", {}).get("columns")
         names = getattr(self.model, "feature_names_in_", None)
         words = None
@@ -346,10 +376,10 @@ class NewRows:
             _check_options(part, self.target, self.first_index)
             if encoder is None or not encoder.impute:
                 require_none(
-                    part, part.missing(), "missing",
+                    part.source, part.missing(), "missing",
                     "remove those rows, or fit a model with --impute",
                 )  # fmt: skip
-            require_none(part, part.infinite(), "infinite", "remove those rows")
+            require_none(part.source, part.infinite(), "infinite", "remove those rows")
             yield part
 
 

@@ -179,8 +179,8 @@ def rows_of(model: ModelLike, model_file: str, data: str, reading: Reading) -> t
     from scipy import sparse
 
     rows = NewRows(
-        model, model_file, data, reading.target, reading.format, reading.separator,
-        reading.no_header,
+        model, training_of(facts_of(model_file)), data, reading.target, reading.format,
+        reading.separator, reading.no_header,
     )  # fmt: skip
     parts = list(rows.parts(labelled=True))
     y = _targets_of(model, parts, data)

@@ -38,6 +38,12 @@ device = click.option(
     metavar="NAME",
     help="Where to compute: cpu, cuda (a GPU), or cuda:1 for the second GPU of several.",
 )
+scheduler = click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Compute on a Dask cluster: its address, such as tcp://10.0.0.1:8786; local: processes "
+    "on all cores of this machine; local:4: four of them.",
+)
 out_folder = click.Path(file_okay=False, writable=True)
 
 

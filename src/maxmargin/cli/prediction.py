@@ -2,47 +2,41 @@
 
 from __future__ import annotations
 
-import csv
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import console, options
+from . import cluster, console, options
+from .answers import Predictions, baseline_of, heading, score_names, tally_rows, writing
 from .data import (
     NewRows,
     check_input,
     check_out,
     facts_of,
-    labels_of,
     load_model,
     targets_of,
     training_of,
 )
 
 if TYPE_CHECKING:
-    from ..arrays import Matrix
-    from ..diagnostics.fitted_model import ModelLike
-
-# Rows that are made dense at a time.
-DENSE_ROWS = 4096
+    from ..diagnostics.metrics import AnyTally
 
 
 @click.command()
 @click.argument("model_file", metavar="MODEL")
-@click.argument("data", metavar="DATA")
-@click.option("--out", default="-", show_default=True, help="A CSV file; - is standard output.")
+@click.argument("data", metavar="DATA", nargs=-1, required=True)
+@click.option("--out", default="-", show_default=True,
+              help="A CSV file; - is standard output. With --scheduler a folder.")  # fmt: skip
 @click.option("--no-scores", is_flag=True, help="Write labels only.")
 @options.target
 @options.device
 @options.reading
+@options.scheduler
 @options.as_json
 def predict(
-    model_file: str, data: str, out: str, no_scores: bool, target: str | None, device: str | None,
-    as_json: bool, **given: Any,
+    model_file: str, data: tuple[str, ...], out: str, no_scores: bool, target: str | None,
+    device: str | None, scheduler: str | None, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Predict the labels or numbers of the rows of DATA by a saved MODEL.
 
@@ -52,138 +46,67 @@ def predict(
     score, negative for outliers; a regression gives one number. A model that was fitted on a GPU
     predicts there if there is one, unless --device says otherwise.
 
+    With --scheduler DATA may be many files, by their names, a pattern or a folder: workers of a
+    Dask cluster write one file for each, of the same base name, into the folder --out.
+
     \b
     Examples:
       maxmargin predict fruit.mm new.csv --out labels.csv
       maxmargin predict houses.mm new.csv --out prices.csv
       cat new.csv | maxmargin predict fruit.mm - --format csv --json
+      maxmargin predict y.mm 'data/*.parquet' --scheduler local:4 --out labels/
     """
-    if out != "-":
-        check_out(out, model_file, data)
-    check_input(data)
-    model, n = load_model(model_file), 0
+    files = cluster.data_files(data, scheduler)
+    outs = [out]
+    if scheduler is not None:
+        options.forbid(("device",), cluster.NO_DEVICE)
+        outs = cluster.output_files(out, files, model_file, "jsonl" if as_json else "csv")
+    elif out != "-":
+        check_out(out, model_file, *files)
+    if scheduler is None:
+        check_input(files[0])
+    model = load_model(model_file)
     options.use_device(model, device)
-    names = _score_names(model)
+    names = score_names(model)
     if not names:
         options.forbid(("no_scores",), f"has no effect: {model_file} predicts numbers.")
-    names = [] if no_scores else names
-    told: list[str] = []
-    rows = NewRows(model, model_file, data, target, **given)
-    with _writing(out) as stream, console.progress(f"predicting {data}") as bar:
-        writer = csv.writer(stream, lineterminator="\n")
-        for part in rows.parts(labelled=False):
-            answers, scores = _answers(model, part.X, scored=bool(names), told=told)
-            if as_json:
-                _write_json(stream, _heading(model), names, answers, scores)
-            else:
-                if not n:
-                    writer.writerow([_heading(model), *_score_headings(names)])
-                writer.writerows(_joined(answers, scores) if names else answers[:, None].tolist())
-            n += len(answers)
-            bar.advance(f"{n} rows")
+    predictions = Predictions(heading(model), [] if no_scores else names, as_json)
+    rows = NewRows(model, training_of(facts_of(model_file)), files[0], target, **given)
+    if scheduler is None:
+        n, told = _predicted(rows, out, predictions)
+    else:
+        with cluster.session(scheduler):
+            n, told = cluster.predict_files(rows, files, outs, predictions)
     for message in told:
         console.note(f"warning: {message}")
     if out != "-":
         done = "predicted" if targets_of(model) == "numbers" else "labelled"
-        click.echo(f"{n} rows {done}: {out}")
+        into = f"{len(outs)} files in {out}" if scheduler is not None else out
+        click.echo(f"{n} rows {done}: {into}")
 
 
-@contextmanager
-def _writing(out: str) -> Iterator[IO[str]]:
-    """Yield a stream; a file is created when the output is complete."""
-    if out == "-":
-        yield sys.stdout
-        return
-    if Path(out).exists() and not Path(out).is_file():  # a pipe, or /dev/stdout
-        with open(out, "w", encoding="utf-8", newline="") as stream:
-            yield stream
-        return
-    from ..persistence.writing import replacing
-
-    with replacing(out) as part, open(part, "w", encoding="utf-8", newline="") as stream:
-        yield stream
-
-
-def _answers(model: ModelLike, X: Matrix, *, scored: bool, told: list[str]) -> tuple[Any, Any]:
-    """Return predictions, and scores on request; warnings are appended to ``told``."""
-    import numpy as np
-
-    from ..diagnostics.fitted_model import FittedModel
-
-    parts, classes = [], FittedModel(model).classes
-    with console.collected_warnings() as warned:
-        for rows in _suited(model, X):
-            scores = np.asarray(model.decision_function(rows)) if scored else None
-            # Two classes are decided by the scores; the votes of many may be equal.
-            if scores is not None and scores.ndim == 1:
-                labels = classes[(scores >= 0).astype(int)]
-            else:
-                labels = np.asarray(model.predict(rows))
-            parts.append((labels, scores))
-    told += [m for m in warned if m not in told and "valid feature names" not in m]
-    labels = np.concatenate([part[0] for part in parts])
-    return labels, np.concatenate([part[1] for part in parts]) if scored else None
-
-
-def _suited(model: ModelLike, X: Matrix) -> Iterator[Any]:
-    """Yield rows for a model: without names if it has none, dense if its vectors are."""
-    from scipy import sparse
-
-    if hasattr(X, "columns") and getattr(model, "feature_names_in_", None) is None:
-        X = X.to_numpy()
-    vectors = getattr(model, "support_vectors_", None)
-    if sparse.issparse(X) and vectors is not None and not sparse.issparse(vectors):
-        for start in range(0, X.shape[0], DENSE_ROWS):
-            yield X[start : start + DENSE_ROWS].toarray()
-    else:
-        yield X
-
-
-def _score_names(model: ModelLike) -> list[str]:
-    """Return the names of the scores: the classes, or their pairs; none of a regression."""
-    from ..diagnostics.fitted_model import FittedModel
-
-    fitted = FittedModel(model)
-    return fitted.plane_names if fitted.shows_pairs else fitted.class_names
-
-
-def _heading(model: ModelLike) -> str:
-    """Return the name of the predictions."""
-    return "prediction" if targets_of(model) == "numbers" else "label"
-
-
-def _score_headings(names: list[str]) -> list[str]:
-    """Return the columns of the scores: one of two classes, else one per name."""
-    return ["score"] if len(names) == 2 else [f"score {name}" for name in names]
-
-
-def _joined(labels: Any, scores: Any) -> list[list[Any]]:
-    columns = scores.reshape(len(labels), -1).tolist()
-    return [[label, *row] for label, row in zip(labels.tolist(), columns, strict=True)]
-
-
-def _write_json(stream: IO[str], heading: str, names: list[str], answers: Any, scores: Any) -> None:
-    import json
-
-    rows = scores.tolist() if names else [None] * len(answers)
-    for answer, row in zip(answers.tolist(), rows, strict=True):
-        record = {heading: answer}
-        if names:
-            pair = isinstance(row, float)
-            record |= {"score": row} if pair else {"scores": dict(zip(names, row, strict=True))}
-        stream.write(json.dumps(console.plain(record), ensure_ascii=False) + "\n")
+def _predicted(rows: NewRows, out: str, predictions: Predictions) -> tuple[int, list[str]]:
+    """Write the predictions for a file; return the number of rows, and warnings."""
+    n, told = 0, []  # type: int, list[str]
+    with writing(out) as stream, console.progress(f"predicting {rows.data}") as bar:
+        for n_rows in predictions.write(stream, rows, told):
+            n += n_rows
+            bar.advance(f"{n} rows")
+    return n, told
 
 
 @click.command()
 @click.argument("model_file", metavar="MODEL")
-@click.argument("data", metavar="DATA")
+@click.argument("data", metavar="DATA", nargs=-1, required=True)
 @options.target
 @options.device
 @options.reading
+@options.scheduler
 @options.as_json
 def evaluate(
-    model_file: str, data: str, target: str | None, device: str | None, as_json: bool, **given: Any
-) -> None:
+    model_file: str, data: tuple[str, ...], target: str | None, device: str | None,
+    scheduler: str | None, as_json: bool, **given: Any,
+) -> None:  # fmt: skip
     """Compare the predictions of MODEL for the rows of DATA with their labels or numbers.
 
     A regression is compared with the mean of its training targets. A one-class model needs no
@@ -195,48 +118,45 @@ def evaluate(
       maxmargin evaluate a9a.mm a9a.t.bz2 --json
       maxmargin evaluate houses.mm new.csv --target price
       maxmargin evaluate sensors.mm new.csv --target label
+      maxmargin evaluate y.mm test/ --scheduler local
     """
-    check_input(data)
+    files = cluster.data_files(data, scheduler)
+    if scheduler is None:
+        check_input(files[0])
+    else:
+        options.forbid(("device",), cluster.NO_DEVICE)
     model = load_model(model_file)
     options.use_device(model, device)
+    rows = NewRows(model, training_of(facts_of(model_file)), files[0], target, **given)
     told: list[str] = []
-    record = _measured(NewRows(model, model_file, data, target, **given), told)
+    if scheduler is None:
+        with console.progress(f"evaluating {rows.data}") as bar:
+            tally = tally_rows(rows, told, bar)
+    else:
+        with cluster.session(scheduler):
+            tally, told = cluster.tally_files(rows, files)
+    record = _measured(rows, tally)
     for message in told:
         console.note(f"warning: {message}")
     if as_json:
         console.print_json(record)
         return
-    title = f"{Path(model_file).name} on {Path(data).name}"
+    title = f"{Path(model_file).name} on {', '.join(Path(name).name for name in data)}"
     {"classes": _print_classes, "numbers": _print_numbers, "none": _print_outliers}[
         targets_of(model)
     ](title, record)
 
 
-def _measured(rows: NewRows, told: list[str]) -> dict[str, Any]:
+def _measured(rows: NewRows, tally: AnyTally) -> dict[str, Any]:
     """Return the measures of the predictions for the rows of a file."""
     from ..diagnostics.fitted_model import FittedModel
-    from ..diagnostics.metrics import confusion, outlier_counts, regression_errors
+    from ..diagnostics.metrics import tally_record
     from ..diagnostics.summary import outlier_bound
 
-    fitted, pairs = FittedModel(rows.model), _pairs(rows, told)
-    if fitted.has_classes:
-        return confusion(fitted.classes, pairs)
-    if fitted.has_targets:
-        learnt = training_of(facts_of(rows.model_file)).get("targets", {})
-        return regression_errors(pairs, learnt.get("mean"))
-    return outlier_counts(pairs) | {"nu": outlier_bound(fitted)}
-
-
-def _pairs(rows: NewRows, told: list[str]) -> Iterator[Any]:
-    """Yield true and predicted labels or numbers of the rows of a file."""
-    from ..diagnostics.fitted_model import FittedModel
-
-    classes = FittedModel(rows.model).classes.tolist()
-    with console.progress(f"evaluating {rows.data}") as bar:
-        for part in rows.parts(labelled=True):
-            given, _ = _answers(rows.model, part.X, scored=False, told=told)
-            yield labels_of(classes, part.y) if classes and part.y is not None else part.y, given
-            bar.advance(f"{len(given)} rows")
+    fitted = FittedModel(rows.model)
+    record = tally_record(tally, fitted.classes, baseline_of(rows))
+    is_alone = not fitted.has_classes and not fitted.has_targets
+    return record | ({"nu": outlier_bound(fitted)} if is_alone else {})
 
 
 def _print_classes(title: str, record: dict[str, Any]) -> None:

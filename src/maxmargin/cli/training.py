@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import console, options
+from . import cluster, console, options
 from .data import Reading, Trained, baseline_of, check_input, check_out, split, targets_of, train
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("data", metavar="DATA")
+@click.argument("data", metavar="DATA", nargs=-1, required=True)
 @options.target
 @click.option(
     "--model", "name", type=click.Choice(options.MODEL_NAMES), default="svc", show_default=True
@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="Exit with code 3 if the certificate does not hold.")
 @options.reading
 @options.preparing
+@options.scheduler
 @options.seed
 @options.as_json
 def fit(
-    data: str, target: str | None, name: str, settings: tuple[str, ...], test: float | None,
-    cv: int | None, out: str | None, strict: bool, seed: int, as_json: bool, **given: Any,
+    data: tuple[str, ...], target: str | None, name: str, settings: tuple[str, ...],
+    test: float | None, cv: int | None, out: str | None, strict: bool, scheduler: str | None,
+    seed: int, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Train a classifier, a regression or a one-class model on DATA, and certify the result.
 
@@ -42,6 +44,9 @@ def fit(
     Numbers are centred and scaled (sparse ones scaled), categories become 0/1 columns; the model
     includes this preparation. A model with a kernel contains rows of DATA. The target of svr,
     nu-svr and linear-svr is a column of numbers; one-class needs none, and leaves it out.
+
+    With --scheduler DATA may be many files of one format, CSV, Parquet or svmlight text, by their
+    names, a pattern or a folder. Workers of a Dask cluster read and keep them, in partitions.
 
     \b
     Examples:
@@ -53,27 +58,22 @@ def fit(
       maxmargin fit houses.csv --target price --model linear-svr --loss squared_epsilon_insensitive
       maxmargin fit sensors.csv --model one-class --nu 0.01 --test 0.25 --out sensors.mm
       maxmargin fit a9a.bz2 --device cuda --out a9a.mm
+      maxmargin fit 'data/*.parquet' --target y --model linear-svc --scheduler local --out y.mm
+      maxmargin fit data/ --target y --model linear-svc --scheduler tcp://10.0.0.1:8786
     """
-    check_input(data)
+    files = cluster.data_files(data, scheduler)
     model = options.make_model(name, {k: given.pop(k) for k in options.MODELLING}, settings, seed)
     if test is not None and cv is not None:
         raise click.UsageError("pass either --test or --cv, not both.")
-    check_out(out, data)
+    check_out(out, *files)
     reading, targets = Reading(target, **given), targets_of(model)
-    table = reading.table(data, targets)
-    record: dict[str, Any] = {"data": described(table, targets)}
-    if cv is not None:
-        record["cv"] = _cross_validated(reading, table, model, cv, seed)
-    held = None
-    if test is not None:
-        table, held = split(table, test, seed, targets)
-    with console.progress(f"fitting {type(model).__name__}") as bar:
-        trained = train(reading, table, model, bar)
-    record["data"] |= _of_targets(table, targets)  # of the training rows
-    record |= {"training_rows": int(table.X.shape[0])} | _outcome(trained)
-    record["advice"] = _advice(trained.model, table)
-    if held is not None:
-        record["test"] = _tested(trained.model, held, baseline_of(table.y, targets))
+    if scheduler is None:
+        record, trained = _fitted(reading, files[0], model, test, cv, seed)
+    else:
+        cluster.refuse_options(model, name)
+        with cluster.session(scheduler):
+            record, trained = cluster.fitted(reading, files, " ".join(data), model)
+    record |= _outcome(trained)
     if out is not None:
         from .. import persistence
 
@@ -84,6 +84,29 @@ def fit(
         console.note(f"warning: {message}")
     if strict and not record["holds"]:
         raise click.exceptions.Exit(3)
+
+
+def _fitted(
+    reading: Reading, data: str, model: Any, test: float | None, cv: int | None, seed: int
+) -> tuple[dict[str, Any], Trained]:
+    """Return a pipeline fitted to a file, and the facts about its data and its tests."""
+    check_input(data)
+    targets = targets_of(model)
+    table = reading.table(data, targets)
+    record: dict[str, Any] = {"data": described(table, targets)}
+    if cv is not None:
+        record["cv"] = _cross_validated(reading, table, model, cv, seed)
+    held = None
+    if test is not None:
+        table, held = split(table, test, seed, targets)
+    with console.progress(f"fitting {type(model).__name__}") as bar:
+        trained = train(reading, table, model, bar)
+    record["data"] |= _of_targets(table, targets)  # of the training rows
+    record["training_rows"] = int(table.X.shape[0])
+    record["advice"] = _advice(trained.model, table)
+    if held is not None:
+        record["test"] = _tested(trained.model, held, baseline_of(table.y, targets))
+    return record, trained
 
 
 def _advice(model: ModelLike, table: DataTable) -> list[str]:
@@ -212,14 +235,15 @@ def _about(record: dict[str, Any]) -> dict[str, Any]:
     import datetime
 
     kept = ("data", "training_rows", "training", "training_error", "test", "cv", "seconds",
-            "warnings")  # fmt: skip
+            "fit_report", "warnings")  # fmt: skip
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return {"date": today} | {k: console.plain(record[k]) for k in kept if k in record}
 
 
 def _print_fit(record: dict[str, Any], targets: Targets) -> None:
     data, test = record["data"], record.get("test")
-    size = f"{data['rows']} rows, {data['columns']} columns → {record['features']} features"
+    of = f" in {data['files']} files" if data.get("files", 1) > 1 else ""
+    size = f"{data['rows']} rows{of}, {data['columns']} columns → {record['features']} features"
     size += f"; {record['training_rows']} training rows" if test else ""
     chosen = ", ".join(f"{k}={v}" for k, v in record["parameters"].items() if k != "random_state")
     classes = list(data.get("classes", {}).items())[:12]
@@ -239,6 +263,7 @@ def _print_fit(record: dict[str, Any], targets: Targets) -> None:
             "ended": record["ended"],
             "certificate": record["certificate"],
             "time": console.seconds(record["seconds"]),
+            "cluster": record.get("fit_report", {}).get("text"),
             "saved": record.get("saved"),
         },
     )

@@ -73,12 +73,17 @@ def scaling_advice(model: ModelLike, X: MatrixLike, y: ArrayLike | None = None) 
 
 def target_advice(model: FittedModel, targets: Floats) -> list[str]:
     """Return what is wrong with ε and C beside the spread of the targets."""
-    spread, epsilon, clf = float(targets.std()), model.epsilon or 0.0, model.classifier
+    return spread_advice(model, float(targets.std()), float(np.ptp(targets)))
+
+
+def spread_advice(model: FittedModel, spread: float, width: float) -> list[str]:
+    """Return the same from the standard deviation and the range of the targets."""
+    epsilon, clf = model.epsilon or 0.0, model.classifier
     if not spread:
         return []
     advice, share = [], epsilon / spread
     # A NuSVR finds its ε, in the unit of y.
-    if not hasattr(clf, "epsilon_") and 0.5 * float(np.ptp(targets)) <= epsilon:
+    if not hasattr(clf, "epsilon_") and 0.5 * width <= epsilon:
         advice.append(
             f"ε = {epsilon:.3g} is at least half the range of y, so that the tube holds all "
             f"targets and w = 0: lower epsilon, or {STANDARDISE}."

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -66,22 +67,57 @@ def regression_errors(
     >>> found["rows"], round(found["r2"], 6), round(found["mae"], 6), round(found["rmse"], 6)
     (3, 0.5, 0.333333, 0.57735)
     """
-    n, mean, spread, largest = 0, 0.0, 0.0, 0.0
-    sums, constant = np.zeros(2), np.zeros(2)
-    for truth, given in pairs:
-        here, centre = truth.size, float(truth.mean())
-        # Sums of squares about the mean of all rows so far (Chan, Golub, LeVeque 1983).
-        step = centre - mean
-        spread += float(np.sum((truth - centre) ** 2)) + step * step * n * here / (n + here)
-        n, mean = n + here, mean + step * here / (n + here)
-        largest = max(largest, float(np.abs(truth).max()))
-        sums += _sums(truth - given)
-        constant += _sums(truth - (baseline or 0.0))
-    spread = spread if spread > n * (ROUNDING * largest) ** 2 else 0.0
-    found: dict[str, Any] = {"rows": n} | _errors(sums, n, spread)
-    if baseline is not None:
-        found["baseline"] = {"prediction": baseline} | _errors(constant, n, spread)
-    return found
+    return merged_tallies(RegressionTally.of(*pair, baseline) for pair in pairs).record(baseline)
+
+
+class RegressionTally(NamedTuple):
+    """Sums over some rows of a regression: of the targets, of the errors, of those of a constant.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    mean, spread : float
+        Mean of the targets, and the sum of squares about it.
+    largest : float
+        The largest size of a target.
+    sums, constant : ndarray of shape (2,)
+        Sizes and squares of the errors of the predictions, and of the constant.
+    """
+
+    n: int
+    mean: float
+    spread: float
+    largest: float
+    sums: Labels
+    constant: Labels
+
+    @classmethod
+    def of(cls, truth: Labels, given: Labels, baseline: float | None = None) -> RegressionTally:
+        """Return the sums of true and predicted values."""
+        centre = float(truth.mean())
+        return cls(
+            truth.size, centre, float(np.sum((truth - centre) ** 2)), float(np.abs(truth).max()),
+            _sums(truth - given), _sums(truth - (baseline or 0.0)),
+        )  # fmt: skip
+
+    def merged(self, other: RegressionTally) -> RegressionTally:
+        """Return the sums over both, squares about the common mean (Chan, Golub, LeVeque 1983)."""
+        n, step = self.n + other.n, other.mean - self.mean
+        between = step * step * self.n * other.n / n
+        return RegressionTally(
+            n, self.mean + step * other.n / n, self.spread + other.spread + between,
+            max(self.largest, other.largest), self.sums + other.sums,
+            self.constant + other.constant,
+        )  # fmt: skip
+
+    def record(self, baseline: float | None = None) -> dict[str, Any]:
+        """Return the measures."""
+        spread = self.spread if self.spread > self.n * (ROUNDING * self.largest) ** 2 else 0.0
+        found: dict[str, Any] = {"rows": self.n} | _errors(self.sums, self.n, spread)
+        if baseline is not None:
+            found["baseline"] = {"prediction": baseline} | _errors(self.constant, self.n, spread)
+        return found
 
 
 def _sums(residuals: Labels) -> Labels:
@@ -104,26 +140,47 @@ def outlier_counts(pairs: Iterable[tuple[Labels | None, Labels]]) -> dict[str, A
     >>> found["outlier_share"], found["labels"]
     (0.5, {'-1': {'rows': 1, 'outliers': 1}, '1': {'rows': 1, 'outliers': 0}})
     """
-    n = outliers = 0
-    counts: Counter[tuple[str, bool]] | None = Counter()
-    for labels, given in pairs:
+    return merged_tallies(OutlierTally.of(*pair) for pair in pairs).record()
+
+
+class OutlierTally(NamedTuple):
+    """Rows, outliers, and rows by (label, whether it is an outlier); None without labels."""
+
+    n: int
+    outliers: int
+    counts: Counter[tuple[str, bool]] | None
+
+    @classmethod
+    def of(cls, labels: Labels | None, given: Labels) -> OutlierTally:
+        """Count rows with labels, or none, and predictions."""
         outside = given < 0
-        n, outliers = n + given.size, outliers + int(outside.sum())
-        if labels is None or counts is None:
-            counts = None
-            continue
-        counts.update(zip(map(str, labels.tolist()), outside.tolist(), strict=True))
-        if len(counts) > 2 * MOST_LABELS:
-            counts = None
-    by_label = None
-    if counts is not None:
-        by_label = {
-            label: {"rows": counts[label, False] + counts[label, True],
-                    "outliers": counts[label, True]}
-            for label in sorted({label for label, _ in counts})
-        }  # fmt: skip
-        by_label = by_label if len(by_label) <= MOST_LABELS else None
-    return {"rows": n, "outliers": outliers, "outlier_share": outliers / n, "labels": by_label}
+        counts = None
+        if labels is not None:
+            counts = Counter(zip(map(str, labels.tolist()), outside.tolist(), strict=True))
+        return cls(given.size, int(outside.sum()), counts)._bounded()
+
+    def merged(self, other: OutlierTally) -> OutlierTally:
+        """Return the counts of both."""
+        is_known = self.counts is not None and other.counts is not None
+        counts = self.counts + other.counts if is_known else None  # type: ignore[operator]
+        return OutlierTally(self.n + other.n, self.outliers + other.outliers, counts)._bounded()
+
+    def _bounded(self) -> OutlierTally:
+        is_many = self.counts is not None and len(self.counts) > 2 * MOST_LABELS
+        return self._replace(counts=None) if is_many else self
+
+    def record(self) -> dict[str, Any]:
+        """Return the counts with the share of outliers."""
+        by_label, counts = None, self.counts
+        if counts is not None:
+            by_label = {
+                label: {"rows": counts[label, False] + counts[label, True],
+                        "outliers": counts[label, True]}
+                for label in sorted({label for label, _ in counts})
+            }  # fmt: skip
+            by_label = by_label if len(by_label) <= MOST_LABELS else None
+        return {"rows": self.n, "outliers": self.outliers,
+                "outlier_share": self.outliers / self.n, "labels": by_label}  # fmt: skip
 
 
 def confusion(classes: Iterable[object], pairs: Iterable[tuple[Labels, Labels]]) -> dict[str, Any]:
@@ -135,18 +192,64 @@ def confusion(classes: Iterable[object], pairs: Iterable[tuple[Labels, Labels]])
     >>> found["confusion"], found["errors"], found["unknown_classes"]
     ([[1, 0], [1, 0], [0, 1]], 2, ['c'])
     """
-    counts: Counter[tuple[str, str]] = Counter()
-    for truth, given in pairs:
-        counts.update(zip(map(str, truth.tolist()), map(str, given.tolist()), strict=True))
-    known = [str(label) for label in classes]
-    unknown = sorted({truth for truth, _ in counts} - set(known))
-    n = sum(counts.values())
-    errors = sum(count for (truth, given), count in counts.items() if truth != given)
-    matrix = [[counts[truth, given] for given in known] for truth in [*known, *unknown]]
-    return {
-        "rows": n, "errors": errors, "error": errors / n, "classes": known,
-        "unknown_classes": unknown, "confusion": matrix,
-    }  # fmt: skip
+    return merged_tallies(LabelTally.of(*pair) for pair in pairs).record(classes)
+
+
+class LabelTally(NamedTuple):
+    """Rows by (true label, predicted label)."""
+
+    counts: Counter[tuple[str, str]]
+
+    @classmethod
+    def of(cls, truth: Labels, given: Labels) -> LabelTally:
+        """Count true and predicted labels."""
+        return cls(Counter(zip(map(str, truth.tolist()), map(str, given.tolist()), strict=True)))
+
+    def merged(self, other: LabelTally) -> LabelTally:
+        """Return the counts of both."""
+        return LabelTally(self.counts + other.counts)
+
+    def record(self, classes: Iterable[object]) -> dict[str, Any]:
+        """Return the table of counts, and the errors."""
+        counts, known = self.counts, [str(label) for label in classes]
+        unknown = sorted({truth for truth, _ in counts} - set(known))
+        n = sum(counts.values())
+        errors = sum(count for (truth, given), count in counts.items() if truth != given)
+        matrix = [[counts[truth, given] for given in known] for truth in [*known, *unknown]]
+        return {
+            "rows": n, "errors": errors, "error": errors / n, "classes": known,
+            "unknown_classes": unknown, "confusion": matrix,
+        }  # fmt: skip
+
+
+AnyTally = RegressionTally | OutlierTally | LabelTally
+Tally = TypeVar("Tally", RegressionTally, OutlierTally, LabelTally)
+
+
+def tally_of(
+    targets: Targets, truth: Labels | None, given: Labels, baseline: float | None = None
+) -> AnyTally:
+    """Count or sum some predictions, by the kind of the target; ``merged_tallies`` adds them."""
+    if targets == "none":
+        return OutlierTally.of(truth, given)
+    assert truth is not None
+    if targets == "numbers":
+        return RegressionTally.of(truth, given, baseline)
+    return LabelTally.of(truth, given)
+
+
+def tally_record(
+    tally: AnyTally, classes: Iterable[object] = (), baseline: float | None = None
+) -> dict[str, Any]:
+    """Return the measures of a tally; classes are those of the model, if it has any."""
+    if isinstance(tally, LabelTally):
+        return tally.record(classes)
+    return tally.record(baseline) if isinstance(tally, RegressionTally) else tally.record()
+
+
+def merged_tallies(tallies: Iterable[Tally]) -> Tally:
+    """Return the counts or sums of all rows, of which there must be some."""
+    return reduce(lambda one, other: one.merged(other), tallies)  # type: ignore[arg-type]
 
 
 def of_folds(folds: list[dict[str, Any]]) -> dict[str, Any]:

@@ -5,7 +5,8 @@ An engine is added by a package that implements `maxmargin.engines.base` and a l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .base import HostEngine
     from .cpu.engine import CpuEngine
     from .dask.engine import DaskEngine
+    from .dask.files import FileCollection
     from .torch.engine import TorchEngine
 
 Answer = TypeVar("Answer")
@@ -245,6 +247,44 @@ def reduced_partitions(
     """Return the merged answers of ``work(model, rows, y, weights)`` for all partitions of X."""
     found: Answer = _dask_module("prediction").reduced(model, work, merge, X, y, sample_weight)
     return found
+
+
+def connected(scheduler: str) -> AbstractContextManager[Any]:
+    """Connect to a cluster for the time of a block.
+
+    The parameters are those of `maxmargin.engines.dask.session.connected`.
+    """
+    found: AbstractContextManager[Any] = _dask_module("session").connected(scheduler)
+    return found
+
+
+def is_cluster_error(error: BaseException) -> bool:
+    """Return whether an error says that a cluster cannot answer."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    return bool(kinds & {"ClusterError", "KilledWorker", "CommClosedError"})
+
+
+def read_files(paths: Sequence[str], *, drop: Sequence[str], words: Sequence[str], source: str,
+               **how: Any) -> FileCollection:  # fmt: skip
+    """Return the rows of data files as Dask collections, read on the workers.
+
+    The parameters are those of `maxmargin.engines.dask.files.read_files` and `Format`.
+    """
+    files = _dask_module("files")
+    found: FileCollection = files.read_files(
+        paths, files.Format(**how), source=source, drop=drop, words=words
+    )
+    return found
+
+
+def answers_of_each(
+    work: Callable[..., Answer], *columns: Sequence[Any], common: Any
+) -> Iterator[Answer]:
+    """Yield ``work(*arguments, common)`` for every row of the columns, in order, from workers."""
+    cluster = _dask_module("cluster").Cluster.current()
+    shared = [cluster.backend.share(common)] * len(columns[0])
+    for handle in cluster.start(work, *columns, shared):
+        yield cluster.backend.results([handle])[0]
 
 
 def _dask_module(module: str) -> Any:

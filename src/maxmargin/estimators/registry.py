@@ -214,7 +214,10 @@ MACHINES = {v.title: v for v in _BY_FAMILY if v.title and v.family == "machine"}
 # What the lab offers, by the name on the command line.
 LESSONS = {variant.command: variant for variant in _BY_FAMILY if variant.lesson}
 # Those that are fitted to Dask collections.
-IN_PARTITIONS = ("LinearSVC", "LinearSVR", "Perceptron", "LMS", "Pseudoinverse", "HoKashyap")
+IN_PARTITIONS = (
+    "LinearSVC", "LinearSVR", "SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "Perceptron", "LMS",
+    "Pseudoinverse", "HoKashyap",
+)  # fmt: skip
 # Class name → its module in this package.
 MODULES = {variant.estimator: variant.module for variant in _BY_FAMILY}
 

@@ -128,7 +128,7 @@ def read(
             from .svmlight import read_svmlight
 
             return read_svmlight(file, source, kept, n_features, first_index, labelled, targets)
-        from .tabular import read_tabular
+        from .tables import read_tabular
 
         return read_tabular(
             file, kind, source, target, separator, header, drop, kept, labelled, words, targets
@@ -198,7 +198,7 @@ def batches(
     with local(path, format) as (file, kind, source):
         _check_kind(kind, source, separator, header)
         if kind in ("csv", "tsv", "parquet"):
-            from .tabular import tabular_batches
+            from .tables import tabular_batches
 
             known = None if words is None else _names(words)
             yield from tabular_batches(

@@ -147,19 +147,22 @@ class DataTable:
         """
         y = self.labels
         where = "the label" if self.target is None else f"column {self.target!r}"
-        classes = np.unique(y)
-        if len(classes) == 1:
-            raise DataFileError(
-                f"{self.source}: {where} must hold at least two classes, got {classes[0]!s} in all "
-                f"{len(y)} rows."
-            )
-        if len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > len(y) / 2):
-            remedy = USE_REGRESSION if y.dtype.kind == "i" else "pass the column of classes"
-            raise DataFileError(
-                f"{self.source}: {where} must hold classes, got {len(classes)} distinct values in "
-                f"{len(y)} rows: {remedy}."
-            )
+        require_classes(np.unique(y), len(y), self.source, where)
         return y
+
+
+def require_classes(classes: Labels, n: int, source: str, where: str) -> None:
+    """Raise where the distinct labels of n rows are one class only, or too many for classes."""
+    if len(classes) == 1:
+        raise DataFileError(
+            f"{source}: {where} must hold at least two classes, got {classes[0]!s} in all {n} rows."
+        )
+    if len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > n / 2):
+        remedy = USE_REGRESSION if classes.dtype.kind == "i" else "pass the column of classes"
+        raise DataFileError(
+            f"{source}: {where} must hold classes, got {len(classes)} distinct values in "
+            f"{n} rows: {remedy}."
+        )
 
 
 def largest(dtype: np.dtype[Any]) -> float:

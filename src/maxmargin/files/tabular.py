@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..arrays import Matrix
 from .column_types import (
     MISSING,
     as_number,
@@ -26,18 +25,11 @@ from .table import (
     DOUBLE,
     LARGEST_VALUE,
     DataFileError,
-    DataTable,
-    find_column,
     first_beyond,
     largest,
     too_large,
 )
 from .targets import (
-    Labelled,
-    TargetColumn,
-    Targets,
-    labels_of,
-    numbers_of,
     wrong_number,
 )
 
@@ -46,99 +38,19 @@ if TYPE_CHECKING:
 
 # Lines from which the types of the columns are inferred; the other lines must agree.
 INFERENCE_LINES = 10_000
+# What a column holds: "nothing" where all values are missing.
+Contents = Literal["numbers", "words", "nothing"]
 # Numbers that are read at a time.
 PIECE_VALUES = 1 << 21
 
 
-def read_tabular(
-    file: Path,
-    kind: str,
-    source: str,
-    target: str | None,
-    separator: str | None,
-    header: bool,
-    drop: Sequence[str],
-    dtype: np.dtype[Any],
-    labelled: Labelled,
-    as_words: Sequence[str] = (),
-    targets: Targets = "classes",
-) -> DataTable:
-    """Read a table: one array of floats, or a frame where some column holds categories."""
-    text = TabularFile(file, kind, source, separator, header, dtype)
-    names = text.names
-    label = _target(target, names, source, labelled if targets != "none" else False)
-    out = {find_column(name, names, source, "dropped") for name in drop}
-    features = [n for k, n in enumerate(names) if n != label and k not in out]
-    dropped = [names[k] for k in sorted(out)]
-    if label in dropped:
-        raise DataFileError(f"{source}: column {label!r} is the target and cannot be dropped.")
-    if not features:
-        used = [f"{label}, the target"] if label is not None else []
-        used += [f"{', '.join(dropped)}, dropped"] if dropped else []
-        raise DataFileError(f"{source}: no feature is left besides {', and '.join(used)}.")
-    named = {names[find_column(name, names, source, "word")] for name in as_words}
-    words = [*text.words([f for f in features if f not in named]), *(named & set(features))]
-    words.sort(key=features.index)
-    column = TargetColumn(text, None if targets == "none" else label, targets)
-    X = _as_frame(text, features, words, column) if words else _as_array(text, features, column)
-    return DataTable(X, column.values(), features, source, label, dropped)
-
-
-def tabular_batches(
-    file: Path,
-    kind: str,
-    source: str,
-    names: list[str] | None,
-    words: Sequence[str] | None,
-    target: str | None,
-    separator: str | None,
-    header: bool,
-    labelled: Labelled,
-    targets: Targets = "classes",
-) -> Iterator[DataTable]:
-    """Yield rows of the wanted columns as frames, labels as text, other targets as numbers."""
-    text = TabularFile(file, kind, source, separator, header)
-    label = _target(target, text.names, source, labelled if targets != "none" else False)
-    wanted = [n for n in text.names if n != label] if names is None else names
-    if label in wanted and targets != "none":
-        raise DataFileError(
-            f"{source}: column {label!r} is a feature of the model and cannot be its target."
-        )
-    lacking = [name for name in wanted if name not in text.names]
-    if lacking:
-        raise DataFileError(
-            f"{source}: the columns {', '.join(map(repr, lacking))}, on which the model was "
-            f"fitted, are missing; the file has {', '.join(text.names)}."
-        )
-    if words is None:
-        words = text.words(wanted)
-    else:
-        text.check_numbers([name for name in wanted if name not in words])
-    read = None if targets == "none" else label
-    for frame in text.pieces(wanted, words, read):
-        y = None
-        if read is not None and targets == "numbers":
-            y = numbers_of(frame[read], text)
-        elif read is not None:
-            y = labels_of(frame[read], text, required=labelled != "if present")
-        yield DataTable(frame.select(wanted), y, wanted, source, label)
-
-
-def _target(target: str | None, names: list[str], source: str, labelled: Labelled) -> str | None:
-    if labelled == "if present":
-        return target if target in names else None
-    if target is not None:
-        return names[find_column(target, names, source)]
-    if not labelled:
-        return None
-    raise DataFileError(
-        f"{source}: pass the column of labels as target; the file has {', '.join(names[:20])}."
-    )
-
-
 @dataclass
 class TabularFile:
-    """A table in a file; only the names and types of its columns are in memory."""
+    """A table in a file; only the names and types of its columns are in memory.
+
+    ``part`` are the first row and the number of rows of a part of a Parquet file. A part of a table
+    may have no rows.
+    """
 
     file: Path
     kind: str
@@ -146,6 +58,8 @@ class TabularFile:
     separator: str | None
     header: bool
     dtype: np.dtype[Any] = DOUBLE
+    part: tuple[int, int] | None = None
+    may_be_empty: bool = False
 
     @cached_property
     def lines(self) -> CsvLines:
@@ -157,7 +71,8 @@ class TabularFile:
         """Return a lazy frame of the table."""
         pl = polars()
         if self.kind == "parquet":
-            return pl.scan_parquet(self.file, glob=False)  # type: ignore[no-any-return]
+            rows = pl.scan_parquet(self.file, glob=False)
+            return rows if self.part is None else rows.slice(*self.part)  # type: ignore[no-any-return]
         return pl.scan_csv(  # type: ignore[no-any-return]
             self.file,
             separator=self.lines.separator,
@@ -202,6 +117,10 @@ class TabularFile:
 
     def words(self, columns: list[str]) -> list[str]:
         """Return the columns of categories; raise for a column of numbers with some text in it."""
+        return [c for c, kind in self.contents(columns).items() if kind != "numbers"]
+
+    def contents(self, columns: list[str]) -> dict[str, Contents]:
+        """Return what each column holds; raise for a column of numbers with some text in it."""
         pl = polars()
         kinds = (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
         texts = [c for c in columns if isinstance(self.schema[c], kinds)]
@@ -211,10 +130,11 @@ class TabularFile:
                 f"{self.source}: column {odd[0]!r} holds values of type {self.schema[odd[0]]}: "
                 "drop it, or convert it to numbers or text."
             )
+        held: dict[str, Contents] = dict.fromkeys(columns, "numbers")
         if self.kind == "parquet":
-            return [c for c in texts if self.schema[c] != pl.Boolean]
+            return held | {c: "words" for c in texts if self.schema[c] != pl.Boolean}
         if not texts:
-            return texts
+            return held
         frame = self._collect(
             self.scan(schema_overrides=dict.fromkeys(texts, pl.String)).select(
                 *[
@@ -230,7 +150,6 @@ class TabularFile:
                 *[is_date(pl.col(c)).sum().alias(f"d{k}") for k, c in enumerate(texts)],
             )
         )
-        words = []
         for k, column in enumerate(texts):
             numbers, values, commas, truths, dates = (int(frame[f"{key}{k}"][0]) for key in "nmctd")
             if values and truths == values:  # true and false are 1 and 0
@@ -249,8 +168,8 @@ class TabularFile:
                     "points and no thousands separators."
                 )
             if numbers < values or not values:
-                words.append(column)
-        return words
+                held[column] = "words" if values else "nothing"
+        return held
 
     def check_numbers(self, columns: list[str]) -> None:
         """Raise for text where the model takes numbers; a column may lack all values."""
@@ -312,7 +231,7 @@ class TabularFile:
             raise
         except Exception as error:
             raise self.fault(error, numbers) from None
-        if not held:
+        if not held and not self.may_be_empty:
             raise DataFileError(f"{self.source}: the file has a header but no rows.")
 
     def _held(self, frame: pl.DataFrame, start: int) -> pl.DataFrame:
@@ -408,7 +327,9 @@ class TabularFile:
 
     def _place(self, row: int) -> str:
         """Return where a row is in the file, in words."""
-        return f"row {row + 1}" if self.kind == "parquet" else f"line {self.lines.line_of(row)}"
+        if self.kind == "parquet":
+            return f"row {row + 1 + (self.part or (0, 0))[0]}"
+        return f"line {self.lines.line_of(row)}"
 
     def _check_sizes(self, numbers: pl.DataFrame, start: int) -> None:
         """Raise for finite numbers that are too large, in a frame that begins at row ``start``."""
@@ -421,31 +342,6 @@ class TabularFile:
             if place is not None:  # otherwise all of them are infinite
                 where = f"{self.source}: {self._place(start + place)}, column {column!r}"
                 raise too_large(where, float(values[place]))
-
-
-def _as_array(text: TabularFile, features: list[str], column: TargetColumn) -> Matrix:
-    """Return one array, filled piece by piece, and give the target its pieces."""
-    X = np.empty((text.count(), len(features)), dtype=text.dtype)
-    n = 0
-    for frame in text.pieces(features, [], column.name):
-        X[n : n + len(frame)] = frame.select(features).to_numpy()
-        n += len(frame)
-        column.add(frame)
-    return X[:n]
-
-
-def _as_frame(
-    text: TabularFile, features: list[str], words: list[str], column: TargetColumn
-) -> pl.DataFrame:
-    """Return a frame with categorical columns, and give the target its pieces."""
-    pl = polars()
-    number = pl.Float64 if text.dtype == DOUBLE else pl.Float32
-    columns = [pl.col(c).cast(pl.Categorical if c in words else number) for c in features]
-    frames = []
-    for frame in text.pieces(features, words, column.name):
-        frames.append(frame.select(columns))
-        column.add(frame)
-    return pl.concat(frames, rechunk=True)
 
 
 def _first(error: Exception) -> str:

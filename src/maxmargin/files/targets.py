@@ -150,16 +150,30 @@ class TargetColumn:
             return None
         if self.targets == "numbers":
             return np.concatenate(self.numbers)
-        parts = list(zip(self.words, self.codes, strict=True))
-        lacking = [
-            int((codes == known.index(None)).sum()) for known, codes in parts if None in known
-        ]
-        _require_labels(sum(lacking), self.text, self.name)
+        parts = self._labelled_parts()
         words = sorted({word for known in self.words for word in known if word is not None})
         place: dict[str | None, int] = {word: k for k, word in enumerate(words)}
         codes = [np.array([place[word] for word in known])[codes] for known, codes in parts]
         values = words_as_labels(words, self.text.source, f"column {self.name!r}")
         return values[np.concatenate(codes)]
+
+    def part(self) -> Labels | None:
+        """Return the numbers, or the labels as text, of a part of a table, which may be empty."""
+        if self.name is None:
+            return None
+        if self.targets == "numbers":
+            return np.concatenate([np.zeros(0), *self.numbers])
+        texts = [np.array(known, dtype=str)[codes] for known, codes in self._labelled_parts()]
+        return np.concatenate([np.zeros(0, dtype="U1"), *texts])
+
+    def _labelled_parts(self) -> list[tuple[list[str | None], Labels]]:
+        """Return distinct labels and codes of all pieces; raise for labels that are missing."""
+        parts = list(zip(self.words, self.codes, strict=True))
+        lacking = [
+            int((codes == known.index(None)).sum()) for known, codes in parts if None in known
+        ]
+        _require_labels(sum(lacking), self.text, str(self.name))
+        return parts
 
 
 def numbers_of(column: pl.Series, text: TabularFile) -> Floats:

@@ -28,7 +28,7 @@ def _of_frame(frame: Any) -> list[Delayed]:
     Optimised by itself, one column of some files would be read in fewer partitions than all of
     them, and X and y would no longer match; unoptimised, both are made from the same tasks.
     """
-    return list(frame.to_delayed(optimize_graph=False))
+    return _without_aliases(list(frame.to_delayed(optimize_graph=False)))
 
 
 def _refuse_others(name: str, values: Any) -> None:
@@ -43,6 +43,22 @@ def _refuse_others(name: str, values: Any) -> None:
     )
 
 
+def _without_aliases(parts: list[Delayed]) -> list[Delayed]:
+    """Return partitions by the keys of what computes them.
+
+    A frame made of delayed ones has aliases of aliases, which Dask fails to fuse in an array.
+    """
+    if not hasattr(parts[0].dask[parts[0].key], "target"):
+        return parts
+    graph, keys = dict(parts[0].dask), []
+    for part in parts:
+        key = part.key
+        while hasattr(graph.get(key), "target"):
+            key = graph.pop(key).target
+        keys.append(key)
+    return [Delayed(key, graph) for key in keys]
+
+
 def with_whole_rows(X: da.Array) -> da.Array:
     """Return X in blocks that have all columns of their rows."""
     if X.ndim != 2:
@@ -51,6 +67,17 @@ def with_whole_rows(X: da.Array) -> da.Array:
             "your data, for instance with X.reshape(-1, 1) if it has a single feature."
         )
     return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+
+
+def array_of_parts(parts: list[Delayed], sizes: list[int] | None, meta: Any) -> da.Array:
+    """Return blocks of rows as an array, of unknown sizes for None; ``meta`` has no rows."""
+    if sizes is None:
+        sizes = [np.nan] * len(parts)  # type: ignore[list-item]
+    blocks = [
+        da.from_delayed(part, (size, *meta.shape[1:]), meta=meta)
+        for part, size in zip(parts, sizes, strict=True)
+    ]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
 def known_sizes(X: Any) -> list[int] | None:

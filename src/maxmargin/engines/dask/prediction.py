@@ -16,7 +16,7 @@ from scipy import sparse
 from ...arrays import Matrix
 from ...runtime.threads import at_most, single_threaded_blas
 from .cluster import Cluster
-from .collections import partitions_of, vector_partitions, with_whole_rows
+from .collections import array_of_parts, partitions_of, vector_partitions, with_whole_rows
 
 Answer = TypeVar("Answer")
 
@@ -90,10 +90,9 @@ def answers(model: Any, method: str, X: Any, example: Matrix) -> Any:
     none = example[:0]
     options = {"model": shared, "method": method, "none": none}
     if not isinstance(X, da.Array):
-        meta = np.empty(none.shape, dtype=none.dtype)
-        found = X.map_partitions(answers_of_block, meta=meta, **options)
-        # A collection of frames does not tell apart dense and CSR blocks.
-        return da.Array(found.dask, found.name, found.chunks, meta=none)
+        # Not map_partitions, for the sake of frames that are made of delayed ones.
+        lazy = dask.delayed(answers_of_block, pure=True, traverse=False)
+        return array_of_parts([lazy(part, **options) for part in partitions_of(X)], None, none)
     X = with_whole_rows(X)
     if none.ndim == 1:
         return X.map_blocks(answers_of_block, drop_axis=1, meta=none, **options)
