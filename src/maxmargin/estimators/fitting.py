@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import validation
-from ..arrays import Labels, Matrix, MatrixLike, OnDevice, Partitioned, container, on_host
+from ..arrays import Labels, MatrixLike, OnDevice, Partitioned, container, on_host
 from ..caller import warn_caller
 from ..certificates import certify
 from ..data.columns import scale_ratio
@@ -216,6 +216,7 @@ def fit(
         limits.enter_context(method.threads or nullcontext())
         if is_partitioned(X):
             X, y, sample_weight = received_partitions(X, y, sample_weight)
+            model.fit_report_ = X.report
         X, sample_weight = received(X, device), host_array(sample_weight)
 
         def attempt(X: MatrixLike, device: str) -> None:
@@ -454,15 +455,9 @@ def _publish(
         **method.claims.attributes(outcome.certificates),
         **work.attributes(tasks, solutions),
         **method.afterwards(outcome),
-        **_report(outcome.training.X),
     }
     for name, value in attributes.items():
         setattr(model, name, value)
-
-
-def _report(X: Matrix) -> Attributes:
-    """Return what a fit to partitions took."""
-    return {"fit_report_": X.report} if isinstance(X, Partitioned) else {}
 
 
 def _shortcomings(
