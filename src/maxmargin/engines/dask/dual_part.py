@@ -20,8 +20,6 @@ from ..registry import engine_for, find_device, placed
 from .checks import Block
 from .rows import stacked
 
-# Bins into which the kinks of two groups are counted.
-N_BINS = 1024
 
 
 class DualPart(NamedTuple):
@@ -77,6 +75,8 @@ class Survey(NamedTuple):
     low: Floats
     free_sum: Floats
     n_free: Floats
+    least: Floats  # the least f + Dβ
+    largest: Floats
     value: float
 
     def levels(self) -> list[Level]:
@@ -236,22 +236,26 @@ def survey(part: DualPart, n_groups: int) -> Survey:
     grows, shrinks = part.beta < part.upper, part.beta > part.lower
     top, low = np.full(n_groups, -np.inf), np.full(n_groups, np.inf)
     free_sum, n_free = np.zeros(n_groups), np.zeros(n_groups)
+    least, largest = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)
+    slopes = part.f + part.ridge * part.beta
     for k in range(n_groups):
         inside = part.group == k
         top[k] = part.f[grows & inside].max(initial=-np.inf)
         low[k] = part.f[shrinks & inside].min(initial=np.inf)
         free = part.f[grows & shrinks & inside]
         free_sum[k], n_free[k] = free.sum(), free.size
+        least[k] = slopes[inside].min(initial=np.inf)
+        largest[k] = slopes[inside].max(initial=-np.inf)
     value = -0.5 * float(part.beta @ (part.f + part.target))
-    return Survey(top, low, free_sum, n_free, value)
+    return Survey(top, low, free_sum, n_free, least, largest, value)
 
 
 def merged_surveys(parts: list[Survey]) -> Survey:
     """Return the survey of several partitions."""
-    top, low, free_sum, n_free, value = zip(*parts, strict=True)
+    top, low, free_sum, n_free, least, largest, value = zip(*parts, strict=True)
     return Survey(
         np.max(top, axis=0), np.min(low, axis=0), np.sum(free_sum, axis=0),
-        np.sum(n_free, axis=0), float(sum(value)),
+        np.sum(n_free, axis=0), np.min(least, axis=0), np.max(largest, axis=0), float(sum(value)),
     )  # fmt: skip
 
 
@@ -276,26 +280,11 @@ def kinks(part: DualPart, b: float, edges: Floats) -> Floats:
 
     The first number is that of all ρ below the first edge.
     """
-    zeros = _kinks_of(part, b)
+    zeros = b - part.f - part.ridge * part.beta
+    zeros = np.where(part.group == 0, zeros, -zeros)
     weights = part.upper - part.lower
     at = np.searchsorted(edges, zeros, side="left")
     return np.bincount(at, weights, minlength=edges.size + 1).astype(np.float64)
-
-
-def kink_range(part: DualPart, b: float) -> Floats:
-    """Return the negative of the least ρ at which the slope of the gap grows, and the largest."""
-    zeros = _kinks_of(part, b)
-    return np.array([-zeros.min(initial=np.inf), zeros.max(initial=-np.inf)])
-
-
-def bound_sums(part: DualPart) -> Floats:
-    """Return the sums of the lower bounds of group 0, and of the upper ones of group 1."""
-    return np.array([part.lower[part.group == 0].sum(), part.upper[part.group == 1].sum()])
-
-
-def _kinks_of(part: DualPart, b: float) -> Floats:
-    zeros = b - part.f - part.ridge * part.beta
-    return np.where(part.group == 0, zeros, -zeros)
 
 
 def worst(

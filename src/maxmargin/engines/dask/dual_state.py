@@ -37,6 +37,9 @@ class Tuning:
     most_numbers: int = 1 << 23
     # Parts of the client's rows beyond which those that are not needed are dropped.
     kept_parts: int = 2
+    # Bins into which the kinks of the gap are counted, and how often: to 10⁻⁸ of their range.
+    n_bins: int = 8192
+    searches: int = 2
 
 
 TUNING = Tuning()
@@ -115,17 +118,17 @@ class DaskDualState:
 
         It is found to a relative precision that no gap shows, by counting into bins.
         """
-        sums = self.problem.sums
-        low, high = self._ask(dual_part.bound_sums, _added)
-        needed = (sums[0] - sums[1] - low + high) * (1.0 - 1e-12)
-        least, largest = self._ask(dual_part.kink_range, _largest_of, common=(b,)) * [-1.0, 1.0]
-        for _ in range(3):
-            edges = np.linspace(least, largest, dual_part.N_BINS)
+        problem, survey = self.problem, self._survey
+        (first, second), sums = problem.groups, problem.sums
+        needed = sums[0] - sums[1] - float(self.lower[first].sum())
+        needed = (needed + float(self.upper[second].sum())) * (1.0 - 1e-12)
+        least = min(b - float(survey.largest[0]), float(survey.least[1]) - b)
+        largest = max(b - float(survey.least[0]), float(survey.largest[1]) - b)
+        for _ in range(TUNING.searches):
+            edges = np.linspace(least, largest, TUNING.n_bins)
             reached = np.cumsum(self._ask(dual_part.kinks, _added, common=(b, edges)))
             k = int(np.clip(np.searchsorted(reached, needed), 1, edges.size - 1))
             least, largest = float(edges[k - 1]), float(edges[k])
-            if not largest - least > 1e-12 * max(abs(least), abs(largest)):
-                break
         return largest
 
     def free(self, rows: Integers) -> NDArray[np.bool_]:
@@ -337,11 +340,6 @@ def _packed(values: NDArray[Any]) -> NDArray[Any]:
 def _added(parts: list[Floats]) -> Floats:
     total: Floats = np.sum(parts, axis=0)
     return total
-
-
-def _largest_of(parts: list[Floats]) -> Floats:
-    largest: Floats = np.max(parts, axis=0)
-    return largest
 
 
 def _size(part: Integers) -> int:
