@@ -21,7 +21,6 @@ from .checks import Block
 from .rows import stacked
 
 
-
 class DualPart(NamedTuple):
     """Variables of one partition: β within its bounds, f = −sp − (K + D)β, bounds of its errors.
 
