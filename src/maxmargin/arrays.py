@@ -170,6 +170,18 @@ class Partitioned(ABC):
         """Return about so many rows, evenly spaced, in the memory of this process."""
 
     @abstractmethod
+    def __getitem__(self, rows: Any) -> Any:
+        """Return the rows that an array of integers names in the memory of this process."""
+
+    @abstractmethod
+    def places_in(self, rows: Integers) -> list[Integers]:
+        """Return the places of some rows within each partition, in ascending order."""
+
+    @abstractmethod
+    def variance(self, weights: Floats | None = None) -> float:
+        """Return the variance of all entries, those of a row counted ``weights`` times."""
+
+    @abstractmethod
     def constant_columns(self) -> tuple[Integers, Floats]:
         """Return the columns that hold one value throughout, and those values."""
 
@@ -195,9 +207,10 @@ class Partitioned(ABC):
     ) -> Answer:
         """Return the merged answers of ``work(rows, *parts of vectors, *common)``.
 
-        Vectors are partitioned as X is, or arrays of one number for all rows. ``merge`` is applied
-        to the answers of some partitions, and to what it has returned for them. Without
-        ``reads_rows`` the work is not given the rows.
+        Vectors are partitioned as X is, arrays of one number for all rows, or lists of what each
+        partition is given. ``merge`` is applied to the answers of some consecutive partitions, and
+        to what it has returned for them, in order. Without ``reads_rows`` the work is not given the
+        rows.
         """
 
     @abstractmethod

@@ -232,6 +232,11 @@ def check_partitions(
     validate_data(estimator, X.example, labels, reset=reset, skip_check_array=True)
     if none:
         return X, y
+    if isinstance(y, np.ndarray):  # brought here, as the dual variables of kernel machines are
+        if targets:
+            return X, _numbers(y)
+        _check_labels(y)
+        return X, y
     if targets:
         numbers = y.as_targets(LARGEST_VALUE)
         if numbers is None:
@@ -428,7 +433,7 @@ def check_sample_weight(sample_weight: ArrayLike | None, X: Matrix) -> Floats:
     """Return one weight per sample, of at least 0 and not all 0; without any, a 1 seen n times."""
     if sample_weight is None:
         return np.broadcast_to(1.0, X.shape[0])
-    if isinstance(X, Partitioned):
+    if isinstance(sample_weight, VectorOnDevice):
         return sample_weight  # type: ignore[return-value]  # checked where it is
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if (weights < 0).any():
@@ -457,7 +462,7 @@ def without_negative(sample_weight: ArrayLike | None) -> Floats | None:
 
 def weighted_variance(X: Matrix, weights: Floats) -> float:
     """Return the variance of all entries of X, those of a row counted ``weights`` times."""
-    if isinstance(X, OnDevice):
+    if isinstance(X, (OnDevice, Partitioned)):
         return X.variance(weights)
     shares = weights / (weights.sum() * X.shape[1])
     mean = float((X.T @ shares).sum())

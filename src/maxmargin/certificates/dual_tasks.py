@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers, Matrix, on_host
+from ..arrays import Floats, Integers, Matrix, Partitioned, on_host
 from ..kernels import Kernel, Linear, squared_norms
 from ..problems import DualProblem
 from .centring import Origin
@@ -336,9 +336,17 @@ def squared_radii(kernel: Kernel, X: Matrix, lengths: Floats | None = None) -> F
     if not isinstance(kernel, Linear):
         return lengths
     rows = on_host(X)
-    radii = squared_norms(Origin(rows, is_free=True).rows(rows.astype(np.float64)))
+    origin = Origin(rows, is_free=True)
+    if isinstance(rows, Partitioned):
+        radii = np.asarray(rows.map(_squared_radii, common=(origin,)))
+    else:
+        radii = _squared_radii(rows, origin)
     # Rows that are equal, but for rounding, have no size of their own.
     return radii if radii.max() > ROUNDING**2 * lengths.max() else lengths
+
+
+def _squared_radii(rows: Matrix, origin: Origin) -> Floats:
+    return squared_norms(origin.rows(rows.astype(np.float64)))
 
 
 def least_rho(problem: DualProblem, largest: float) -> float:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from threading import Event
+from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, Integers, Matrix, OnDevice, blocks_of, has_repeats
+from ..arrays import Floats, Integers, Matrix, OnDevice, Partitioned, blocks_of, has_repeats
 from ..kernels import RBF, Kernel, Linear, Precomputed
 from ..kernels.elementwise import VISIBLE_ERROR
 from ..kernels.products import squared_norms
@@ -44,8 +45,20 @@ class Tuning:
 TUNING = Tuning()
 
 
+@dataclass(frozen=True)
+class _Expansion:
+    """Rows of X, with the support vectors below them, and their kernel."""
+
+    kernel: Kernel
+    X: Matrix
+    index: Integers
+
+
+Expanded: TypeAlias = KernelSeparationProblem | DualProblem | JointKernelProblem | _Expansion
+
+
 def kernel_scores(
-    problem: KernelSeparationProblem | DualProblem | JointKernelProblem,
+    problem: Expanded,
     coefficients: Floats,
     rows: Integers | None = None,
     b: float = 0.0,
@@ -62,6 +75,8 @@ def kernel_scores(
         _, first, places = np.unique(problem.index[rows], return_index=True, return_inverse=True)
         scores, errors = kernel_scores(problem, coefficients, rows[first], b)
         return scores[places], errors[places]
+    if isinstance(problem.X, Partitioned):
+        return _scores_in_partitions(problem, coefficients, rows, b)
     support = np.flatnonzero(coefficients)
     if isinstance(problem.kernel, Linear):
         return _linear_scores(problem, coefficients[support], support, rows, b)
@@ -112,6 +127,9 @@ def scores_of_tasks(
             return found
         host = problems[0].X.host
         problems = [replace(problem, X=host) for problem in problems]
+    if isinstance(problems[0].X, Partitioned):
+        parts = zip(problems, coefficients, b, strict=True)
+        return [kernel_scores(problem, c, b=bias) for problem, c, bias in parts]
     if len(problems) == 1 and has_repeats(problems[0].index):
         return [_scores_of_rows(problems[0], coefficients[0], b[0])]
     is_tiny = problems[0].X.shape[0] ** 2 <= TUNING.unthreaded_values
@@ -130,8 +148,53 @@ def scores_of_tasks(
     return in_parallel(one, range(len(problems)), alone=is_alone)
 
 
+def _scores_in_partitions(
+    problem: Expanded,
+    coefficients: Floats,
+    rows: Integers,
+    b: float,
+) -> tuple[Floats, Floats]:
+    """Return the scores of different rows, computed where they are."""
+    support = np.flatnonzero(coefficients)
+    vectors, places = np.unique(problem.index[support], return_inverse=True)
+    wanted = problem.index[rows]
+    order = np.argsort(wanted)
+    common = (problem.kernel, problem.X[vectors], places, coefficients[support], b)
+    found = problem.X.reduce(
+        _scores_of_part, _one_below_the_other, problem.X.places_in(wanted[order]), common=common
+    )
+    back = np.empty_like(order)
+    back[order] = np.arange(order.size)
+    scores, errors = found[:, back]
+    return scores, errors
+
+
+def _scores_of_part(
+    X: Matrix,
+    rows: Integers,
+    kernel: Kernel,
+    vectors: Matrix,
+    places: Integers,
+    coefficients: Floats,
+    b: float,
+) -> Floats:
+    """Return the scores of some rows of a partition, and bounds of their errors."""
+    if not rows.size:
+        return np.empty((2, 0))
+    some = X if rows.size == X.shape[0] else X[rows]
+    pair = [some, vectors]
+    both = sparse.vstack(pair, format="csr") if sparse.issparse(some) else np.concatenate(pair)
+    whole = _Expansion(kernel, both, np.concatenate([np.arange(rows.size), rows.size + places]))
+    weights = np.concatenate([np.zeros(rows.size), coefficients])
+    return np.stack(kernel_scores(whole, weights, np.arange(rows.size), b))
+
+
+def _one_below_the_other(parts: list[Floats]) -> Floats:
+    return np.concatenate(parts, axis=1)
+
+
 def _device_scores(
-    problems: Sequence[KernelSeparationProblem | DualProblem | JointKernelProblem],
+    problems: Sequence[Expanded],
     coefficients: Sequence[Floats],
     b: Sequence[float],
     wanted: Sequence[Integers],
@@ -238,7 +301,7 @@ def float64_tile(
 
 
 def _linear_scores(
-    problem: KernelSeparationProblem | DualProblem | JointKernelProblem,
+    problem: Expanded,
     coefficients: Floats,
     support: Integers,
     rows: Integers,

@@ -254,8 +254,10 @@ class HostGram(Gram, Protocol):
         is added to ``error``.
         """
 
-    def product(self, rows: Integers, columns: Integers, v: Floats) -> Floats:
-        """Return K[rows, columns] v in float64."""
+    def product(
+        self, rows: Integers, columns: Integers, v: Floats, error: Floats | None = None
+    ) -> Floats:
+        """Return K[rows, columns] v in float64; add a bound of its rounding errors to ``error``."""
 
     def bound(self, rows: Integers | slice, columns: Integers, v: Floats) -> Floats:
         """Return a bound of the rounding errors of K[rows, columns] v."""

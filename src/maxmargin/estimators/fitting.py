@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import validation
-from ..arrays import Labels, Matrix, MatrixLike, OnDevice, Partitioned, container, on_host
+from ..arrays import Labels, MatrixLike, OnDevice, Partitioned, container, on_host
 from ..caller import warn_caller
 from ..certificates import certify
 from ..data.columns import scale_ratio
@@ -216,10 +216,12 @@ def fit(
     device = device_of(model)
     with all_or_nothing(model), ExitStack() as limits:
         limits.enter_context(method.threads or nullcontext())
+        report = None  # of rounds, where X is in partitions
         if is_partitioned(X):
             _refuse_partitions_of(model)
             X, y, sample_weight = received_partitions(X, y, sample_weight)
             limits.push(X.free_after_error)
+            report = X.report
         X, sample_weight = received(X, device), host_array(sample_weight)
 
         def attempt(X: MatrixLike, device: str) -> None:
@@ -238,6 +240,8 @@ def fit(
                 raise
             full = str(error)
         else:
+            if report is not None:
+                model.fit_report_ = report
             return
         # Outside of the clause, whose traceback holds what filled the memory.
         warn_caller(f"The memory of the device is full ({full}): fitted on the CPU instead.")
@@ -485,17 +489,11 @@ def _publish(
         **method.claims.attributes(outcome.certificates),
         **work.attributes(tasks, solutions),
         **method.afterwards(outcome),
-        **_report(outcome.training.X),
     }
     for name in (*SUPPORT, "fit_report_"):  # of an earlier fit, which had rows of another kind
         vars(model).pop(name, None)
     for name, value in attributes.items():
         setattr(model, name, value)
-
-
-def _report(X: Matrix) -> Attributes:
-    """Return what a fit to partitions took."""
-    return {"fit_report_": X.report} if isinstance(X, Partitioned) else {}
 
 
 def _shortcomings(

@@ -15,7 +15,16 @@ from scipy import sparse
 from sklearn.utils import get_tags
 
 from .. import certificates, validation
-from ..arrays import Floats, Matrix, MatrixLike, OnDevice, container
+from ..arrays import (
+    Floats,
+    Matrix,
+    MatrixLike,
+    OnDevice,
+    Partitioned,
+    PartitionedVector,
+    by_rows,
+    container,
+)
 from ..certificates import MarginCertificate, certify, certify_tasks
 from ..kernels import Kernel, Precomputed, resolve
 from ..kernels.mercer import check_precomputed, warn_if_indefinite
@@ -49,6 +58,9 @@ class Tuning:
     seconds_per_product: float = 1e-10
     # The share of a time limit for the fit itself where fits for probabilities follow.
     share_before_folds: float = 0.3
+    # Rows in partitions, and numbers in them, up to which a task is solved in memory.
+    gathered_rows: int = 8192
+    gathered_numbers: int = 1 << 22
 
 
 TUNING = Tuning()
@@ -151,6 +163,8 @@ def _check_training(
     reset: bool,
 ) -> Training:
     """Return checked data; of samples that are objects the matrix of their kernel values."""
+    if isinstance(X, Partitioned):
+        return _check_partitions(model, X, y, sample_weight, reset=reset)
     if sparse.issparse(X) and get_tags(model).input_tags.pairwise:
         raise TypeError("Sparse precomputed kernels are not supported: pass X.toarray().")
     objects, kernel = None, model.kernel
@@ -163,6 +177,48 @@ def _check_training(
     return replace(training, objects=objects)
 
 
+def _check_partitions(
+    model: KernelMachine, X: Partitioned, y: Any, sample_weight: Any, *, reset: bool
+) -> Training:
+    """Return checked data; labels and weights, like the dual variables, are in this process.
+
+    X stays where it is unless it is small.
+    """
+    name = type(model).__name__
+    if get_tags(model).input_tags.pairwise:
+        raise TypeError(
+            f"{name}(kernel='precomputed') takes a Gram matrix in memory, got one in partitions: "
+            "use another kernel, or X.compute()."
+        )
+    for option in ("warm_start", "probability"):
+        if getattr(model, option, False) not in (False, "deprecated"):
+            raise ValueError(
+                f"{name}({option}=True) needs X in memory, got X in partitions: use {option}=False."
+            )
+    y, weights = (
+        each.host if isinstance(each, PartitionedVector) else each for each in (y, sample_weight)
+    )
+    training = model._check(X, y, validation.without_negative(weights), reset=reset)
+    is_few = _are_few(X, X.shape[0])
+    return replace(training, X=by_rows(X[np.arange(X.shape[0])])) if is_few else training
+
+
+def _are_few(X: Partitioned, n_rows: int) -> bool:
+    """Return whether a task of so many rows is solved in memory."""
+    per_row = X.stored() / X.shape[0]
+    return n_rows <= min(TUNING.gathered_rows, TUNING.gathered_numbers / max(per_row, 1.0))
+
+
+def _pose(formulation: Formulation, kernel: Kernel, training: Training, task: Task) -> DualProblem:
+    """Return the problem of a task, on rows of its own where few of those in partitions count."""
+    problem = formulation.pose(kernel, training, task)
+    X = problem.X
+    if not isinstance(X, Partitioned) or not _are_few(X, task.rows.size):
+        return problem
+    rows, index = np.unique(problem.index, return_inverse=True)
+    return replace(problem, X=by_rows(X[rows]), index=index)
+
+
 def _begin(
     model: KernelMachine,
     formulation: Formulation,
@@ -172,6 +228,8 @@ def _begin(
 ) -> Work[DualProblem, WarmStart, MarginCertificate]:
     load("gaussian_scores", package=certificates.__name__)
     kernel = checked_kernel(model, training)
+    if isinstance(training.X, Partitioned):
+        return _begin_in_partitions(model, formulation, time_limit, kernel, training, tasks)
     together = _solved_together(kernel, training, tasks)
     at_once = 1 if together else _at_once(kernel, training, tasks)
     dual = _dual(model, formulation, kernel, training, len(tasks), at_once)
@@ -191,6 +249,35 @@ def _begin(
         certify=partial(_certify, model.tol, time_limit),
         side_by_side=at_once > 1,
         solve_all=partial(_solve_all, dual, time_limit) if together else None,
+    )
+
+
+def _begin_in_partitions(
+    model: KernelMachine,
+    formulation: Formulation,
+    time_limit: TimeLimit,
+    kernel: Kernel,
+    training: Training,
+    tasks: list[Task],
+) -> Work[DualProblem, WarmStart, MarginCertificate]:
+    """Return how tasks are solved one after the other, each where its rows are."""
+    whole = _dual(model, formulation, kernel, training, len(tasks))
+
+    def solve(
+        problem: DualProblem, start: WarmStart | None, progress: Progress, max_iter: int
+    ) -> Solution:
+        dual, limits = whole, time_limit.limits(max_iter)
+        if problem.X is not training.X:
+            own = replace(training, X=problem.X)
+            dual = _dual(model, formulation, kernel, own, n_tasks=1)
+        return dual.solve(problem, start, progress, limits)
+
+    return Work(
+        partial(_pose, formulation, kernel, training),
+        solve,
+        partial(_attributes, model, formulation, kernel, training),
+        finish=partial(_as_published, [formulation.centre(task) for task in tasks]),
+        certify=partial(_certify_each, model.tol, time_limit),
     )
 
 
@@ -333,7 +420,9 @@ def _resolved(model: KernelMachine, training: Training) -> Kernel:
     """Return the kernel with its parameters resolved."""
     if training.objects is not None:
         return Precomputed()
-    X, weights = training.counted, training.sample_weights[training.rows]
+    X, weights = training.X, training.sample_weights
+    if not isinstance(X, Partitioned):  # where rows of weight 0 are not left out
+        X, weights = training.counted, weights[training.rows]
     gamma = model.gamma
     if gamma == "scale" and (weights != weights[0]).any():
         # A sample of weight 2 counts as two samples.
@@ -404,6 +493,17 @@ def _certify(
 
     side_by_side = len(problems) > 1 and problems[0].kernel.elementwise
     return in_parallel(one, range(len(problems)), alone=not side_by_side)
+
+
+def _certify_each(
+    tol: float,
+    time_limit: TimeLimit,
+    problems: Sequence[DualProblem],
+    solutions: Sequence[Solution],
+) -> list[MarginCertificate]:
+    """Recompute the proofs of tasks that have rows of their own."""
+    parts = zip(problems, solutions, strict=True)
+    return [_certify(tol, time_limit, [problem], [solution])[0] for problem, solution in parts]
 
 
 def _values_per_second(problem: DualProblem) -> float:

@@ -117,7 +117,7 @@ def weighted(
     The classes are those of the rows of positive weight, unless they are given.
     """
     weights = validation.check_sample_weight(sample_weight, X)
-    if isinstance(X, Partitioned):
+    if isinstance(X, Partitioned) and isinstance(y, PartitionedVector):
         return _of_partitions(X, y, weights, class_weight, random_state)
     if isinstance(y, VectorOnDevice):
         if sample_weight is None and class_weight is None and classes is None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, OnDevice
+from ..arrays import Floats, OnDevice, Partitioned
 from .namespace import array_namespace, by_rows, copied
 from .products import RowsLike, as_rows, finite, products, squared_norms
 
@@ -175,9 +175,16 @@ class Kernel(ABC):
         ndarray of shape (n,)
             The diagonal of the Gram matrix.
         """
+        if isinstance(X, Partitioned):
+            return self._diagonal_of_partitions(X)
         with np.errstate(over="ignore", invalid="ignore"):
             rows = X if isinstance(X, OnDevice) and self.elementwise else as_rows(X)
             return finite(self._diagonal(rows), self).astype(np.float64)
+
+    def _diagonal_of_partitions(self, X: Partitioned) -> NDArray[np.float64]:
+        if self.shift_invariant:  # K(x, x) is the same for all x
+            return np.full(X.shape[0], self.diagonal(np.zeros((1, X.shape[1])))[0])
+        return np.asarray(X.map(_diagonal_of, common=(self,)))
 
     def _largest(self, x_sq: Floats, z_sq: Floats) -> float:
         """Return an upper bound of |K(x, z)| for rows of these squared norms, ∞ if unknown."""
@@ -204,6 +211,10 @@ class Kernel(ABC):
         return Scaled(other, self) if isinstance(other, Real) else NotImplemented
 
     __rmul__ = __mul__
+
+
+def _diagonal_of(rows: Any, kernel: Kernel) -> NDArray[np.float64]:
+    return kernel.diagonal(rows)
 
 
 def real(name: str, value: object) -> float:

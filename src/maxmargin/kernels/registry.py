@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import OnDevice, blocks_of
+from ..arrays import OnDevice, Partitioned, blocks_of
 from .base import Kernel
 from .elementwise import RBF, Linear, Polynomial, Sigmoid
 from .opaque import Custom, Precomputed
@@ -95,7 +95,7 @@ def _gamma(rule: str, X: RowsLike | None) -> float:
         raise ValueError(f'gamma must be "scale", "auto" or a number > 0, got {rule!r}.')
     if X is None:
         raise ValueError(f"gamma={rule!r} depends on the data: pass X, or a number as gamma.")
-    rows = X if isinstance(X, OnDevice) else as_rows(X)
+    rows = X if isinstance(X, (OnDevice, Partitioned)) else as_rows(X)
     if 0 in rows.shape:
         raise ValueError(f"X has shape {rows.shape}: gamma={rule!r} needs at least one number.")
     variance = _variance(rows) if rule == "scale" else 1.0
@@ -106,7 +106,7 @@ def _gamma(rule: str, X: RowsLike | None) -> float:
 
 def _variance(rows: Any) -> float:
     """Variance of all entries, the zeros of a sparse X included, summed in float64 by blocks."""
-    if isinstance(rows, OnDevice):
+    if isinstance(rows, (OnDevice, Partitioned)):
         return rows.variance()
     stored = rows.data[:, None] if sp.issparse(rows) else rows
     size = rows.shape[0] * rows.shape[1]

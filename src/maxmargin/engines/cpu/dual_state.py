@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,19 @@ class Tuning:
 
 
 TUNING = Tuning()
+
+
+class Variables(NamedTuple):
+    """Vectors of some variables of a dual problem: what distinguishes them, β and f."""
+
+    signs: Floats
+    ridge: Floats
+    target: Floats  # −sp
+    lower: Floats  # of β
+    upper: Floats
+    curvature: Floats  # the diagonal of K + D
+    beta: Floats
+    f: Floats
 
 
 class CpuDualState:
@@ -171,19 +184,48 @@ class CpuDualState:
 
     def restrict(self, rows: Integers) -> CpuDualState:
         """Return the state of some variables, the others held fixed."""
-        part = object.__new__(CpuDualState)
-        part.gram, part.exact = self.gram.restrict(rows), None
-        for name in ("signs", "ridge", "target", "lower", "upper", "curvature", "beta", "f"):
-            setattr(part, name, getattr(self, name)[rows])
-        part.error = np.full(rows.size, np.inf)
-        part.is_part, part.sums, part.n_updates = True, self.sums, 0
-        part.value, part._working_set = self.value, None
-        part.everything, part._inside = np.arange(rows.size), np.zeros(rows.size, dtype=bool)
-        part.groups = self.groups
-        if len(self.groups) == 1:
-            part.groups = (part.everything,)
-        elif self.groups:
-            part.groups = tuple(np.flatnonzero(np.isin(rows, group)) for group in self.groups)
+        names = Variables._fields
+        variables = Variables(*(getattr(self, name)[rows] for name in names))
+        groups: tuple[Integers, ...] = self.groups
+        if len(groups) == 1:
+            groups = (np.arange(rows.size),)
+        elif groups:
+            groups = tuple(np.flatnonzero(np.isin(rows, group)) for group in groups)
+        return CpuDualState.part(self.gram.restrict(rows), variables, groups, self.sums, self.value)
+
+    @classmethod
+    def part(
+        cls,
+        gram: Gram | GramView,
+        variables: Variables,
+        groups: tuple[Integers, ...],
+        sums: tuple[float, ...],
+        value: float,
+    ) -> CpuDualState:
+        """Return the state of some variables of a problem, the others held fixed.
+
+        Parameters
+        ----------
+        gram : Gram or GramView
+            K of these variables.
+        variables : Variables
+        groups : tuple of ndarray of int
+            The variables of each group, numbered from 0 to their number.
+        sums : tuple of float
+            Those of the whole problem.
+        value : float
+            The objective of the whole problem.
+        """
+        n = variables.beta.size
+        part = object.__new__(cls)
+        for name, values in variables._asdict().items():
+            setattr(part, name, values)
+        part.gram, part.exact = gram, None
+        part.error = np.full(n, np.inf)
+        part.is_part, part.sums, part.n_updates = True, sums, 0
+        part.value, part._working_set = value, None
+        part.everything, part._inside = np.arange(n), np.zeros(n, dtype=bool)
+        part.groups = groups
         return part
 
     def solve_block(self, members: list[Integers], stop: float, max_steps: int) -> Moves:

@@ -256,9 +256,7 @@ class Gram:
                 w = None if weights is None else weights[~known]
                 self._add_new(rows[~known], v[~known], w, slots, slots.of[~known], sums)
         if error is not None and relative is not None:
-            # The sum of weights is itself a sum of rounded numbers.
-            inflated = 1.0 + (rows.size + 8) * self.values.unit
-            error += inflated * (relative + (rows.size + 2) * UNIT) * sums.sizes
+            error += _weighed_bound(relative, self.values.unit, rows.size, sums.sizes)
         elif error is not None:
             error += self.bound(slice(None), rows, v)
         return sums.total
@@ -267,8 +265,17 @@ class Gram:
         """Return a bound of the rounding errors of K[rows, columns] v, not knowing K."""
         return self.values.bound(rows, columns, v)
 
-    def product(self, rows: Integers, columns: Integers, v: Floats) -> Floats:
-        """Return K[rows, columns] v in float64."""
+    def product(
+        self, rows: Integers, columns: Integers, v: Floats, error: Floats | None = None
+    ) -> Floats:
+        """Return K[rows, columns] v in float64.
+
+        A bound of the rounding errors of the answer is added to ``error``, where that is given.
+        """
+        if error is not None and self._is_weighed:
+            return self._weighed_product(rows, columns, v, error)
+        if error is not None:
+            error += self.bound(rows, columns, v)
         if self._store is not None and self._spans_store(rows.size):
             sums = self._stored_sums(self._store, self.index[columns], v, None)
             return sums.total[self.index[rows]]
@@ -288,6 +295,29 @@ class Gram:
             part = slice(start, start + step)
             total[part] = values.block(rows[part], ready).astype(np.float64, copy=False) @ v
         return total
+
+    @property
+    def _is_weighed(self) -> bool:
+        """Whether errors of products are bounded by sums of kernel values, in compiled code."""
+        values = self.values
+        is_known = isinstance(values, Products) and values.formula is not None
+        return is_known and self.dtype == np.float32 and values.relative is not None
+
+    def _weighed_product(
+        self, rows: Integers, columns: Integers, v: Floats, error: Floats
+    ) -> Floats:
+        """Return K[rows, columns] v; K is symmetric, and rows take the place of columns."""
+        values = self.values
+        assert isinstance(values, Products)
+        assert values.relative is not None
+        weights = values.weights(columns, v).astype(self.dtype)
+        sums, nowhere = RowSums(rows.size, self.dtype, weighs=True), np.full(columns.size, -1)
+        operands = values.left(columns), values.right(rows), values.formula, values.gamma
+        own, cache = np.zeros(columns.size), np.empty(0, dtype=self.dtype)
+        sinks = nowhere, own, v, weights, nowhere, cache, 0, sums.total, sums.sizes
+        add_tiles(n_parts(rows.size, TILE_COLUMNS), *operands, *sinks, *values.scratch.tiles())
+        error += _weighed_bound(values.relative[rows], values.unit, columns.size, sums.sizes)
+        return sums.total
 
     def _spans_store(self, n_rows: int) -> bool:
         """Whether adding whole rows of the store takes less than picking values from them."""
@@ -372,6 +402,12 @@ class Gram:
         in_parallel(work, range(strips), alone=not self.kernel.elementwise)
 
 
+def _weighed_bound(relative: Floats, unit: float, n_terms: int, sizes: Floats) -> Floats:
+    """Return a bound of the errors of Σ v_j K_ij from Σ w_j K_ij, a sum of rounded numbers."""
+    bound: Floats = (1.0 + (n_terms + 8) * unit) * (relative + (n_terms + 2) * UNIT) * sizes
+    return bound
+
+
 def is_compiled(values: Values) -> TypeGuard[Products]:
     """Whether compiled code computes tiles of all columns."""
     return isinstance(values, Products) and values.has_columns and values.formula is not None
@@ -420,9 +456,11 @@ class GramView:
         """Return K[rows, columns], K[rows, rows] by default."""
         return self.gram.block(self.index[rows], None if columns is None else self.index[columns])
 
-    def product(self, rows: Integers, columns: Integers, v: Floats) -> Floats:
-        """Return K[rows, columns] v."""
-        return self.gram.product(self.index[rows], self.index[columns], v)
+    def product(
+        self, rows: Integers, columns: Integers, v: Floats, error: Floats | None = None
+    ) -> Floats:
+        """Return K[rows, columns] v, and add a bound of its rounding errors to ``error``."""
+        return self.gram.product(self.index[rows], self.index[columns], v, error)
 
     def dot(
         self,

@@ -32,11 +32,18 @@ class RepeatedGram(GramView):
         """Whether values may as well be computed anew for rows of another length."""
         return self.gram.cheap
 
-    def product(self, rows: Integers, columns: Integers, v: Floats) -> Floats:
-        """Return K[rows, columns] v."""
+    def product(
+        self, rows: Integers, columns: Integers, v: Floats, error: Floats | None = None
+    ) -> Floats:
+        """Return K[rows, columns] v, and add a bound of its rounding errors to ``error``."""
         different, places = np.unique(self.index[rows], return_inverse=True)
         own, total, _ = self._of_rows(columns, v)
-        return self.gram.product(different, own, total)[places]
+        if error is None:
+            return self.gram.product(different, own, total)[places]
+        of_rows = np.zeros(different.size)
+        sums = self.gram.product(different, own, total, of_rows)
+        error += of_rows[places]
+        return sums[places]
 
     def dot(
         self,

@@ -119,14 +119,18 @@ class Cluster:
         *columns: Sequence[Any],
         common: tuple[Any, ...] = (),
         reads: bool = True,
+        sent: int = 0,
     ) -> tuple[list[Handle], Any]:
-        """Like `round` for work that returns a new state, which stays there, and an answer."""
+        """Like `round` for work that returns a new state, which stays there, and an answer.
+
+        ``sent`` are bytes that tasks are given by each other.
+        """
         shared = self._shared(common, len(columns[0]))
         started = time.perf_counter()
         pairs = self.backend.start(partial(_timed_pair, work), *columns, shared)
         states = self.backend.start(_first, pairs)
         answers = self.backend.start(_second, pairs)
-        return states, self._merged(work, merge, answers, common, started, reads)
+        return states, self._merged(work, merge, answers, common, started, reads, sent)
 
     def chain(
         self,
@@ -166,6 +170,7 @@ class Cluster:
         common: tuple[Any, ...],
         started: float,
         reads: bool,
+        sent: int = 0,
     ) -> Any:
         n, n_tasks = TUNING.merged_at_once, len(tasks)
         while len(tasks) > n:
@@ -174,7 +179,7 @@ class Cluster:
         found = _merge(merge, self.backend.results(tasks))
         self.report.add(
             Round(
-                _name(work), reads, sizeof(common) * n_tasks, found.n_bytes,
+                _name(work), reads, sizeof(common) * n_tasks + sent, found.n_bytes,
                 time.perf_counter() - started, found.seconds / max(self.backend.n_threads, 1),
             )
         )  # fmt: skip

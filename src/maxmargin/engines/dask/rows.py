@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...arrays import Floats, Integers, Labels, Partitioned
-from ...validation import refuse_size
+from ...validation import refuse_size, weighted_variance
 from .checks import Block, PartFacts, block_of, facts_of, prepare
 from .cluster import Cluster, Handle, itself
 from .collections import is_held, known_sizes, partitions_of, vector_partitions
@@ -97,14 +97,60 @@ class DaskRows(Partitioned):
 
     def _fetched(self, n_rows: int) -> Any:
         step = max(1, self.shape[0] // max(n_rows, 1))
-        starts = np.cumsum([0, *self.sizes[:-1]])
-        firsts = [int(-start % step) for start in starts]
+        firsts = [int(-start % step) for start in self.first_rows]
         return self.cluster.round(_some_rows, stacked, self.blocks, firsts, common=(step,))
 
     @property
     def host(self) -> Any:
         """All rows in the memory of this process."""
         return self.head(self.shape[0])
+
+    @property
+    def first_rows(self) -> Integers:
+        """The first row of each partition."""
+        return np.cumsum([0, *self.sizes[:-1]])
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return some rows, in any order and more than once, in the memory of this process."""
+        different, places = np.unique(np.asarray(rows, dtype=np.intp), return_inverse=True)
+        if not different.size:
+            return self.empty()
+        some, columns = self._held(different)
+        found = self.cluster.round(_rows_at, stacked, some, columns, reads=False)
+        return found if np.array_equal(different, rows) else found[places]
+
+    def places_in(self, rows: Integers) -> list[Integers]:
+        """Return the places of some rows within each partition, in ascending order."""
+        ends = np.searchsorted(rows, np.cumsum(self.sizes)[:-1])
+        parts = np.split(rows, ends)
+        return [part - start for part, start in zip(parts, self.first_rows, strict=True)]
+
+    def _held(self, rows: Integers) -> tuple[list[Handle], list[Integers]]:
+        """Return the partitions that hold some rows, and the places of those there."""
+        places = self.places_in(rows)
+        chosen = [k for k, some in enumerate(places) if some.size]
+        return [self.blocks[k] for k in chosen], [places[k] for k in chosen]
+
+    def stacked(self, rows: Integers) -> Handle:
+        """Return different rows in ascending order, one below the other, on a worker."""
+        parts = self.cluster.start(_rows_at, *self._held(rows))
+        return self.cluster.start(stacked, [parts])[0]
+
+    def empty(self) -> Any:
+        """Return no row, of the type and the width of X."""
+        shape = (0, self.shape[1])
+        return sparse.csr_matrix(shape, dtype=self.dtype) if self.sparse else np.empty(shape)
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of a row."""
+        return self.n_bytes // max(1, self.shape[0])
+
+    def variance(self, weights: Floats | None = None) -> float:
+        """Return the variance of all entries, those of a row counted ``weights`` times."""
+        vector = np.ones(1) if weights is None else self.split(weights)
+        total, _, squares = self.reduce(_moments, _pooled, vector)
+        return squares / total
 
     def constant_columns(self) -> tuple[Integers, Floats]:
         """Return the columns that hold one value throughout, and those values."""
@@ -181,8 +227,7 @@ class DaskRows(Partitioned):
     @property
     def starts(self) -> DaskVector:
         """A vector whose part in each partition is the number of its first row alone."""
-        starts = np.cumsum([0, *self.sizes[:-1]])
-        parts = [np.array([start]) for start in starts]
+        parts = [np.array([start]) for start in self.first_rows]
         return DaskVector(self.cluster, parts, [1] * len(parts), dtype=np.intp)
 
     def split(self, values: NDArray[Any]) -> DaskVector:
@@ -342,7 +387,32 @@ def _some_rows(block: Block, first: int, step: int) -> Any:
     return block.X[first::step].copy()
 
 
+def _rows_at(block: Block, places: Integers) -> Any:
+    return block.X[places]
+
+
+def _moments(X: Any, weights: Floats) -> tuple[float, float, float]:
+    """Return the number of entries, their mean, and the sum of squares about it."""
+    weights = np.broadcast_to(weights, X.shape[0])
+    total = float(weights.sum()) * X.shape[1]
+    if not total:
+        return 0.0, 0.0, 0.0
+    return total, float((X.T @ weights).sum() / total), weighted_variance(X, weights) * total
+
+
+def _pooled(parts: list[tuple[float, float, float]]) -> tuple[float, float, float]:
+    total, mean, squares = parts[0]
+    for n, centre, rest in parts[1:]:
+        both = max(total + n, np.finfo(float).tiny)
+        apart = centre - mean
+        squares += rest + apart**2 * total * n / both
+        mean += apart * n / both
+        total += n
+    return total, mean, squares
+
+
 def stacked(parts: list[Any]) -> Any:
+    """Return rows one below the other."""
     return (
         sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
     )

@@ -13,7 +13,7 @@ from multiprocessing import resource_tracker
 from typing import Any
 
 from ...runtime.threads import n_cores
-from .cluster import ClusterError
+from .client import ClusterError
 
 
 @dataclass(frozen=True)

@@ -194,8 +194,10 @@ class AllPlaces(DaskVector):
 
 
 def column_of(values: Any, n: int) -> Sequence[Any]:
-    """Return the parts of a vector, or a number for all partitions."""
-    return values.parts if isinstance(values, DaskVector) else [values] * n
+    """Return the parts of a vector, a list of them, or a number for all partitions."""
+    if isinstance(values, DaskVector):
+        return values.parts
+    return values if isinstance(values, list) else [values] * n
 
 
 # What workers do ----------------------------------------------------------------------------------

@@ -319,9 +319,14 @@ class TorchGram:
             error += errors
         return sums  # type: ignore[no-any-return]
 
-    def product(self, rows: Integers, columns: Integers, v: Floats) -> Floats:
-        """Return K[rows, columns] v in float64."""
-        return self.row_sums(rows, columns, v)[0].cpu().numpy()  # type: ignore[no-any-return]
+    def product(
+        self, rows: Integers, columns: Integers, v: Floats, error: Floats | None = None
+    ) -> Floats:
+        """Return K[rows, columns] v in float64, and add a bound of its errors to ``error``."""
+        sums, errors = torch.stack(self.row_sums(rows, columns, v)).cpu().numpy()
+        if error is not None:
+            error += errors
+        return sums  # type: ignore[no-any-return]
 
     def bound(self, rows: Integers | slice, columns: Integers, v: Floats) -> Floats:
         """Return a bound of the rounding errors of K[rows, columns] v."""

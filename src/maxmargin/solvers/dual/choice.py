@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ...arrays import Floats, Integers, container, on_host
+from ...arrays import Floats, Integers, Partitioned, container, on_host
 from ...engines.base import HostEngine, HostGram, Precision
 from ...engines.registry import engine_for
 from ...kernels import Kernel, Linear
@@ -153,7 +153,8 @@ class Dual:
         if engine is not None:
             precision = engine.precision(kernel, tol, largest)
             return cls(engine, kernel, precision, solver, tol, shrinking, n_tasks)
-        origin = Origin.far_mean(on_host(X)) if may_centre and isinstance(kernel, Linear) else None
+        may_move = may_centre and isinstance(kernel, Linear) and not isinstance(X, Partitioned)
+        origin = Origin.far_mean(on_host(X)) if may_move else None
         rows = X if origin is None else origin.rows(on_host(X))
         engine = engine_for(rows, codes=codes, budget=budget)
         precision = engine.precision(kernel, tol, largest)
@@ -164,12 +165,41 @@ class Dual:
     ) -> Solution:
         """Return the solution of a task, or raise the proof that a hard margin has none."""
         self.load_solvers()
+        if isinstance(problem.X, Partitioned):
+            return self._in_partitions(problem, progress, limits)
         if self.origin is None:
             return self._answer(problem, start, progress, limits)
         start = start and WarmStart(start.alpha, None)
         moved = replace(problem, X=self.X)
         back = partial(_moved_back, problem, self.origin)
         return back(self._answer(moved, start, BestSeen(progress, back), limits))
+
+    def _in_partitions(self, problem: DualProblem, progress: Progress, limits: Limits) -> Solution:
+        """Return the solution of a task whose rows are on a cluster, by decomposition."""
+        from .decomposition import Decomposition
+        from .partitioned import PartitionedDecomposition
+
+        if is_hard(problem).any():
+            raise ValueError(
+                f"C must be finite for a task of {problem.n_variables} variables in partitions: "
+                "pass a large C, or the rows in memory."
+            )
+        if self.solver not in ("auto", "decomposition"):
+            raise ValueError(
+                f"solver={self.solver!r} needs the rows in memory: use solver='auto' for "
+                f"{problem.n_variables} variables in partitions."
+            )
+        gram = self.engine.gram(self.kernel, problem.index, self.precision)
+        exact = self._corrections(problem)
+        solver = Decomposition(gram, exact, self.tol, limits, shrinking=self.shrinking, often=True)
+        method = PartitionedDecomposition(solver, gram, self._sample_solved)
+        solution = method.solve(problem, progress)
+        return self._without_rest(problem, solution) if problem.groups else solution
+
+    def _sample_solved(self, problem: DualProblem, tol: float, limits: Limits) -> Solution:
+        """Return the solution of a sample of the rows, in memory."""
+        dual = Dual.of(self.kernel, problem.X, "auto", tol, shrinking=self.shrinking)
+        return dual.solve(problem, None, Progress(), limits)
 
     @staticmethod
     def load_solvers() -> None:
