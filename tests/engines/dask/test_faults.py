@@ -356,7 +356,7 @@ def test_errors_of_tasks_are_raised_as_they_are(client):
 
 @pytest.mark.slow
 def test_more_rows_than_memory():
-    n, d, chunk = 2_500_000, 40, 50_000  # 400 MB
+    n, d, chunk = 3_000_000, 40, 50_000  # 480 MB
 
     def made(block_info=None):
         k = block_info[None]["chunk-location"][0]
