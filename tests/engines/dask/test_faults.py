@@ -143,7 +143,7 @@ def test_no_worker_left(impatient, how, options):
                 cluster.scale(0)
                 return
             for nanny in cluster.workers.values():
-                nanny.auto_restart = False
+                nanny.close_gracefully()  # do not start it again
             kill_one(client)
 
         model = mm.LinearSVC(tol=TOL, callback=Once(leave))
@@ -152,7 +152,7 @@ def test_no_worker_left(impatient, how, options):
         assert time.monotonic() - leave.at < 10.0
         assert not hasattr(model, "coef_")
         assert comes_to(0, lambda: n_tasks(client))
-        cluster.scale(1)
+        cluster.scale(2)  # one more than there was
         same(mm.LinearSVC(tol=TOL).fit(dX, dy), in_memory(X, y))
 
 
