@@ -143,7 +143,7 @@ def test_no_worker_left(impatient, how, options):
                 cluster.scale(0)
                 return
             for nanny in cluster.workers.values():
-                nanny.auto_restart = False
+                nanny.close_gracefully()  # do not start it again
             kill_one(client)
 
         model = mm.LinearSVC(tol=TOL, callback=Once(leave))
@@ -152,7 +152,7 @@ def test_no_worker_left(impatient, how, options):
         assert time.monotonic() - leave.at < 10.0
         assert not hasattr(model, "coef_")
         assert comes_to(0, lambda: n_tasks(client))
-        cluster.scale(1)
+        cluster.scale(2)  # one more than there was
         same(mm.LinearSVC(tol=TOL).fit(dX, dy), in_memory(X, y))
 
 
@@ -356,7 +356,7 @@ def test_errors_of_tasks_are_raised_as_they_are(client):
 
 @pytest.mark.slow
 def test_more_rows_than_memory():
-    n, d, chunk = 2_500_000, 40, 50_000  # 400 MB
+    n, d, chunk = 3_000_000, 40, 50_000  # 480 MB
 
     def made(block_info=None):
         k = block_info[None]["chunk-location"][0]

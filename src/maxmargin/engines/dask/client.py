@@ -96,14 +96,11 @@ class ClientBackend:
         calling functions, and with them to every future of the fit.
         """
         answer = self._asked(self.client.gather(handles, asynchronous=True))
-        try:
-            watch = _Watch(self)
-            while not concurrent.futures.wait([answer], TUNING.look_seconds).done:
-                watch.look()
-            found: list[Any] = answer.result()
-            return found
-        finally:
-            answer.cancel()
+        watch = _Watch(self)
+        while not concurrent.futures.wait([answer], TUNING.look_seconds).done:
+            watch.look()  # after an error, the answer ends when `free` has released the futures
+        found: list[Any] = answer.result()
+        return found
 
     def _asked(self, coroutine: Any) -> concurrent.futures.Future[Any]:
         """Start a coroutine in the event loop of the client."""
