@@ -164,7 +164,6 @@ TAKEN = {
     "a series": (known(X), pd.Series(Y)),
     "a list": (rows_of(*PARTS), Y.tolist()),
     "a column": (known(X), known(Y[:, None])),
-    "X in memory": (X, known(Y)),
 }  # fmt: skip
 
 

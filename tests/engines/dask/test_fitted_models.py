@@ -153,7 +153,6 @@ def test_a_fit_in_memory_leaves_nothing_of_the_fit_before(rows):
 
 
 REFUSED = {
-    "partial_fit": lambda X, y: mm.Perceptron().partial_fit(X, y, classes=["no", "yes"]),
     "labels": lambda X, y: mm.LinearSVC().fit(X.compute(), y),
     "score": lambda X, y: mm.LinearSVC().fit(X.compute(), y.compute()).score(X.compute(), y),
     "l1_min_c": lambda X, y: mm.l1_min_c(X, y),

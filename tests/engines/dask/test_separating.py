@@ -9,6 +9,7 @@ import maxmargin as mm
 from maxmargin.certificates import certify
 from maxmargin.problems import SeparationProblem
 from maxmargin.solution import Solution, Status
+from maxmargin.solvers import linear
 
 pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -278,15 +279,24 @@ def test_hard_margins_of_pairs_of_classes():
     assert all(certificate.holds(1e-8) for certificate in model.certificates_)
 
 
-def test_a_hard_margin_that_there_is_not():
+@pytest.mark.parametrize("gathered", [True, False])
+def test_a_hard_margin_that_there_is_not(gathered, monkeypatch):
+    if not gathered:
+        monkeypatch.setattr(linear.Primal, "of", _of_no_rows_here)
     X, y = data("inseparable", n=3000)
     with pytest.raises(mm.NotSeparableError, match="no plane separates") as caught:
         mm.LinearSVC(C=np.inf).fit(*partitioned(X, y, rows=500))
     proof = caught.value.proof
     assert proof.certificate.refutes
     assert proof.certificate.n_samples == len(y)
-    rows, shares = proof.multipliers.nonzero()
+    multipliers = np.asarray(proof.multipliers)
+    rows = np.flatnonzero(multipliers)
+    shares = multipliers[rows]
     np.testing.assert_allclose(np.where(y[rows] > 0, shares, -shares) @ X[rows], 0.0, atol=1e-14)
+
+
+def _of_no_rows_here(X, solver, tol, seed):
+    return linear.Primal(solver, tol, seed, linear.Tuning(gathered_numbers=0))
 
 
 def test_hard_margins_stop_where_a_callback_says():
