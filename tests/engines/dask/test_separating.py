@@ -67,6 +67,16 @@ ESTIMATORS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _on_the_workers(monkeypatch):
+    """Solve even few rows where they are."""
+    monkeypatch.setattr(linear.Primal, "of", _of_no_rows_here)
+
+
+def _of_no_rows_here(X, solver, tol, seed):
+    return linear.Primal(solver, tol, seed, linear.Tuning(gathered_numbers=0))
+
+
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("kind", ["separable", "inseparable"])
 def test_same_plane_and_proof_as_in_memory(name, kind):
@@ -281,8 +291,8 @@ def test_hard_margins_of_pairs_of_classes():
 
 @pytest.mark.parametrize("gathered", [True, False])
 def test_a_hard_margin_that_there_is_not(gathered, monkeypatch):
-    if not gathered:
-        monkeypatch.setattr(linear.Primal, "of", _of_no_rows_here)
+    if gathered:
+        monkeypatch.undo()
     X, y = data("inseparable", n=3000)
     with pytest.raises(mm.NotSeparableError, match="no plane separates") as caught:
         mm.LinearSVC(C=np.inf).fit(*partitioned(X, y, rows=500))
@@ -293,10 +303,6 @@ def test_a_hard_margin_that_there_is_not(gathered, monkeypatch):
     rows = np.flatnonzero(multipliers)
     shares = multipliers[rows]
     np.testing.assert_allclose(np.where(y[rows] > 0, shares, -shares) @ X[rows], 0.0, atol=1e-14)
-
-
-def _of_no_rows_here(X, solver, tol, seed):
-    return linear.Primal(solver, tol, seed, linear.Tuning(gathered_numbers=0))
 
 
 def test_hard_margins_stop_where_a_callback_says():
