@@ -356,7 +356,7 @@ def linear(data: Path | None, rows: int | None) -> None:
             machine = {"model": "LinearSVC", "options": {"loss": "hinge"}, "fits": 3}
             ours = race("on_cluster", **where, **machine)
             here = race("in_memory", **where, **machine)
-            peer = race("spark", **where, C=1.0, fits=2) if find_spec("pyspark") else None
+            peer = race("spark", **where, C=1.0, fits=1) if find_spec("pyspark") else None
         print(f"\n{name}, {shape[0]:,} x {shape[1]}, hinge, C=1")
         show("on the cluster", ours)
         show("in memory", here, ours)
