@@ -92,7 +92,11 @@ def test_sparse_rows(name, kernel):
 
 def check_machine(name, kernel, kind):
     X, y, targets = data()
-    model = clone(MACHINES[name]).set_params(kernel=kernel, degree=2, coef0=1.0, tol=1e-4)
+    if name == "OneClassSVM" and kernel == "linear":  # rows about 0 lie on no side of a plane
+        X = X + 3.0
+    # The gap, which bounds the distance of two answers, is relative to ρ of one class.
+    tol = 1e-6 if name == "OneClassSVM" else 1e-4
+    model = clone(MACHINES[name]).set_params(kernel=kernel, degree=2, coef0=1.0, tol=tol)
     fitted, other = fits(model, X, targets if name.endswith("R") else y, kind)
     check_same(fitted, other, sparse.csr_matrix(X) if kind == "csr" else X, 1e-4)
     assert fitted.shape_fit_ == other.shape_fit_ == (N, D)
@@ -114,7 +118,8 @@ def test_parts_that_the_client_solves(name, monkeypatch):
     check_same(fitted, other, X[:500], 1e-3)
     asked = [each.name for each in fitted.fit_report_.all_rounds]
     assert "near" in asked
-    assert "worst" not in asked
+    # Where nearly all variables are free, working sets take over.
+    assert name.endswith("R") or "worst" not in asked
     assert name != "SVC" or len(asked) <= 60
 
 

@@ -103,19 +103,25 @@ class Candidates(NamedTuple):
             self.part[chosen], self.place[chosen], self.excess[chosen], self.rises[chosen]
         )
 
-    def best(self, wanted: int) -> Candidates:
-        """Return those of the largest excess."""
+    def halves(self, wanted: int) -> Candidates:
+        """Return the worst of both kinds, half of either if there are so many.
+
+        With those of one kind alone no sum of a group could stay as it is.
+        """
         if self.excess.size <= wanted:
             return self
-        return self.at(np.sort(np.argpartition(-self.excess, wanted - 1)[:wanted]))
-
-    def halves(self, wanted: int) -> Candidates:
-        """Return the worst of both kinds, half of either if there are so many."""
         up, down = np.flatnonzero(self.rises), np.flatnonzero(~self.rises)
         n_up = min(up.size, max(wanted // 2, wanted - down.size))
         kinds = [(up, n_up), (down, min(down.size, wanted - n_up))]
         order = [kind[np.argsort(-self.excess[kind], kind="stable")[:n]] for kind, n in kinds]
         return self.at(np.sort(np.concatenate(order)))
+
+
+class Near(NamedTuple):
+    """Variables that matter for a while: their number, and as many of the worst as are wanted."""
+
+    n_variables: int
+    found: Candidates
 
 
 # Kernel values ------------------------------------------------------------------------------------
@@ -305,8 +311,13 @@ def worst(
     return Candidates(np.full(chosen.size, number), chosen, *_excess(part, chosen, level))
 
 
-def near(number: int, part: DualPart, levels: list[Level], reach: float, wanted: int) -> Candidates:
-    """Return the variables that are free, violate, or would after a change of f by ``reach``."""
+def near(
+    number: int, part: DualPart, levels: list[Level], reach: float, at_most: int, among_many: int
+) -> Near:
+    """Return the variables that are free, violate, or would after a change of f by ``reach``.
+
+    Where they are more than ``at_most``, only ``among_many`` of them come along, the worst.
+    """
     excess, rises = np.full(part.f.size, -np.inf), np.zeros(part.f.size, dtype=bool)
     for k, level in enumerate(levels):
         members = part.members(k)
@@ -314,7 +325,7 @@ def near(number: int, part: DualPart, levels: list[Level], reach: float, wanted:
     free = (part.lower < part.beta) & (part.beta < part.upper)
     close = np.flatnonzero(free | (excess > -reach))
     found = Candidates(np.full(close.size, number), close, excess[close], rises[close])
-    return found.best(wanted)
+    return merged_near(at_most, among_many, [Near(close.size, found)])
 
 
 def _excess(part: DualPart, places: Integers, level: Level) -> tuple[Floats, NDArray[np.bool_]]:
@@ -325,18 +336,20 @@ def _excess(part: DualPart, places: Integers, level: Level) -> tuple[Floats, NDA
     return np.maximum(rising, falling), rising >= falling
 
 
-def merged_near(wanted: int, parts: list[Candidates]) -> Candidates:
-    """Return the candidates of several partitions of the largest excess."""
-    return _joined(parts).best(wanted)
-
-
-def merged_worst(wanted: int, parts: list[Candidates]) -> Candidates:
+def merged_candidates(wanted: int, parts: list[Candidates]) -> Candidates:
     """Return the worst candidates of several partitions, half of them of either kind."""
     return _joined(parts).halves(wanted)
 
 
 def _joined(parts: list[Candidates]) -> Candidates:
     return Candidates(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def merged_near(at_most: int, among_many: int, parts: list[Near]) -> Near:
+    """Return the variables of several partitions; only some, the worst, where they are many."""
+    count = sum(part.n_variables for part in parts)
+    found = _joined([part.found for part in parts])
+    return Near(count, found if count <= at_most else found.halves(among_many))
 
 
 def fetched(block: Block, part: DualPart, rows: Integers, places: Integers) -> tuple[Any, Floats]:

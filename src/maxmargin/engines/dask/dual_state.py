@@ -33,8 +33,10 @@ class Tuning:
     """What comes to the client."""
 
     # Rows, and numbers in them, of the part of a problem that the client solves at a time.
-    most_rows: int = 8192
+    most_rows: int = 16384
     most_numbers: int = 1 << 23
+    # The share of the violation before that the worst of many variables must leave, to go on so.
+    helpful_share: float = 0.9
     # Parts of the client's rows beyond which those that are not needed are dropped.
     kept_parts: int = 2
     # Bins into which the kinks of the gap are counted, and how often: to 10⁻⁸ of their range.
@@ -74,6 +76,7 @@ class DaskDualState:
         self._rows: Integers = np.empty(0, dtype=np.intp)  # that the client holds
         self._X: Any = None
         self.n_updates, self._largest = 0, np.nan
+        self._before = np.inf  # the violation before the last part that was some of many variables
         self._begin(s * alpha + 0.0)
 
     # What there is --------------------------------------------------------------------------------
@@ -140,7 +143,7 @@ class DaskDualState:
         self, group: int, level: Level, most: float, wanted: int, taken: Integers
     ) -> Integers:
         """Return up to ``wanted`` variables of a group that violate most, none of ``taken``."""
-        merge = partial(dual_part.merged_worst, wanted)
+        merge = partial(dual_part.merged_candidates, wanted)
         columns = self._numbers, self._parts, self._split(taken)
         common = (group, level, most, wanted)
         return self._named(
@@ -148,17 +151,23 @@ class DaskDualState:
         )
 
     def near(self, levels: list[Level], reach: float, at_most: int) -> Integers | None:
-        """Return the variables that may come to violate soon: the worst, where they are many.
+        """Return the variables that may come to violate soon, or None.
 
-        A client that solves the problem of all of them saves rounds, whatever they are.
+        Where they are too many for the client, it is given the worst of them as long as that helps.
+        Parts that undo each other's work give way to working sets, which keep what is free.
         """
         per_row = max(1, self.X.stored() // max(1, self.X.shape[0]))
-        wanted = max(2, min(TUNING.most_rows, TUNING.most_numbers // per_row))
-        merge = partial(dual_part.merged_near, wanted)
-        columns, common = (self._numbers, self._parts), (levels, reach, wanted)
-        return self._named(
-            self.cluster.round(dual_part.near, merge, *columns, common=common, reads=False)
-        )
+        most = max(2, min(TUNING.most_rows, TUNING.most_numbers // per_row))
+        tops, lows = self._survey.top, self._survey.low
+        excess = tops - lows if self.problem.groups else np.maximum(tops, -lows)
+        violation = float(excess.max())
+        among_many = most if violation <= TUNING.helpful_share * self._before else 0
+        columns, common = (self._numbers, self._parts), (levels, reach, most, among_many)
+        merge = partial(dual_part.merged_near, most, among_many)
+        near = self.cluster.round(dual_part.near, merge, *columns, common=common, reads=False)
+        if near.n_variables > most:
+            self._before = violation if among_many else 0.0
+        return self._named(near.found) if near.n_variables <= most or among_many else None
 
     # What the client solves -----------------------------------------------------------------------
 
