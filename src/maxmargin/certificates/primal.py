@@ -232,14 +232,13 @@ def _alpha_lines(
     y: Floats, alpha: Floats, upper: Floats, ridge: Floats, problem: PrimalProblem
 ) -> Floats:
     """Return what `plane_sums.add_up_alpha` finds of some rows, as one line."""
-    from .plane_sums import NEGATIVE, POSITIVE, add_up_alpha
+    from .plane_sums import LARGEST, add_up_alpha
 
     box = replace(problem, y=y, upper=upper, ridge=ridge).box
     step = part_rows(y.size)
     found = np.zeros((part_count(y.size, step), 4))
     add_up_alpha(len(found), step, alpha, box, y, problem.two_sided, found)
-    sums, most = found[:, : NEGATIVE + 1].sum(axis=0), found[:, NEGATIVE + 1 :].max(axis=0)
-    assert POSITIVE < NEGATIVE
+    sums, most = found[:, :LARGEST].sum(axis=0), found[:, LARGEST:].max(axis=0)
     return np.hstack([sums, most])[np.newaxis]
 
 
