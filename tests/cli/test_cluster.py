@@ -9,6 +9,7 @@ import pytest
 import maxmargin as mm
 from tests.helpers.command_line import bad, call, good, records, run, svmlight, table
 
+da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -215,6 +216,9 @@ def test_wrong_addresses_are_told_within_seconds():
     bad(call(*fit, "local:0"), "'local:0'", code=2)
     bad(call(*fit, "nonsense://1.2.3.4:5"), "nonsense://1.2.3.4:5")
     assert time.perf_counter() - started < 20
+    with pytest.raises(ValueError, match="No clients found"):  # what failed leaves nothing behind
+        distributed.default_client()
+    assert da.ones(3).sum().compute() == 3
 
 
 @pytest.mark.usefixtures("here")

@@ -61,13 +61,17 @@ def connected(scheduler: str) -> Iterator[Any]:
                 stack.enter_context(cluster)
             yield stack.enter_context(Client(cluster))
             return
-        yield stack.enter_context(_reached(scheduler, Client))
+        client = stack.enter_context(_reached(scheduler, Client))
+        yield stack.enter_context(client.as_current())
 
 
 def _reached(address: str, connect: Any) -> Any:
-    """Return a client of a scheduler that answers and has workers."""
+    """Return a client of a scheduler that answers and has workers.
+
+    It is not the default of the process: a client that finds no scheduler would stay the default.
+    """
     try:
-        client = connect(address, timeout=TUNING.connect_seconds)
+        client = connect(address, timeout=TUNING.connect_seconds, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:  # not found, or not an address
         raise ConnectionError(
             f"There must be a Dask scheduler at {address}, but none answered within "
