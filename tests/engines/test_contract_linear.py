@@ -229,6 +229,9 @@ def test_both_sides_of_the_gap(primal):
         near(state.dual(of_scores=True), state.dual(of_scores=True))
     state.project(DELTA)
     near(np.asarray(state.alpha(kept=True)), alpha)
+    state.start(state.alpha(kept=True))
+    near(state.total(), w)
+    near(state.dual(), dual)
 
 
 def test_the_best_bias(primal):
