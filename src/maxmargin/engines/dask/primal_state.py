@@ -237,8 +237,7 @@ class DaskPrimalState:
         if self._found is not None:
             return float(self._found.sums[LOSS])
         if self._loss is None:
-            reads = any(name == "place" and a[0].any() for name, *a in self._operations)
-            self._loss = float(self._round(rounds.loss, rounds.added, 0.0, reads=reads))
+            self._loss = float(self._round(rounds.loss, rounds.added, 0.0, reads=False))
         return self._loss
 
     def _loss_without_plane(self, b: float) -> float | None:
@@ -275,8 +274,9 @@ class DaskPrimalState:
     def _breaks(self, low: float, high: float) -> rounds.Breaks:
         """Return the breaks between two changes of the bias."""
         found: rounds.Breaks = self._ask(
-            rounds.breaks_between, rounds.Breaks.merged, 0.0, low, high, TUNING.most_breaks + 1
-        )
+            rounds.breaks_between, rounds.Breaks.merged, 0.0, low, high, TUNING.most_breaks + 1,
+            reads=False,
+        )  # fmt: skip
         return found
 
     def _nearby(self) -> float:
@@ -294,7 +294,7 @@ class DaskPrimalState:
         """Return an interval with few breaks in which the slope of the loss changes its sign."""
         edges = _first_edges()
         while True:
-            counts, costs = self._ask(rounds.breaks_in_bins, rounds.added, 0.0, edges)
+            counts, costs = self._ask(rounds.breaks_in_bins, rounds.added, 0.0, edges, reads=False)
             slopes = before + np.cumsum(costs)
             last = min(int(np.searchsorted(slopes, rounding, side="right")), slopes.size - 1)
             first = min(int(np.searchsorted(slopes, -rounding)), last)
@@ -357,20 +357,28 @@ class DaskPrimalState:
         reads: bool = True,
     ) -> Any:  # fmt: skip
         """Ask all partitions, which go on to their next states."""
-        rows, request = self.features.rows, self._request(delta, matrix)
-        self._states, found = rows.cluster.step(
-            work, merge, rows.blocks, *self._terms, self._states, common=(request, *common),
-            reads=reads,
+        cluster, request = self.features.rows.cluster, self._request(delta, matrix)
+        reads = reads or _read_rows(self._operations)
+        self._states, found = cluster.step(
+            work, merge, self._blocks(reads), *self._terms, self._states,
+            common=(request, *common), reads=reads,
         )  # fmt: skip
         self._operations, self._is_recentred = (), False
         return found
 
-    def _ask(self, work: Any, merge: Any, delta: float, *common: Any) -> Any:
+    def _ask(self, work: Any, merge: Any, delta: float, *common: Any, reads: bool = True) -> Any:
         """Ask all partitions, whose states stay as they are."""
-        rows, request = self.features.rows, self._request(delta)
-        return rows.cluster.round(
-            work, merge, rows.blocks, *self._terms, self._states, common=(request, *common)
-        )
+        cluster, request = self.features.rows.cluster, self._request(delta)
+        reads = reads or _read_rows(self._operations)
+        return cluster.round(
+            work, merge, self._blocks(reads), *self._terms, self._states,
+            common=(request, *common), reads=reads,
+        )  # fmt: skip
+
+    def _blocks(self, reads: bool) -> list[Handle | None]:
+        """Return the partitions, or nothing of each where no row of it is needed."""
+        blocks = self.features.rows.blocks
+        return list(blocks) if reads else [None] * len(blocks)
 
     def _adopt(self, found: Evaluation, delta: float) -> None:
         """Take in an evaluation."""
@@ -384,7 +392,7 @@ class DaskPrimalState:
             return DaskVector(rows.cluster, rows.cluster.start(_zeros, self._terms[0]), rows.sizes)
         request = Request(self._posed, which.operations)
         parts = rows.cluster.start(
-            rounds.beta_of, rows.blocks, *self._terms, which.states,
+            rounds.beta_of, self._blocks(_read_rows(which.operations)), *self._terms, which.states,
             common=(request, which.heavier, which.factor, which.below),
         )  # fmt: skip
         return DaskVector(rows.cluster, parts, rows.sizes)
@@ -461,6 +469,11 @@ def _first_edges() -> Floats:
     """Return edges of bins that are narrow about 0."""
     sizes = np.geomspace(TUNING.nearest_break, TUNING.farthest_break, TUNING.bins // 2)
     return np.concatenate([-sizes[::-1], [0.0], sizes])
+
+
+def _read_rows(operations: tuple[Operation, ...]) -> bool:
+    """Return whether operations need the rows: the scores of a plane that has a normal do."""
+    return any(name == "place" and arguments[0].any() for name, *arguments in operations)
 
 
 def _zeros(y: Floats) -> Floats:
