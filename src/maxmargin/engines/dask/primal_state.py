@@ -93,6 +93,7 @@ class DaskPrimalState:
         self._guess: list[float] = []
         self._measured: _Kept | None = None
         self._kept: _Kept | None = None
+        self._alpha: DaskVector | None = None  # that was kept, of states that are gone
         self._plane: Floats | None = None  # (w, b) of the scores, of which operations may be due
 
     # The plane and α -----------------------------------------------------------------------
@@ -330,13 +331,15 @@ class DaskPrimalState:
         return value
 
     def keep(self) -> None:
-        """Remember the α that `dual` measured last: states are never changed."""
+        """Remember the α that `dual` measured last."""
         self._kept = self._measured
 
     def alpha(self, *, kept: bool = False) -> DaskVector:
         """Return α, which stays where the rows are."""
         if not kept:
             self.dual()
+        if kept and self._kept is None and self._alpha is not None:
+            return self._alpha
         return self._restored(self._kept if kept else self._measured)
 
     # How it is done ------------------------------------------------------------------------
@@ -356,12 +359,18 @@ class DaskPrimalState:
         self, work: Any, merge: Any, delta: float, *common: Any, matrix: bool | None = None,
         reads: bool = True,
     ) -> Any:  # fmt: skip
-        """Ask all partitions, which go on to their next states."""
+        """Ask all partitions, which go on to their next states.
+
+        Those before are released one by one, so that the workers hold them once and not twice.
+        """
         cluster, request = self.features.rows.cluster, self._request(delta, matrix)
-        reads = reads or _read_rows(self._operations)
+        reads, states = reads or _read_rows(self._operations), self._states
+        if self._kept is not None:
+            self._alpha, self._kept = self._restored(self._kept), None
+        self._measured = None
         self._states, found = cluster.step(
-            work, merge, self._blocks(reads), *self._terms, self._states,
-            common=(request, *common), reads=reads,
+            work, merge, self._blocks(reads), *self._terms, states, common=(request, *common),
+            reads=reads, spent=states,
         )  # fmt: skip
         self._operations, self._is_recentred = (), False
         return found
