@@ -293,6 +293,7 @@ def streamed(folder: str, rows: int, d: int, memory: str) -> dict[str, Any]:
             write_parquet, list(range(0, rows, step)), folder=folder, rows=rows, step=step, d=d
         )
         client.gather(files)
+        del files  # or Dask would write them again after a worker was lost
         written = time.perf_counter() - started
         frame = dd.read_parquet(f"{folder}/part-*.parquet", split_row_groups=False)
         started = time.perf_counter()

@@ -52,8 +52,9 @@ def flat_biases(state: DaskPrimalState) -> tuple[float, float]:
 def _breaks(state: DaskPrimalState, low: float, high: float) -> rounds.Breaks:
     """Return the breaks between two changes of the bias."""
     found: rounds.Breaks = state.ask(
-        rounds.breaks_between, rounds.Breaks.merged, 0.0, low, high, TUNING.most_breaks + 1
-    )
+        rounds.breaks_between, rounds.Breaks.merged, 0.0, low, high, TUNING.most_breaks + 1,
+        reads=False,
+    )  # fmt: skip
     return found
 
 
@@ -73,7 +74,7 @@ def _bracket(state: DaskPrimalState, before: float, rounding: float) -> tuple[fl
     """Return an interval with few breaks in which the slope of the loss changes its sign."""
     edges = _first_edges()
     while True:
-        counts, costs = state.ask(rounds.breaks_in_bins, rounds.added, 0.0, edges)
+        counts, costs = state.ask(rounds.breaks_in_bins, rounds.added, 0.0, edges, reads=False)
         slopes = before + np.cumsum(costs)
         last = min(int(np.searchsorted(slopes, rounding, side="right")), slopes.size - 1)
         first = min(int(np.searchsorted(slopes, -rounding)), last)

@@ -71,18 +71,24 @@ def prepare(number: int, X: Any, y: Any, weights: Any) -> tuple[Block | None, li
         return None, [PartFacts(number, _located(str(error), X))]
 
 
-def block_of(number: int, X: Any, y: Any, weights: Any) -> Block | None:
-    """Return a checked partition alone, where it is read anew in every pass."""
-    return prepare(number, X, y, weights)[0]
+def block_of(X: Any) -> Block:
+    """Return the rows of a partition that was checked before, where every pass reads it anew."""
+    if not hasattr(X, "shape"):
+        X = np.asarray(X)
+    return Block(_rows(X, is_checked=True), None, None)
 
 
-def facts_of(number: int, X: Any, y: Any, weights: Any) -> list[PartFacts]:
-    """Return what a partition holds, and not the partition."""
-    return prepare(number, X, y, weights)[1]
+def vectors_of(number: int, X: Any, y: Any, weights: Any) -> tuple[Block | None, list[PartFacts]]:
+    """Return labels and weights of a partition, and what it holds, without its rows."""
+    block, facts = prepare(number, X, y, weights)
+    return None if block is None else block._replace(X=None), facts
 
 
-def _rows(X: Any) -> Any:
-    rows = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+def _rows(X: Any, *, is_checked: bool = False) -> Any:
+    rows = check_array(
+        X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X",
+        ensure_all_finite=not is_checked,
+    )  # fmt: skip
     if sparse.issparse(rows):
         rows = sparse.csr_matrix(rows)
         if not rows.has_canonical_format:

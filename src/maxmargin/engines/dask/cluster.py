@@ -120,16 +120,22 @@ class Cluster:
         common: tuple[Any, ...] = (),
         reads: bool = True,
         sent: int = 0,
+        spent: list[Handle] | None = None,
     ) -> tuple[list[Handle], Any]:
         """Like `round` for work that returns a new state, which stays there, and an answer.
 
-        ``sent`` are bytes that tasks are given by each other.
+        ``sent`` are bytes that tasks are given by each other; ``spent`` is the column that nobody
+        needs afterwards, and is emptied.
         """
         shared = self._shared(common, len(columns[0]))
         started = time.perf_counter()
         pairs = self.backend.start(partial(_timed_pair, work), *columns, shared)
         states = self.backend.start(_first, pairs)
         answers = self.backend.start(_second, pairs)
+        # Dask releases what no handle is left of as soon as the tasks that read it are done.
+        del pairs
+        if spent is not None:
+            spent.clear()
         return states, self._merged(work, merge, answers, common, started, reads, sent)
 
     def chain(

@@ -87,21 +87,21 @@ class Survey(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Variables that may enter a working set: partition and place there, and by how much f is off.
+    """Variables that may enter a working set: partition and place there, f, and how far it is off.
 
     ``excess`` is positive where f is too large, or ``rises`` says so, and else f is too small.
     """
 
     part: Integers
     place: Integers
+    f: Floats
     excess: Floats
     rises: NDArray[np.bool_]
 
     def at(self, chosen: Integers) -> Candidates:
         """Return some of them."""
-        return Candidates(
-            self.part[chosen], self.place[chosen], self.excess[chosen], self.rises[chosen]
-        )
+        columns: list[Any] = [each[chosen] for each in self]
+        return Candidates(*columns)
 
     def halves(self, wanted: int) -> Candidates:
         """Return the worst of both kinds, half of either if there are so many.
@@ -308,7 +308,8 @@ def worst(
     f, beta, lower, upper = (each[members] for each in (part.f, part.beta, part.lower, part.upper))
     ends = level.top, level.low
     chosen = members[violators(f, beta, lower, upper, inside[members], ends, most, wanted)]
-    return Candidates(np.full(chosen.size, number), chosen, *_excess(part, chosen, level))
+    known = np.full(chosen.size, number), chosen, part.f[chosen]
+    return Candidates(*known, *_excess(part, chosen, level))
 
 
 def near(
@@ -324,7 +325,8 @@ def near(
         excess[members], rises[members] = _excess(part, members, level)
     free = (part.lower < part.beta) & (part.beta < part.upper)
     close = np.flatnonzero(free | (excess > -reach))
-    found = Candidates(np.full(close.size, number), close, excess[close], rises[close])
+    known = np.full(close.size, number), close, part.f[close]
+    found = Candidates(*known, excess[close], rises[close])
     return merged_near(at_most, among_many, [Near(close.size, found)])
 
 

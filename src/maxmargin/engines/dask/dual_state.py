@@ -33,7 +33,7 @@ class Tuning:
     """What comes to the client."""
 
     # Rows, and numbers in them, of the part of a problem that the client solves at a time.
-    most_rows: int = 16384
+    most_rows: int = 24576
     most_numbers: int = 1 << 23
     # The share of the violation before that the worst of many variables must leave, to go on so.
     helpful_share: float = 0.9
@@ -75,6 +75,7 @@ class DaskDualState:
         self.beta: Floats = np.zeros(problem.n_variables)
         self._rows: Integers = np.empty(0, dtype=np.intp)  # that the client holds
         self._X: Any = None
+        self._known: tuple[Integers, Floats] | None = None  # some variables, and their f
         self.n_updates, self._largest = 0, np.nan
         self._before = np.inf  # the violation before the last part that was some of many variables
         self._begin(s * alpha + 0.0)
@@ -289,7 +290,7 @@ class DaskDualState:
             work, dual_part.merged_surveys, self.X.blocks, *states, own, [Z] * n, common=common,
             sent=different.size * self.X.row_bytes * n,
         )  # fmt: skip
-        self._survey = survey
+        self._survey, self._known = survey, None
 
     def _changes(self, rows: Integers, change: Floats) -> list[Change]:
         """Return what has moved in each partition."""
@@ -304,13 +305,18 @@ class DaskDualState:
         return [self.place[rows[self.owner[rows] == k]] for k in self._numbers]
 
     def _named(self, found: Candidates) -> Integers:
-        """Return candidates as variables, in ascending order."""
-        return np.sort(self.order[self.edges[found.part] + found.place])
+        """Return candidates as variables, in ascending order; f of them is known from now on."""
+        variables = self.order[self.edges[found.part] + found.place]
+        order = np.argsort(variables)
+        self._known = variables[order], found.f[order]
+        return self._known[0]
 
     def _fetch(self, rows: Integers) -> Floats:
         """Return f of some variables, and fetch the rows of X that the client does not hold."""
         wanted = np.unique(self.problem.index[rows])
         missing = np.setdiff1d(wanted, self._rows, assume_unique=True)
+        if not missing.size and self._known is not None and self._known[0] is rows:
+            return self._known[1]
         order = np.argsort(self.owner[rows], kind="stable")
         columns = self.X.blocks, self._parts, self.X.places_in(missing), self._split(rows)
         fresh, of_rows = self.cluster.round(

@@ -87,11 +87,15 @@ class LinearPart(PrimalState):
 
     @classmethod
     def resume(
-        cls, block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState | None,
+        cls, block: Block | None, y: Floats, upper: Floats, ridge: Floats, state: PartState | None,
         problem: PrimalProblem,
     ) -> LinearPart:  # fmt: skip
-        """Go on from a state, whose arrays are the caller's to copy before they change."""
-        part = cls(replace(problem, y=y, upper=upper, ridge=ridge), Features(block.X))
+        """Go on from a state, whose arrays are the caller's to copy before they change.
+
+        The block is None where nothing is asked that needs the rows.
+        """
+        X = np.empty((y.size, 0)) if block is None else block.X
+        part = cls(replace(problem, y=y, upper=upper, ridge=ridge), Features(X))
         if state is not None:
             part.scores, part.values, part.center = state.scores, state.beta, state.center
             if state.along is not None:
@@ -242,13 +246,12 @@ def slopes_again(
     points: list[float],
 ) -> Floats:  # fmt: skip
     """Return slopes at other points of the same step."""
-    no_columns = Block(np.empty((y.size, 0)), None, None)
-    part = LinearPart.resume(no_columns, y, upper, ridge, state, request.problem)
+    part = LinearPart.resume(None, y, upper, ridge, state, request.problem)
     return np.array(part.slopes(points, request.delta))
 
 
 def loss(
-    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request
+    block: Block | None, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request
 ) -> tuple[PartState, float]:
     """Return the loss of the scores."""
     part = _resumed(block, y, upper, ridge, state, request)
@@ -256,8 +259,8 @@ def loss(
 
 
 def beta_of(
-    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request,
-    heavier: float, factor: float, below: bool,
+    block: Block | None, y: Floats, upper: Floats, ridge: Floats, state: PartState,
+    request: Request, heavier: float, factor: float, below: bool,
 ) -> Floats:  # fmt: skip
     """Return β, that of the heavier sign multiplied by a factor."""
     part = _resumed(block, y, upper, ridge, state, request)
@@ -337,8 +340,8 @@ def joined(found: list[tuple[list[Any], ...]]) -> tuple[list[Any], ...]:
 
 
 def breaks_in_bins(
-    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request,
-    edges: Floats,
+    block: Block | None, y: Floats, upper: Floats, ridge: Floats, state: PartState,
+    request: Request, edges: Floats,
 ) -> Floats:  # fmt: skip
     """Return how many breaks of the loss as a function of the bias each bin has, and their costs.
 
@@ -367,8 +370,8 @@ class Breaks(NamedTuple):
 
 
 def breaks_between(
-    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request,
-    low: float, high: float, most: int,
+    block: Block | None, y: Floats, upper: Floats, ridge: Floats, state: PartState,
+    request: Request, low: float, high: float, most: int,
 ) -> Breaks:  # fmt: skip
     """Return the breaks low < t ≤ high, ``most`` of them at most, and their costs."""
     t, costs = _breaks(_resumed(block, y, upper, ridge, state, request))
@@ -387,8 +390,8 @@ def _breaks(part: LinearPart) -> tuple[Floats, Floats]:
 
 
 def _resumed(
-    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request,
-    *, owned: bool = False,
+    block: Block | None, y: Floats, upper: Floats, ridge: Floats, state: PartState,
+    request: Request, *, owned: bool = False,
 ) -> LinearPart:  # fmt: skip
     """Go on from a state, with the operations that were decided since."""
     part = LinearPart.resume(block, y, upper, ridge, state, request.problem)

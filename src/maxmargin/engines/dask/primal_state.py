@@ -91,6 +91,7 @@ class DaskPrimalState:
         self._guess: list[float] = []
         self._measured: _Kept | None = None
         self._kept: _Kept | None = None
+        self._alpha: DaskVector | None = None  # that was kept, of states that are gone
         self.plane: Floats | None = None  # (w, b) of the scores, of which operations may be due
 
     # The plane and α -----------------------------------------------------------------------
@@ -245,8 +246,7 @@ class DaskPrimalState:
         if self._found is not None:
             return float(self._found.sums[LOSS])
         if self._loss is None:
-            reads = any(name == "place" and a[0].any() for name, *a in self._operations)
-            self._loss = float(self._round(rounds.loss, rounds.added, 0.0, reads=reads))
+            self._loss = float(self._round(rounds.loss, rounds.added, 0.0, reads=False))
         return self._loss
 
     def _loss_without_plane(self, b: float) -> float | None:
@@ -290,13 +290,15 @@ class DaskPrimalState:
         return value
 
     def keep(self) -> None:
-        """Remember the α that `dual` measured last: states are never changed."""
+        """Remember the α that `dual` measured last."""
         self._kept = self._measured
 
     def alpha(self, *, kept: bool = False) -> DaskVector:
         """Return α, which stays where the rows are."""
         if not kept:
             self.dual()
+        if kept and self._kept is None and self._alpha is not None:
+            return self._alpha
         return self._restored(self._kept if kept else self._measured)
 
     # How it is done ------------------------------------------------------------------------
@@ -324,21 +326,35 @@ class DaskPrimalState:
         self, work: Any, merge: Any, delta: float, *common: Any, matrix: bool | None = None,
         reads: bool = True, own: Sequence[Any] = (),
     ) -> Any:  # fmt: skip
-        """Ask all partitions, which go on to their next states."""
-        rows, request = self.features.rows, self._request(delta, matrix)
-        self._states, found = rows.cluster.step(
-            work, merge, rows.blocks, *self._terms, self._states, *own,
-            common=(request, *common), reads=reads,
+        """Ask all partitions, which go on to their next states.
+
+        Those before are released one by one, so that the workers hold them once and not twice.
+        """
+        cluster, request = self.features.rows.cluster, self._request(delta, matrix)
+        reads, states = reads or _read_rows(self._operations), self._states
+        if self._kept is not None:
+            self._alpha, self._kept = self._restored(self._kept), None
+        self._measured = None
+        self._states, found = cluster.step(
+            work, merge, self._blocks(reads), *self._terms, states, *own,
+            common=(request, *common), reads=reads, spent=states,
         )  # fmt: skip
         self._operations, self._is_recentred = (), False
         return found
 
-    def ask(self, work: Any, merge: Any, delta: float, *common: Any) -> Any:
+    def ask(self, work: Any, merge: Any, delta: float, *common: Any, reads: bool = True) -> Any:
         """Ask all partitions, whose states stay as they are."""
-        rows, request = self.features.rows, self._request(delta)
-        return rows.cluster.round(
-            work, merge, rows.blocks, *self._terms, self._states, common=(request, *common)
-        )
+        cluster, request = self.features.rows.cluster, self._request(delta)
+        reads = reads or _read_rows(self._operations)
+        return cluster.round(
+            work, merge, self._blocks(reads), *self._terms, self._states,
+            common=(request, *common), reads=reads,
+        )  # fmt: skip
+
+    def _blocks(self, reads: bool) -> list[Handle | None]:
+        """Return the partitions, or nothing of each where no row of it is needed."""
+        blocks = self.features.rows.blocks
+        return list(blocks) if reads else [None] * len(blocks)
 
     def _adopt(self, found: Evaluation, delta: float) -> None:
         """Take in an evaluation."""
@@ -352,7 +368,7 @@ class DaskPrimalState:
             return DaskVector(rows.cluster, rows.cluster.start(_zeros, self._terms[0]), rows.sizes)
         request = Request(self._posed, which.operations)
         parts = rows.cluster.start(
-            rounds.beta_of, rows.blocks, *self._terms, which.states,
+            rounds.beta_of, self._blocks(_read_rows(which.operations)), *self._terms, which.states,
             common=(request, which.heavier, which.factor, which.below),
         )  # fmt: skip
         return DaskVector(rows.cluster, parts, rows.sizes)
@@ -412,6 +428,11 @@ class _Kept:
     heavier: float = 0.0
     factor: float = 1.0
     below: bool = False
+
+
+def _read_rows(operations: tuple[Operation, ...]) -> bool:
+    """Return whether operations need the rows: the scores of a plane that has a normal do."""
+    return any(name == "place" and arguments[0].any() for name, *arguments in operations)
 
 
 def _zeros(y: Floats) -> Floats:

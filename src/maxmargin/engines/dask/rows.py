@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ...arrays import Floats, Integers, Labels, Partitioned
 from ...validation import refuse_size, weighted_variance
-from .checks import Block, PartFacts, block_of, facts_of, prepare
+from .checks import Block, PartFacts, block_of, prepare, vectors_of
 from .cluster import Cluster, Handle
 from .collections import is_held, known_sizes, partitions_of, vector_partitions
 from .vector import DaskVector, column_of, split
@@ -264,21 +264,23 @@ def _received(X: Any, y: Any, sample_weight: Any, cluster: Cluster) -> Received:
         vector_partitions("y", y, X, n, cluster),
         vector_partitions("sample_weight", sample_weight, X, n, cluster),
     )
-    blocks: list[Handle]
     if _fits(X, sources, cluster):
-        blocks, facts = cluster.step(prepare, _joined, *columns)
+        vectors, facts = cluster.step(prepare, _joined, *columns)
+        blocks = vectors
     else:
-        facts = cluster.round(facts_of, _joined, *columns)
+        vectors, facts = cluster.step(vectors_of, _joined, *columns)
         lazy = dask.delayed(block_of, pure=False, traverse=False)
-        blocks = [lazy(*arguments) for arguments in zip(*columns, strict=True)]
+        blocks = [lazy(source) for source in sources]
         cluster.report.streamed = True
     facts = sorted(facts, key=lambda fact: fact.number)
     _refuse(facts)
     filled = [k for k, fact in enumerate(facts) if fact.n_rows]
     example = X._meta if hasattr(X, "columns") else None
-    rows = DaskRows(cluster, [blocks[k] for k in filled], [facts[k] for k in filled], example)
+    blocks, facts, vectors = ([each[k] for k in filled] for each in (blocks, facts, vectors))
+    rows = DaskRows(cluster, blocks, facts, example)
     refuse_size(max(fact.largest for fact in rows.facts))
-    return Received(rows, _labels(rows, y), _weights(rows, sample_weight))
+    labels = None if y is None else _labels(rows, vectors)
+    return Received(rows, labels, None if sample_weight is None else _weights(rows, vectors))
 
 
 def _fits(X: Any, sources: list[Any], cluster: Cluster) -> bool:
@@ -316,9 +318,7 @@ def _kind(fact: PartFacts) -> str:
     return f"{'CSR' if fact.sparse else 'dense'} rows of {fact.n_columns} columns"
 
 
-def _labels(rows: DaskRows, y: Any) -> DaskVector | None:
-    if y is None:
-        return None
+def _labels(rows: DaskRows, vectors: list[Handle]) -> DaskVector:
     kinds = {fact.label_kind for fact in rows.facts}
     classes: Labels | None = None
     lists = [fact.labels for fact in rows.facts]
@@ -328,7 +328,7 @@ def _labels(rows: DaskRows, y: Any) -> DaskVector | None:
     ends = None
     if kinds <= set("biuf"):
         ends = min(fact.low for fact in rows.facts), max(fact.high for fact in rows.facts)
-    parts = rows.cluster.start(_labels_of, rows.blocks)
+    parts = rows.cluster.start(_labels_of, vectors)
     dtype = classes.dtype if classes is not None else np.float64
     return DaskVector(rows.cluster, parts, rows.sizes, classes, ends, dtype)
 
@@ -345,16 +345,14 @@ def _refuse_mixture(facts: list[PartFacts]) -> None:
         )
 
 
-def _weights(rows: DaskRows, sample_weight: Any) -> DaskVector | None:
-    if sample_weight is None:
-        return None
+def _weights(rows: DaskRows, vectors: list[Handle]) -> DaskVector:
     ends = (
         min(fact.least_weight for fact in rows.facts),
         max(fact.largest_weight for fact in rows.facts),
     )
     if not ends[1] > 0.0:
         raise ValueError("Sample weights are all zero: at least two samples must count.")
-    parts = rows.cluster.start(_weights_of, rows.blocks)
+    parts = rows.cluster.start(_weights_of, vectors)
     return DaskVector(rows.cluster, parts, rows.sizes, ends=ends)
 
 
