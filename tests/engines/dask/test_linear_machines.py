@@ -8,7 +8,9 @@ import pytest
 from scipy import sparse
 
 import maxmargin as mm
-from maxmargin.engines.dask import primal_state
+from maxmargin.engines.dask import features, primal_state
+from maxmargin.engines.registry import engine_for, received_partitions
+from maxmargin.problems import PrimalProblem
 from maxmargin.solvers import linear
 
 pytest.importorskip("distributed")
@@ -110,6 +112,20 @@ def test_weights_of_samples(loss):
     model = mm.LinearSVC(loss=loss, tol=1e-9).fit(dX, dy, da.from_array(weights, 100))
     close(model, mm.LinearSVC(loss=loss, tol=1e-9).fit(X, y, weights))
     assert model.certificate_.holds(1e-8)
+
+
+def test_a_sample_that_takes_no_row_of_a_partition(monkeypatch):
+    """A partition of one row has vectors of one number, which are not those of all rows."""
+    monkeypatch.setattr(features, "TUNING", replace(features.TUNING, sampled_numbers=N * D // 3))
+    X, y = data()
+    signs, costs = 2.0 * y - 1.0, np.linspace(0.5, 2.0, N)
+    rows, _, _ = received_partitions(da.from_array(X, chunks=((400, 1, 499), -1)), None, None)
+    problem = PrimalProblem(None, signs, costs, np.zeros(1))
+    state = engine_for(rows).features().primal_state(problem)
+    sample = state.sample(state.features.draw(N // 3), 3.0)
+    np.testing.assert_array_equal(sample.features.X, X[::3])
+    np.testing.assert_array_equal(sample.problem.y, signs[::3])
+    np.testing.assert_array_equal(sample.problem.upper, 3.0 * costs[::3])
 
 
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
