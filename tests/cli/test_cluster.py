@@ -134,6 +134,26 @@ def test_svmlight_files_of_different_widths(here, address):
     assert record["data"]["classes"].keys() == {"-1", "1"}
 
 
+def test_files_without_rows_are_left_out(here, in_memory, address):
+    (here / "some").mkdir()
+    for k in range(FILES):
+        (here / "some" / f"p{k}.csv").write_text((here / "csv" / f"p{k}.csv").read_text())
+    (here / "some" / "empty.csv").write_text("a,b,c,colour,label\n")
+    done = call("fit", "some", *FIT, "--scheduler", address, "--out", "h.mm")
+    assert "600 rows in 4 files" in good(done)
+    close(mm.load("h.mm"), in_memory)
+    alone = call("fit", "some/empty.csv", *FIT, "--scheduler", address)
+    bad(alone, "some/empty.csv: there are no rows.")
+
+
+def test_a_model_that_leaves_vectors_on_the_workers_is_saved(here, address):
+    fit = ("--target", "label", "--model", "ho-kashyap", "--max-iter", 5)
+    good(call("fit", "csv", *fit, "--scheduler", address, "--out", "k.mm"))
+    assert [each.shape for each in mm.load("k.mm")[-1].margins_] == [(N,)]
+    done = call("predict", "k.mm", "csv/p0.csv", "--scheduler", address, "--out", "one")
+    assert "200 rows labelled: 1 file in one" in good(done)
+
+
 def test_predictions_of_every_file(here, in_memory, address):
     done = call(
         "predict", "one.mm", "csv/p0.csv", "csv/p2.csv", "--scheduler", address, "--out", "labels"

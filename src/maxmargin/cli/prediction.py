@@ -81,7 +81,8 @@ def predict(
         console.note(f"warning: {message}")
     if out != "-":
         done = "predicted" if targets_of(model) == "numbers" else "labelled"
-        into = f"{len(outs)} files in {out}" if scheduler is not None else out
+        n_files = f"{len(outs)} file{'s' * (len(outs) != 1)}"
+        into = f"{n_files} in {out}" if scheduler is not None else out
         click.echo(f"{n} rows {done}: {into}")
 
 

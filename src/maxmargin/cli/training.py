@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,18 +68,20 @@ def fit(
         raise click.UsageError("pass either --test or --cv, not both.")
     check_out(out, *files)
     reading, targets = Reading(target, **given), targets_of(model)
-    if scheduler is None:
-        record, trained = _fitted(reading, files[0], model, test, cv, seed)
-    else:
+    if scheduler is not None:
         cluster.refuse_options(model, name)
-        with cluster.session(scheduler):
+    # Some of what is saved may be on the workers.
+    with nullcontext() if scheduler is None else cluster.session(scheduler):
+        if scheduler is None:
+            record, trained = _fitted(reading, files[0], model, test, cv, seed)
+        else:
             record, trained = cluster.fitted(reading, files, " ".join(data), model)
-    record |= _outcome(trained)
-    if out is not None:
-        from .. import persistence
+        record |= _outcome(trained)
+        if out is not None:
+            from .. import persistence
 
-        persistence.save(trained.model, out, about=_about(record))
-        record["saved"] = out
+            persistence.save(trained.model, out, about=_about(record))
+            record["saved"] = out
     console.print_json(record) if as_json else _print_fit(record, targets)
     for message in (*trained.warnings, *([] if as_json else record["advice"])):
         console.note(f"warning: {message}")

@@ -20,7 +20,9 @@ from .saved import PROOFS, SUPPORT
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Fitted attributes that no prediction reads; some are as long as the training data.
-_NOT_SENT = (*PROOFS, "fit_report_", "_memory", "_fitted_on", "_skl_callbacks")
+_NOT_SENT = (
+    *PROOFS, "fit_report_", "margins_", "multipliers_", "_memory", "_fitted_on", "_skl_callbacks",
+)  # fmt: skip
 # Parameters that are for the process of the caller.
 _NEUTRAL = {"callback": None, "n_jobs": None, "verbose": False}
 
@@ -82,8 +84,9 @@ def for_prediction(model: Any, X: MatrixLike) -> Any:
 
 
 class Correct(NamedTuple):
-    """The weight of all rows, and that of the rows whose class is the predicted one."""
+    """Rows, their weight, and the weight of those whose class is the predicted one."""
 
+    n: int = 0
     total: float = 0.0
     right: float = 0.0
 
@@ -93,7 +96,16 @@ def accuracy(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> flo
     _example(model, type(model).predict, X)
     sent = for_prediction(model, X)
     found = reduced_partitions(sent, _correct, _sum, X, y, sample_weight)
-    return found.right / found.total if found.total else float("nan")
+    _refuse_nothing(found.n, found.total)
+    return found.right / found.total
+
+
+def _refuse_nothing(n_rows: int, total: float) -> None:
+    """Refuse collections without rows and weights that are all zero, as scikit-learn does."""
+    if not n_rows:
+        raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+    if not total:
+        raise ValueError("Sample weights must contain at least one non-zero number.")
 
 
 def _correct(model: Any, X: MatrixLike, y: Labels, weights: Floats | None) -> Correct:
@@ -102,13 +114,13 @@ def _correct(model: Any, X: MatrixLike, y: Labels, weights: Floats | None) -> Co
     if not n:
         return Correct()
     if weights is None:
-        return Correct(float(n), float(np.rint(model.score(X, y) * n)))
+        return Correct(n, float(n), float(np.rint(model.score(X, y) * n)))
     total = float(weights.sum())
-    return Correct(total, model.score(X, y, weights) * total if total else 0.0)
+    return Correct(n, total, model.score(X, y, weights) * total if total else 0.0)
 
 
 def _sum(parts: list[Correct]) -> Correct:
-    return Correct(sum(part.total for part in parts), sum(part.right for part in parts))
+    return Correct(*map(sum, zip(*parts, strict=True)))
 
 
 class Deviations(NamedTuple):
@@ -126,6 +138,7 @@ def determination(model: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -
     _example(model, type(model).predict, X)
     sent = for_prediction(model, X)
     found = reduced_partitions(sent, _deviations, _merged, X, y, sample_weight)
+    _refuse_nothing(found.n, found.total)
     if found.n < 2:
         from sklearn.exceptions import UndefinedMetricWarning
 

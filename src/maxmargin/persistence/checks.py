@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
+from ..arrays import VectorOnDevice
 from ..diagnostics.fitted_model import ModelLike
 from ..diagnostics.scaling import Scaling, scaling_of
 from ..estimators.base import CertifiedClassifier, CertifiedEstimator
@@ -483,6 +484,8 @@ def _check_numbers(
     finite: bool = True,
     largest: float = np.inf,
 ) -> None:
+    if isinstance(value, VectorOnDevice):  # of a model that was fitted on a cluster
+        value = value.host
     is_array = isinstance(value, np.ndarray) or sparse.issparse(value)
     _require(
         is_array and value.dtype.kind in "fiu",

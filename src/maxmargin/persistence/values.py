@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..arrays import VectorOnDevice
 from ..certificates import (
     JointMarginCertificate,
     LeastSquaresCertificate,
@@ -123,6 +124,9 @@ class Encoder:
             raise _unknown(value, where)
         return {"$": "array", "tensor": self._tensor(value)}
 
+    def _vector(self, value: VectorOnDevice, where: str, depth: int) -> JSON:
+        return self._array(np.asarray(value.host), where, depth)
+
     def _words(self, value: NDArray[Any], where: str, depth: int) -> JSON:
         words = value.ravel().tolist()
         if not all(isinstance(word, str | bool | int | float) for word in words):
@@ -174,6 +178,7 @@ class Encoder:
         tuple: _tuple,
         dict: _dict,
         np.ndarray: _array,
+        VectorOnDevice: _vector,
         (sparse.spmatrix, sparse.sparray): _csr,
         Unproved: _unproved,
         (*CERTIFICATES, Kernel, *SCHEDULES, Trace): _record,

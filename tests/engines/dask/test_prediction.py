@@ -224,6 +224,32 @@ def test_targets_without_spread():
         assert np.isnan(model.score(dX[:1], np.ones(1)))
 
 
+@pytest.mark.parametrize("name", ["LinearSVC", "LinearSVR"])
+def test_scores_of_nothing_are_refused(name):
+    model, X, y = fitted(name)
+    dX = partitioned(X, "dense")
+    with pytest.raises(ValueError, match="at least one non-zero number"):
+        model.score(dX, y, np.zeros(N))
+    with pytest.raises(ValueError, match="0 sample"):
+        model.score(dX[:0], y[:0])
+    # A partition without weight is none of it.
+    weights = np.r_[np.zeros(20), np.ones(N - 20)]
+    assert model.score(dX, y, weights) == pytest.approx(model.score(X, y, weights), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["LinearSVC", "LinearSVR"])
+def test_scores_with_missing_values_are_refused(name):
+    model, X, y = fitted(name)
+    dX, weights = partitioned(X, "dense"), np.ones(N)
+    weights[21] = np.nan
+    with pytest.raises(ValueError, match=r"sample_weight contains NaN. The first is in row 1\."):
+        model.score(dX, y, weights)
+    missing = y.astype(object)
+    missing[21] = pd.NA
+    with pytest.raises(ValueError, match=r"y contains NaN. The first is in row 1\."):
+        model.score(dX, missing)
+
+
 def test_labels_of_another_kind():
     model, X, _ = fitted("LinearSVC")
     with pytest.raises(ValueError, match="Classification metrics"):

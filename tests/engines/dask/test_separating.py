@@ -203,6 +203,25 @@ def test_multipliers_of_ho_kashyap_are_a_proof_in_memory_too():
     assert certify(SeparationProblem(Z), plane).refutes
 
 
+def test_what_ho_kashyap_leaves_on_the_workers_is_saved_and_not_sent(tmp_path):
+    X, y = data("inseparable")
+    dX, dy = partitioned(X, y)
+    file = tmp_path / "model.safetensors"
+    with (
+        new_cluster(1, processes=False, protocol="tcp") as cluster,  # which pickles what is sent
+        distributed.Client(cluster),
+    ):
+        model = mm.HoKashyap().fit(dX, dy)
+        labels, score = model.predict(dX).compute(), model.score(dX, dy)
+        proof, margins = np.asarray(model.multipliers_[0]), np.asarray(model.margins_[0])
+        mm.save(model, file)
+    loaded = mm.load(file)
+    np.testing.assert_array_equal(loaded.predict(X), labels)
+    assert loaded.score(X, y) == pytest.approx(score, rel=1e-12)
+    np.testing.assert_array_equal(loaded.multipliers_[0], proof)
+    np.testing.assert_array_equal(loaded.margins_[0], margins)
+
+
 @pytest.mark.parametrize("kind", ["dense", "csr", "unknown"])
 def test_separability_with_a_plane(kind):
     X, y = data(n=3000)

@@ -107,7 +107,7 @@ def _labels(y: Any, n: int) -> Labels | None:
     if values.ndim != 1:
         raise ValueError(f"y should be a 1d array, got an array of shape {values.shape} instead.")
     _refuse_length("y", values, n)
-    _refuse_missing("y", values)
+    refuse_missing("y", values)
     return _numbers(values)
 
 
@@ -124,7 +124,7 @@ def _weights(weights: Any, n: int) -> Floats | None:
             f"sample_weight must be a number or a 1d array, got an array of shape {values.shape}."
         )
     _refuse_length("sample_weight", values, n)
-    _refuse_missing("sample_weight", values)
+    refuse_missing("sample_weight", values)
     if (values < 0.0).any():
         row = int(np.argmax(values < 0.0))
         raise ValueError(
@@ -141,7 +141,7 @@ def _refuse_length(name: str, values: Labels, n: int) -> None:
         )
 
 
-def _refuse_missing(name: str, values: Labels) -> None:
+def refuse_missing(name: str, values: Labels) -> None:
     """Refuse values that are missing or not finite."""
     if values.dtype.kind in "fc":
         bad = ~np.isfinite(values)

@@ -231,7 +231,7 @@ def _collected(
 ) -> FileCollection:
     n_rows = sum(fact.n_rows for fact in facts)
     if not n_rows:
-        raise DataFileError(f"{source}: the {n_files} files have no rows.")
+        raise DataFileError(f"{source}: there are no rows.")
     firsts = {fact.first_index for fact in facts if fact.first_index is not None}
     first = min(firsts, default=None)
     width = max(
@@ -240,9 +240,12 @@ def _collected(
     )
     n, mean, squares, least, largest = _merged_numbers(facts)
     words, labels, classes = _common_labels(facts, how, source)
+    # Dask leaves parts without rows out of arrays, but not out of frames: X and y would differ.
+    filled = [k for k, fact in enumerate(facts) if fact.n_rows]
+    handles, sized = [handles[k] for k in filled], [facts[k] for k in filled]
     return FileCollection(
-        _rows(handles, facts, how, width, first),
-        None if how.targets == "none" else _labels(handles, facts, words, labels),
+        _rows(handles, sized, how, width, first),
+        None if how.targets == "none" else _labels(handles, sized, words, labels),
         source, n_files, n_rows, width, list(how.features) or None, how.target, dropped, first,
         classes, mean, float(np.sqrt(squares / max(n, 1))), least, largest,
         _summed(fact.missing for fact in facts), _summed(fact.infinite for fact in facts),

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from ...arrays import Matrix
 from ...runtime.threads import at_most, single_threaded_blas
+from .checks import refuse_missing
 from .cluster import Cluster
 from .collections import array_of_parts, partitions_of, vector_partitions, with_whole_rows
 
@@ -134,5 +135,14 @@ def answers_of_block(block: Any, *, model: SentModel, method: str, none: Matrix)
 
 def worked(part: Any, y: Any, weights: Any, model: SentModel, work: Callable[..., Any]) -> Any:
     """Return the answer of a partition."""
-    vectors = [None if values is None else np.asarray(values) for values in (y, weights)]
+    vectors = [_complete("y", y), _complete("sample_weight", weights)]
     return work(model.model, model.rows_of(part), *vectors)
+
+
+def _complete(name: str, values: Any) -> Any:
+    """Return a vector as an array, none of it missing."""
+    if values is None:
+        return None
+    vector = np.asarray(values)
+    refuse_missing(name, vector)
+    return vector
