@@ -330,6 +330,25 @@ class TaskArrays:
 
 
 @dataclass(frozen=True)
+class CostGrid:
+    """Tasks solved at one cost after the other: the first axis of all arrays.
+
+    Parameters
+    ----------
+    alpha : ndarray of shape (n_costs, n_variables)
+    b, converged, steps : ndarray of shape (n_costs, n_tasks)
+    scores : ndarray of shape (n_costs, n_rows)
+        Of the rows that each task holds out, one task after the other.
+    """
+
+    alpha: Floats
+    b: Floats
+    converged: NDArray[np.bool_]
+    steps: Floats
+    scores: Floats
+
+
+@dataclass(frozen=True)
 class TaskGoal:
     """How far small tasks are solved.
 
