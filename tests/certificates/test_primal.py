@@ -78,6 +78,7 @@ def test_no_answer_looks_better_than_the_optimum(loss, bias, name):
     problem = posed(*cloud(), weights(name), loss, bias)
     least = best(loss, bias, name)
     exact = answer(METHODS[0], problem, tol=1e-8)
+    assert exact.status is Status.CONVERGED
     rng = np.random.default_rng(4)
     for k in range(60):
         size = 10.0 ** rng.uniform(-6, 2)

@@ -31,7 +31,7 @@ KINDS = {
     "csr": sparse.csr_matrix,
     "csr float32": lambda X: sparse.csr_matrix(X, dtype=np.float32),
 }
-LIMITS = Limits(2000, 30.0)
+LIMITS = Limits(2000)
 DIRECT = direction.Tuning(direct_multiplications=0.0)
 NEWTON = {
     "whole": newton.Tuning(),

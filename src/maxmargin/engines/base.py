@@ -189,7 +189,8 @@ class DualState(Protocol):
 
         Those are the free ones, those that violate, and those that a change of f by ``reach``
         would make violate. None where they are more than ``at_most``, or where `restrict` does
-        not pay.
+        not pay. Where rows are fetched to be solved, an engine has a limit of its own in the place
+        of ``at_most``, and may return the worst of more variables.
         """
 
     def restrict(self, rows: Integers) -> DualState:

@@ -87,7 +87,10 @@ class Features(Protocol):
         """Return the state of a linear machine at w = 0, b = 0 and α = 0."""
 
     def joint_state(self, problem: JointProblem) -> JointState:
-        """Return the state of a joint machine at w = 0, b = 0 and α = 0."""
+        """Return the state of a joint machine at w = 0, b = 0 and α = 0.
+
+        Engines that leave joint machines to the CPU engine raise NotImplementedError.
+        """
 
 
 class Projection(NamedTuple):
@@ -155,7 +158,7 @@ class PrimalState(Protocol):
         """Add t to the bias, and to all scores."""
 
     def start(self, alpha: Floats) -> None:
-        """Begin with α from the host, put into its bounds; it becomes α⁰ as well."""
+        """Begin with α, as `alpha` returns it, put into its bounds; it becomes α⁰ as well."""
 
     def sample(self, rows: Any, times: float) -> PrimalState | None:
         """Return the state of some rows, in increasing order, their costs multiplied by ``times``.
@@ -187,7 +190,10 @@ class PrimalState(Protocol):
         """Return about how far z is from the kink at most, of the share of rows nearest to it."""
 
     def hold(self, share: float, delta: float) -> Held:
-        """Hold all rows but a share of them near the kink: α of those held goes to its bound."""
+        """Hold all rows but a share of them near the kink: α of those held goes to its bound.
+
+        For `Features.holds_rows`; other engines raise NotImplementedError, of `reach` as well.
+        """
 
     def take_back(self) -> None:
         """Take over α from the rows that were not held, and release them."""
@@ -224,7 +230,10 @@ class PrimalState(Protocol):
         """Remember the α that `dual` measured last."""
 
     def alpha(self, *, kept: bool = False) -> Floats:
-        """Bring α to the host: with Σβ = 0 where the bias is free, or the one remembered."""
+        """Bring α to the host: with Σβ = 0 where the bias is free, or the one remembered.
+
+        α of rows in partitions stays there, as a `PartitionedVector`.
+        """
 
 
 class WeightedRows(Protocol):

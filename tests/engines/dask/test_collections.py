@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 import maxmargin as mm
+from maxmargin.engines.registry import received_partitions
 
 pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -186,3 +187,18 @@ def test_one_weight_for_all_and_targets_as_objects():
     model = mm.LinearSVR(tol=1e-9).fit(known(X), known(TARGETS.astype(object)), 2.0)
     other = mm.LinearSVR(tol=1e-9).fit(X, TARGETS, np.full(N, 2.0))
     np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-5, atol=1e-7)
+
+
+def test_vectors_of_this_process_meet_vectors_in_partitions():
+    X = np.arange(14.0).reshape(7, 2)
+    y = np.arange(7) % 2
+    dX = da.from_array(X, chunks=((3, 1, 3), -1))
+    _, vector, _ = received_partitions(dX, da.from_array(y, chunks=((3, 1, 3),)), None)
+    other = np.linspace(0.0, 1.0, 7)
+    np.testing.assert_array_equal(np.asarray(vector * other), y * other)
+    np.testing.assert_array_equal(np.asarray(other - vector), other - y)
+    np.testing.assert_array_equal(np.asarray(2.0 * vector), 2.0 * y)
+    with pytest.raises(ValueError, match=r"one number for each of 7 rows, got shape \(3,\)"):
+        vector * np.ones(3)
+    with pytest.raises(TypeError, match="matmul"):
+        vector @ other

@@ -20,6 +20,7 @@ from maxmargin.engines.dask import client as clients
 from maxmargin.engines.dask import rows
 from maxmargin.engines.dask.client import ClusterError
 from maxmargin.engines.dask.cluster import Cluster
+from tests.helpers.clusters import Once, comes_to, kill_one, n_tasks, new_cluster
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -27,15 +28,6 @@ da = pytest.importorskip("dask.array")
 
 N, D, ROWS = 1200, 5, 300
 TOL = 1e-9
-
-
-def new_cluster(n_workers=2, **options):
-    """Return a cluster of processes."""
-    options = {"threads_per_worker": 1, "dashboard_address": None, **options}
-    options = {"processes": True, "silence_logs": "CRITICAL", **options}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Port")  # of the dashboard
-        return distributed.LocalCluster(n_workers=n_workers, **options)
 
 
 @pytest.fixture(scope="module")
@@ -90,36 +82,6 @@ def same(model, other):
     np.testing.assert_allclose(model.intercept_, other.intercept_, rtol=1e-7, atol=1e-9)
     assert model.certificate_.holds(1e-8)
     assert model.certificate_.n_checked == N
-
-
-class Once:
-    """A callback that does something after the first step of a fit."""
-
-    def __init__(self, act):
-        self.act, self.is_done = act, False
-
-    def __call__(self, step):
-        if not self.is_done:
-            self.is_done = True
-            self.act()
-
-
-def kill_one(client):
-    """Kill the process of one worker."""
-    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-
-
-def n_tasks(client):
-    """Return how many tasks the scheduler knows."""
-    return client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
-
-
-def comes_to(expected, value, seconds=5.0):
-    """Return whether a function returns a value before long."""
-    end = time.monotonic() + seconds
-    while value() != expected and time.monotonic() < end:
-        time.sleep(0.05)
-    return value() == expected
 
 
 # No worker, no scheduler --------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Linear machines of Dask collections: the answers and proofs of the same data in memory."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -7,6 +8,9 @@ import pytest
 from scipy import sparse
 
 import maxmargin as mm
+from maxmargin.engines.dask import features, primal_state
+from maxmargin.engines.registry import engine_for, received_partitions
+from maxmargin.problems import PrimalProblem
 from maxmargin.solvers import linear
 
 pytest.importorskip("distributed")
@@ -110,6 +114,20 @@ def test_weights_of_samples(loss):
     assert model.certificate_.holds(1e-8)
 
 
+def test_a_sample_that_takes_no_row_of_a_partition(monkeypatch):
+    """A partition of one row has vectors of one number, which are not those of all rows."""
+    monkeypatch.setattr(features, "TUNING", replace(features.TUNING, sampled_numbers=N * D // 3))
+    X, y = data()
+    signs, costs = 2.0 * y - 1.0, np.linspace(0.5, 2.0, N)
+    rows, _, _ = received_partitions(da.from_array(X, chunks=((400, 1, 499), -1)), None, None)
+    problem = PrimalProblem(None, signs, costs, np.zeros(1))
+    state = engine_for(rows).features().primal_state(problem)
+    sample = state.sample(state.features.draw(N // 3), 3.0)
+    np.testing.assert_array_equal(sample.features.X, X[::3])
+    np.testing.assert_array_equal(sample.problem.y, signs[::3])
+    np.testing.assert_array_equal(sample.problem.upper, 3.0 * costs[::3])
+
+
 @pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
 def test_targets(loss):
     X, _ = data()
@@ -118,6 +136,19 @@ def test_targets(loss):
     model = mm.LinearSVR(loss=loss, tol=1e-9, epsilon=0.1).fit(dX, dy)
     close(model, mm.LinearSVR(loss=loss, tol=1e-9, epsilon=0.1).fit(X, y))
     assert model.certificate_.holds(1e-8)
+
+
+def test_wide_rows_on_the_kink_come_when_they_are_needed(monkeypatch):
+    """Newton's systems in the rows on the kink, of which no evaluation brings any along."""
+    monkeypatch.setattr(primal_state, "TUNING", replace(primal_state.TUNING, kink_numbers=-1))
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((60, 1100))
+    y = np.where(X[:, 0] + rng.standard_normal(60) > 0, 1, -1)
+    dX, dy = partitioned(X, y, rows=25)
+    model = mm.LinearSVC(loss="hinge", C=1e-3, tol=1e-8).fit(dX, dy)
+    assert "kink_rows" in [each.name for each in model.fit_report_.all_rounds]
+    close(model, mm.LinearSVC(loss="hinge", C=1e-3, tol=1e-8).fit(X, y))
+    assert model.certificate_.holds(1e-7)
 
 
 def test_few_rows_are_solved_in_this_process(monkeypatch):

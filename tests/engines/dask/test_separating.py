@@ -1,5 +1,7 @@
 """Separating planes of Dask collections: the answers and proofs of the same data in memory."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,11 +9,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
 from maxmargin.certificates import certify
+from maxmargin.engines.dask import rows as dask_rows
 from maxmargin.problems import SeparationProblem
 from maxmargin.solution import Solution, Status
 from maxmargin.solvers import linear
+from tests.helpers.clusters import comes_to, n_tasks, new_cluster
 
-pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 
 N, D = 700, 4
@@ -262,6 +266,81 @@ def test_separability_of_other_than_two_classes():
         mm.separability(*partitioned(X, np.zeros(len(y))))
     with pytest.raises(ValueError, match="needs the labels"):
         mm.separability(partitioned(X, y)[0], None)
+
+
+# Rows that the workers have no room for ----------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Return a cluster of threads."""
+    with new_cluster(2, processes=False) as cluster:
+        yield cluster
+
+
+READ = []  # the number of rows of every block that was read
+
+
+def _read(block):
+    READ.append(len(block))
+    return block + 0.0
+
+
+def streamed(X, y, rows):
+    """Return the same rows as a Dask array that is computed, and the labels."""
+    dX, dy = partitioned(X, y, rows=rows)
+    READ.clear()
+    return dX.map_blocks(_read, meta=np.empty((0, D))), dy
+
+
+@pytest.fixture(params=["threads", "cluster"])
+def _no_room(request, monkeypatch):
+    """Keep no rows on the workers."""
+    monkeypatch.setattr(dask_rows, "TUNING", replace(dask_rows.TUNING, held_share=0.0))
+    if request.param == "threads":
+        yield
+        return
+    with distributed.Client(request.getfixturevalue("cluster")) as client:
+        yield
+        assert comes_to(0, lambda: n_tasks(client))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.usefixtures("_no_room")
+def test_streamed_rows_give_the_same(name):
+    X, y = data("inseparable", n=300)
+    model, other = ESTIMATORS[name](), ESTIMATORS[name]()
+    if "max_iter" in model.get_params():
+        model.set_params(max_iter=4)
+        other.set_params(max_iter=4)
+    model.fit(*streamed(X, y, rows=80))
+    other.fit(X, y)
+    close(model, other)
+    assert (model.status_, model.n_iter_) == (other.status_, other.n_iter_)
+    assert model.certificate_.n_errors == other.certificate_.n_errors
+    assert model.certificate_.margin == pytest.approx(other.certificate_.margin, rel=1e-8)
+    assert model.fit_report_.streamed
+    # Once for the checks, once for every step, and once for the certificate.
+    assert model.fit_report_.passes >= 2 + model.n_iter_
+    assert sum(READ) >= model.fit_report_.passes * len(y)
+
+
+@pytest.mark.parametrize("kind", ["separable", "inseparable"])
+@pytest.mark.usefixtures("_no_room")
+def test_separability_of_streamed_rows(kind):
+    X, y = data(kind, n=1500)
+    report = mm.separability(*streamed(X, y, rows=400))
+    assert sum(READ) >= 2 * len(y)
+    assert report.separable == (kind == "separable")
+    assert report.certificate.n_samples == len(y)
+    if report.separable:
+        distances = np.where(y > 0, 1, -1) * (X @ report.hyperplane.w + report.hyperplane.b)
+        assert distances.min() == pytest.approx(report.margin, rel=1e-9)
+        return
+    assert report.certificate.refutes
+    chosen, shares = report.multipliers.nonzero()
+    signed = np.where(y[chosen] > 0, 1, -1) * shares
+    np.testing.assert_allclose(signed @ X[chosen], 0.0, atol=1e-14)
 
 
 # Hard margins -------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def test_a_part_may_have_no_variable_of_a_group(seed, n_near):
     X = np.concatenate([near, far, rng.normal([1.0, 0.0], 1.2, (100, 2))])
     problem = DualProblem.nu(Linear(), X, np.repeat([-1.0, 1.0], 100), n_near / 100)
     gram = engine_for(X).gram(Linear())
-    solver = Decomposition(gram, None, 1e-6, Limits(100_000, 20.0), 24, tuning=EAGER)
+    solver = Decomposition(gram, None, 1e-6, Limits(100_000), 24, tuning=EAGER)
     solution = solver.solve(problem, None, Progress())
     assert solution.status is Status.CONVERGED
     assert mm.certify(problem, solution).holds(2e-6)

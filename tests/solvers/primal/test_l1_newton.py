@@ -21,7 +21,7 @@ from tests.helpers.primal_solvers import BIASES, KINDS, WEIGHTS, cloud, weights
 TOL = 1e-8
 # The accuracy of the value that the quadratic program's solver finds.
 REFERENCE = 1e-6
-LIMITS = Limits(500, 30.0)
+LIMITS = Limits(500)
 # Constants under which small data take the ways of large ones.
 WAYS = {
     "matrix": ("matrix", Tuning()),

@@ -18,7 +18,6 @@ from ..base import Level, Precision, Totals
 from ..cpu.selection import gap_totals, violators
 from ..registry import engine_for, find_device, placed
 from .checks import Block
-from .rows import stacked
 
 
 class DualPart(NamedTuple):
@@ -354,15 +353,17 @@ def merged_near(at_most: int, among_many: int, parts: list[Near]) -> Near:
     return Near(count, found if count <= at_most else found.halves(among_many))
 
 
-def fetched(block: Block, part: DualPart, rows: Integers, places: Integers) -> tuple[Any, Floats]:
-    """Return some rows of a partition, and f of some of its variables."""
-    return block.X[rows], part.f[places]
+def fetched(
+    block: Block | None, part: DualPart, rows: Integers, places: Integers
+) -> tuple[list[Any], Floats]:
+    """Return some rows of a partition, where any are wanted, and f of some of its variables."""
+    return [] if block is None else [block.X[rows]], part.f[places]
 
 
-def joined_fetched(parts: list[tuple[Any, Floats]]) -> tuple[Any, Floats]:
-    """Return the rows and f of several partitions, one below the other."""
+def joined_fetched(parts: list[tuple[list[Any], Floats]]) -> tuple[list[Any], Floats]:
+    """Return the rows and f of several partitions, one after the other."""
     rows, f = zip(*parts, strict=True)
-    return stacked(list(rows)), np.concatenate(f)
+    return [each for some in rows for each in some], np.concatenate(f)
 
 
 def joined_vectors(parts: list[tuple[Floats, ...]]) -> tuple[Floats, ...]:

@@ -275,14 +275,11 @@ class DaskDualState:
         *,
         exact: bool = False,
     ) -> None:
-        """Change the parts by the kernel values of some variables, and survey them.
-
-        The rows of X that these belong to are taken by tasks from their partitions.
-        """
+        """Change the parts by the kernel values of some variables, and survey them."""
         problem, n = self.problem, len(self.X.blocks)
         different, places = np.unique(problem.index[rows], return_inverse=True)
         by_row = np.bincount(places, change, minlength=different.size).astype(np.float64)
-        Z = self.X.stacked(different) if different.size else self.X.empty()
+        Z = self._vectors(different)
         precision = () if exact else (self.gram.precision,)
         common = (by_row, problem.kernel, *precision, self.n_groups)
         survey: Survey
@@ -291,6 +288,14 @@ class DaskDualState:
             sent=different.size * self.X.row_bytes * n,
         )  # fmt: skip
         self._survey, self._known = survey, None
+
+    def _vectors(self, rows: Integers) -> Handle:
+        """Return rows of X for all partitions: those of the client, or else of other partitions."""
+        if not rows.size:
+            return self.X.empty()
+        if not np.isin(rows, self._rows, assume_unique=True).all():
+            return self.X.stacked(rows)
+        return self.cluster.backend.share(self._X[np.searchsorted(self._rows, rows)])
 
     def _changes(self, rows: Integers, change: Floats) -> list[Change]:
         """Return what has moved in each partition."""
@@ -318,14 +323,19 @@ class DaskDualState:
         if not missing.size and self._known is not None and self._known[0] is rows:
             return self._known[1]
         order = np.argsort(self.owner[rows], kind="stable")
-        columns = self.X.blocks, self._parts, self.X.places_in(missing), self._split(rows)
+        places = self.X.places_in(missing)
+        # Rows that are streamed are read where some of them are missing, and only there.
+        blocks = [
+            block if some.size else None for block, some in zip(self.X.blocks, places, strict=True)
+        ]
         fresh, of_rows = self.cluster.round(
-            dual_part.fetched, dual_part.joined_fetched, *columns, reads=False
-        )
+            dual_part.fetched, dual_part.joined_fetched, blocks, self._parts, places,
+            self._split(rows), reads=self.cluster.report.streamed and missing.size > 0,
+        )  # fmt: skip
         f = np.empty(rows.size)
         f[order] = of_rows
         if missing.size:
-            self._hold(wanted, missing, fresh)
+            self._hold(wanted, missing, stacked(fresh))
         return f
 
     def _hold(self, wanted: Integers, missing: Integers, fresh: Any) -> None:

@@ -123,11 +123,20 @@ class LinearPart(PrimalState):
         """Make β that of the scores, and add up all that may be asked of it."""
         delta = request.delta
         found = self.project(delta)
-        kink = self.kink()
-        sums = np.zeros(N_SUMS)
+        sums, below = self.measure()
         sums[SLACK], sums[LOSS], sums[ERRORS] = found.slack, found.loss, found.errors
-        sums[N_KINK] = kink.n_rows
         curvature = self.curvature(delta) if request.with_matrix else None
+        most = np.array([found.moved, found.largest])
+        out = Evaluation(sums, most, found.change, below, curvature)
+        if sums[N_KINK] * self.features.stored_per_row > request.most_numbers:
+            return out
+        some = self.kink_rows(delta)
+        return out._replace(rows=[some.features.X], weights=[some.weights])
+
+    def measure(self) -> tuple[Floats, Floats]:
+        """Find the rows on the kink, and add up what D(α) follows from."""
+        sums = np.zeros(N_SUMS)
+        sums[N_KINK] = self.kink().n_rows
         beta, upper = self.values, self.problem.upper
         totals = self._sums(passes.sign_totals, 4, beta, upper)
         sums[[POSITIVE, NEGATIVE]], sums[BELOW] = totals[:2], totals[2:]
@@ -138,12 +147,7 @@ class LinearPart(PrimalState):
             below[k] = self.features.view(mine).combine(beta[mine])
             sums[BELOW_GAIN][k], sums[BELOW_SQUARES][k] = self._gain(mine, totals[2 + k])
         sums[GAIN], sums[SQUARES] = self._gain(slice(None), totals[:2].sum())
-        most = np.array([found.moved, found.largest])
-        out = Evaluation(sums, most, found.change, below, curvature)
-        if kink.n_rows * self.features.stored_per_row > request.most_numbers:
-            return out
-        some = self.kink_rows(delta)
-        return out._replace(rows=[some.features.X], weights=[some.weights])
+        return sums, below
 
     def _gain(self, rows: Integers | slice, size: float) -> tuple[float, float]:
         """Return Σ yβ − ε|β| and Σ Dβ² of some rows with Σ|β| = ``size``."""
@@ -191,6 +195,25 @@ def added(found: list[Any]) -> Any:
 def begin(y: Floats) -> PartState:
     """Return the state at w = 0, b = 0 and α = 0."""
     return PartState(np.zeros(y.size), np.zeros(y.size), np.zeros(1))
+
+
+def restart(
+    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, alpha: Floats,
+    request: Request,
+) -> tuple[PartState, Floats]:  # fmt: skip
+    """Make a given α, put into its bounds, α and its centre; return Σ β_i (x_i, 1)."""
+    part = _resumed(block, y, upper, ridge, state, request, owned=True)
+    part.start(alpha)
+    return part.record(), part.total()
+
+
+def measure(
+    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request
+) -> Evaluation:
+    """Add up what D(α) follows from, of a β that need not be that of the scores."""
+    part = _resumed(block, y, upper, ridge, state, request)
+    sums, below = part.measure()
+    return Evaluation(sums, np.zeros(2), np.zeros(1), below, None)
 
 
 def evaluate(
@@ -270,6 +293,16 @@ def kink_product(
     return rows.squares() if p is None else rows.product(p)
 
 
+def kink_rows(
+    block: Block, y: Floats, upper: Floats, ridge: Floats, state: PartState, request: Request
+) -> tuple[list[Any], list[Floats]]:
+    """Return the rows on the kink, and their curvatures."""
+    part = _resumed(block, y, upper, ridge, state, request)
+    part.kink()
+    rows = part.kink_rows(request.delta)
+    return [rows.features.X], [rows.weights]
+
+
 class Sample(NamedTuple):
     """Some rows of every partition, with their labels and costs, and the costs of all rows."""
 
@@ -288,13 +321,16 @@ class Sample(NamedTuple):
 
 
 def sampled(
-    block: Block, y: Floats, upper: Floats, ridge: Floats, first: int, step: int,
-    problem: PrimalProblem,
+    block: Block, y: Floats, upper: Floats, ridge: Floats, some: Integers | slice,
+    problem: PrimalProblem, are_vectors: list[bool],
 ) -> Sample:  # fmt: skip
-    """Return every k-th row, with its label and costs, and the costs of both classes."""
+    """Return some rows, with their labels and costs, and the costs of both classes.
+
+    ``are_vectors`` says of u and of D whether they have one number per row.
+    """
     costs = replace(problem, y=y, upper=upper, ridge=ridge).class_costs()
-    some = slice(first, None, step)
-    upper, ridge = (v if v.size == 1 else v[some] for v in (upper, ridge))
+    pairs = zip((upper, ridge), are_vectors, strict=True)
+    upper, ridge = (v[some] if is_vector else v for v, is_vector in pairs)
     return Sample([block.X[some].copy()], [y[some].copy()], [upper], [ridge], np.array(costs))
 
 

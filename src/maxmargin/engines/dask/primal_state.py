@@ -7,19 +7,20 @@ whole step of Newton's method, with the sums for the step after it, takes one ro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...arrays import Floats
+from ...arrays import Floats, Integers
 from ...problems import PrimalProblem
-from ...problems.best_bias import flat_part
 from ..cpu.features import Features
 from ..cpu.primal_state import PrimalState, WeightedRows
 from ..linear import ColumnSystem, Held, Kink, Projection
 from . import linear_part as rounds
+from .best_bias import flat_biases
 from .linear_part import (
     BELOW,
     BELOW_GAIN,
@@ -38,6 +39,7 @@ from .linear_part import (
 )
 from .rows import stacked
 from .vector import DaskVector
+from .weighted_rows import DaskWeightedRows
 
 if TYPE_CHECKING:
     from .cluster import Handle
@@ -49,11 +51,6 @@ class Tuning:
     """Sizes."""
 
     kink_numbers: int = 1 << 23  # of rows on the kink that may come to the client
-    bins: int = 2048  # of the breaks of the loss as a function of the bias
-    most_breaks: int = 20_000  # that may come to the client
-    nearest_break: float = 1e-12  # the edges of bins nearest to 0, and farthest from it
-    farthest_break: float = 1e6
-    most_refinements: int = 6
 
 
 TUNING = Tuning()
@@ -82,6 +79,7 @@ class DaskPrimalState:
         self._total = np.zeros(features.n_columns + 1)
         self._found: Evaluation | None = None  # of the scores now, once projected
         self._delta = np.nan  # of that projection
+        self._measures: Evaluation | None = None  # of β now, where that is not of the scores
         self._is_recentred = False  # since then
         self._loss: float | None = None
         # A step: its vector, slopes that are known, and the evaluation where it is taken whole.
@@ -94,40 +92,50 @@ class DaskPrimalState:
         self._measured: _Kept | None = None
         self._kept: _Kept | None = None
         self._alpha: DaskVector | None = None  # that was kept, of states that are gone
-        self._plane: Floats | None = None  # (w, b) of the scores, of which operations may be due
+        self.plane: Floats | None = None  # (w, b) of the scores, of which operations may be due
 
     # The plane and α -----------------------------------------------------------------------
 
     def place(self, w: Floats, b: float) -> None:
         """Compute the scores of a plane, in the next round."""
         plane = np.append(w, b)
-        if self._plane is None or not np.array_equal(plane, self._plane):
+        if self.plane is None or not np.array_equal(plane, self.plane):
             self._put_off("place", w, b)
-            self._plane = plane
+            self.plane = plane
             self._loss = None if w.any() else self._loss_without_plane(b)
 
     def shift(self, t: float) -> None:
         """Add t to the bias, and to all scores, in the next round."""
         if t:
             self._put_off("shift", t)
-            assert self._plane is not None
-            self._plane = np.append(self._plane[:-1], self._plane[-1] + t)
+            assert self.plane is not None
+            self.plane = np.append(self.plane[:-1], self.plane[-1] + t)
 
     def start(self, alpha: Any) -> None:
-        """Begin with w and b alone: α is that of the scores after the first projection."""
+        """Begin with α from the host or in partitions, put into its bounds."""
+        alphas = self.features.rows.column(alpha)
+        self._total = self._round(rounds.restart, rounds.added, 0.0, own=[alphas])
+        self._found = self._measures = None
 
-    def sample(self, rows: int, times: float) -> PrimalState | None:
+    def sample(self, rows: int | Integers, times: float) -> PrimalState | None:
         """Return the state of some rows in the memory of this process."""
-        X, problem = self._sampled
-        step = max(1, problem.y.size // rows)
-        some = slice(None, None, step)
-        y = problem.y[some]
+        if isinstance(rows, np.ndarray):
+            X, problem = self._fetched(self.features.rows.places_in(rows))[:2]
+        else:
+            X, problem = self._every(rows)
+            times = self.features.n_rows / problem.y.size
+        y = problem.y
         if not problem.two_sided and abs(float(y.sum())) == y.size:
             return None
-        times = self.features.n_rows / y.size
+        part = replace(problem, upper=problem.upper * times, ridge=problem.ridge / times)
+        return PrimalState(part, Features(X))
+
+    def _every(self, size: int) -> tuple[Any, PrimalProblem]:
+        """Return about so many rows of the sample, evenly spaced."""
+        X, problem = self.sampled
+        some = slice(None, None, max(1, problem.y.size // size))
         upper, ridge = (v if v.size == 1 else v[some] for v in (problem.upper, problem.ridge))
-        part = replace(problem, y=y, upper=upper * times, ridge=ridge / times)
-        return PrimalState(part, Features(X[some]))
+        return X[some], replace(problem, y=problem.y[some], upper=upper, ridge=ridge)
 
     def total(self) -> Floats:
         """Return Σ β_i (x_i, 1)."""
@@ -182,10 +190,10 @@ class DaskPrimalState:
         """Go t steps; of a whole step the evaluation is known."""
         trial, delta = self._trial, self._delta
         assert self._step is not None
-        assert self._plane is not None
-        plane = self._plane + t * self._step
+        assert self.plane is not None
+        plane = self.plane + t * self._step
         self._put_off("advance", t)
-        self._plane = plane
+        self.plane = plane
         if t == 1.0:
             self._guess = []
         if t == 1.0 and trial is not None:
@@ -251,66 +259,17 @@ class DaskPrimalState:
 
     def class_costs(self) -> tuple[float, float]:
         """Return Σ u, or Σ 1/D where u = ∞, of the classes +1 and −1; targets count in both."""
-        assert self._sampled is not None  # which comes with them
+        assert self.sampled is not None  # which comes with them
         return self._costs_of_both
 
     def best_biases(self, b: float) -> tuple[float, float]:
-        """Return the least and the largest t for which b + t is the best bias, of a loss of lines.
-
-        Breaks of the loss near 0 come to the client: about as near as the sample says.
-        """
-        positive, negative = self.class_costs()
-        before, rounding = -positive, 1e-12 * (positive + negative)
-        high = self._nearby()
-        low = -high
-        for _ in range(TUNING.most_refinements):
-            found = self._breaks(low, high)
-            t, costs = np.concatenate(found.t), np.concatenate(found.costs)
-            left, right = before + found.below, before + found.below + float(costs.sum())
-            if left < -rounding and right > rounding and t.size <= TUNING.most_breaks:
-                return flat_part(t, costs, left, rounding)
-            low, high = self._bracket(before, rounding)
-        return 0.5 * (low + high), 0.5 * (low + high)
-
-    def _breaks(self, low: float, high: float) -> rounds.Breaks:
-        """Return the breaks between two changes of the bias."""
-        found: rounds.Breaks = self._ask(
-            rounds.breaks_between, rounds.Breaks.merged, 0.0, low, high, TUNING.most_breaks + 1,
-            reads=False,
-        )  # fmt: skip
-        return found
-
-    def _nearby(self) -> float:
-        """Return how near to 0 about as many breaks are as may come to the client."""
-        assert self._plane is not None
-        X, problem = self._sampled
-        scores = Features(X).scores(self._plane[:-1], float(self._plane[-1]))
-        share = min(1.0, 0.25 * TUNING.most_breaks / self.features.n_rows)
-        away = np.abs(problem.y - scores)
-        if problem.two_sided:
-            away = np.abs(away - problem.epsilon)
-        return float(np.quantile(away, share)) * 2.0 or 1.0
-
-    def _bracket(self, before: float, rounding: float) -> tuple[float, float]:
-        """Return an interval with few breaks in which the slope of the loss changes its sign."""
-        edges = _first_edges()
-        while True:
-            counts, costs = self._ask(rounds.breaks_in_bins, rounds.added, 0.0, edges, reads=False)
-            slopes = before + np.cumsum(costs)
-            last = min(int(np.searchsorted(slopes, rounding, side="right")), slopes.size - 1)
-            first = min(int(np.searchsorted(slopes, -rounding)), last)
-            low, high = np.append(-np.inf, edges)[first], np.append(edges, np.inf)[last]
-            few = counts[first : last + 1].sum() <= TUNING.most_breaks
-            narrow = not high - low > 1e-14 * max(abs(low), abs(high))
-            if few or narrow or first < last or not np.isfinite(high - low):
-                return float(low), float(high)
-            edges = np.linspace(low, high, TUNING.bins)
+        """Return the least and the largest t for which b + t is the best bias."""
+        return flat_biases(self)
 
     def dual(self, total: Floats | None = None, *, of_scores: bool = False) -> float:
         """Return D(α), after Σβ = 0 is restored where the bias is free."""
-        if self._found is None:
-            return -np.inf
-        sums, below = self._found.sums, self._found.below
+        found = self._evaluation()
+        sums, below = found.sums, found.below
         gain, squares, w = sums[GAIN], sums[SQUARES], self._total[:-1]
         kept = _Kept(self._states, self._operations)
         if self.problem.bias == "free":
@@ -344,6 +303,14 @@ class DaskPrimalState:
 
     # How it is done ------------------------------------------------------------------------
 
+    def _evaluation(self) -> Evaluation:
+        """Return the sums of β now, which is that of the scores or one from before."""
+        if self._found is not None:
+            return self._found
+        if self._measures is None:
+            self._measures = self.ask(rounds.measure, rounds.merge_evaluations, 0.0)
+        return self._measures
+
     def _put_off(self, name: str, *arguments: Any) -> None:
         """Do something to the scores in the next round: what is known of them is no longer."""
         self._operations += ((name, *arguments),)
@@ -357,7 +324,7 @@ class DaskPrimalState:
 
     def _round(
         self, work: Any, merge: Any, delta: float, *common: Any, matrix: bool | None = None,
-        reads: bool = True,
+        reads: bool = True, own: Sequence[Any] = (),
     ) -> Any:  # fmt: skip
         """Ask all partitions, which go on to their next states.
 
@@ -369,13 +336,13 @@ class DaskPrimalState:
             self._alpha, self._kept = self._restored(self._kept), None
         self._measured = None
         self._states, found = cluster.step(
-            work, merge, self._blocks(reads), *self._terms, states, common=(request, *common),
-            reads=reads, spent=states,
+            work, merge, self._blocks(reads), *self._terms, states, *own,
+            common=(request, *common), reads=reads, spent=states,
         )  # fmt: skip
         self._operations, self._is_recentred = (), False
         return found
 
-    def _ask(self, work: Any, merge: Any, delta: float, *common: Any, reads: bool = True) -> Any:
+    def ask(self, work: Any, merge: Any, delta: float, *common: Any, reads: bool = True) -> Any:
         """Ask all partitions, whose states stay as they are."""
         cluster, request = self.features.rows.cluster, self._request(delta)
         reads = reads or _read_rows(self._operations)
@@ -391,7 +358,7 @@ class DaskPrimalState:
 
     def _adopt(self, found: Evaluation, delta: float) -> None:
         """Take in an evaluation."""
-        self._found, self._delta = found, delta
+        self._found, self._measures, self._delta = found, None, delta
         self._total = self._total + found.change
 
     def _restored(self, which: _Kept | None) -> DaskVector:
@@ -408,8 +375,7 @@ class DaskPrimalState:
 
     def _dual_of_all(self, kept: _Kept, heavier: float, excess: float) -> float:
         """Return D(α) where all β of the heavier sign are made smaller."""
-        assert self._found is not None
-        sums = self._found.sums
+        sums = self._evaluation().sums
         total = float(sums[POSITIVE] if heavier > 0.0 else sums[NEGATIVE])
         self._measured = replace(
             kept, heavier=heavier, factor=1.0 - abs(excess) / total, below=False
@@ -424,26 +390,33 @@ class DaskPrimalState:
         return gain - 0.5 * float(w @ w) - 0.5 * squares
 
     @cached_property
-    def _sampled(self) -> tuple[Any, PrimalProblem]:
+    def sampled(self) -> tuple[Any, PrimalProblem]:
         """Every k-th row, with its label and costs, in the memory of this process."""
         rows = self.features.rows
         step = max(1, -(-self.features.n_rows // self.features.most_sampled))
-        starts = np.cumsum([0, *rows.sizes[:-1]])
-        firsts = [int(-start % step) for start in starts]
-        found: rounds.Sample = rows.cluster.round(
-            rounds.sampled, rounds.Sample.merged, rows.blocks, *self._terms, firsts,
-            common=(step, self._posed),
-        )  # fmt: skip
-        self._costs_of_both = float(found.class_costs[0]), float(found.class_costs[1])
-        X = stacked(found.X)
+        X, problem, costs = self._fetched(
+            [slice(int(-start % step), None, step) for start in rows.first_rows]
+        )
+        self._costs_of_both = float(costs[0]), float(costs[1])
         rows.remember(X)
-        upper, ridge = (
-            of_rows[0] if vector.size == 1 else np.concatenate(of_rows)
-            for of_rows, vector in (
-                (found.upper, self.problem.upper), (found.ridge, self.problem.ridge),
-            )
+        return X, problem
+
+    def _fetched(
+        self, places: Sequence[Integers | slice]
+    ) -> tuple[Any, PrimalProblem, Floats]:  # fmt: skip
+        """Return some rows of each partition with their problem, and the costs of both classes."""
+        rows = self.features.rows
+        are_vectors = [v.size > 1 for v in (self.problem.upper, self.problem.ridge)]
+        found: rounds.Sample = rows.cluster.round(
+            rounds.sampled, rounds.Sample.merged, rows.blocks, *self._terms, places,
+            common=(self._posed, are_vectors),
         )  # fmt: skip
-        return X, replace(self._posed, y=np.concatenate(found.y), upper=upper, ridge=ridge)
+        upper, ridge = (
+            np.concatenate(of_rows) if is_vector else of_rows[0]
+            for of_rows, is_vector in zip((found.upper, found.ridge), are_vectors, strict=True)
+        )
+        problem = replace(self._posed, y=np.concatenate(found.y), upper=upper, ridge=ridge)
+        return stacked(found.X), problem, found.class_costs
 
 
 @dataclass(frozen=True)
@@ -455,29 +428,6 @@ class _Kept:
     heavier: float = 0.0
     factor: float = 1.0
     below: bool = False
-
-
-class DaskWeightedRows:
-    """The rows on the kink where they are: every product is a round."""
-
-    def __init__(self, state: DaskPrimalState, delta: float, n_rows: int) -> None:
-        self._state, self._delta, self.n_rows = state, delta, n_rows
-
-    def squares(self) -> Floats:
-        """Return Σ c_i (x_i∘x_i, 1)."""
-        found: Floats = self._state._ask(rounds.kink_product, rounds.added, self._delta, None)
-        return found
-
-    def product(self, p: Floats) -> Floats:
-        """Return Σ c_i (x_i, 1) (x_i, 1)·p."""
-        found: Floats = self._state._ask(rounds.kink_product, rounds.added, self._delta, p)
-        return found
-
-
-def _first_edges() -> Floats:
-    """Return edges of bins that are narrow about 0."""
-    sizes = np.geomspace(TUNING.nearest_break, TUNING.farthest_break, TUNING.bins // 2)
-    return np.concatenate([-sizes[::-1], [0.0], sizes])
 
 
 def _read_rows(operations: tuple[Operation, ...]) -> bool:

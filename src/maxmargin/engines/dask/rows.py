@@ -15,9 +15,9 @@ from scipy import sparse
 from ...arrays import Floats, Integers, Labels, Partitioned
 from ...validation import refuse_size, weighted_variance
 from .checks import Block, PartFacts, block_of, prepare, vectors_of
-from .cluster import Cluster, Handle, itself
+from .cluster import Cluster, Handle
 from .collections import is_held, known_sizes, partitions_of, vector_partitions
-from .vector import DaskVector, column_of
+from .vector import DaskVector, column_of, split
 
 Answer = TypeVar("Answer")
 
@@ -148,7 +148,7 @@ class DaskRows(Partitioned):
 
     def variance(self, weights: Floats | None = None) -> float:
         """Return the variance of all entries, those of a row counted ``weights`` times."""
-        vector = np.ones(1) if weights is None else self.split(weights)
+        vector = np.ones(1) if weights is None else weights
         total, _, squares = self.reduce(_moments, _pooled, vector)
         return squares / total
 
@@ -163,7 +163,9 @@ class DaskRows(Partitioned):
         return columns, values
 
     def column(self, values: Any) -> Any:
-        """Return what each partition gets of a vector or number."""
+        """Return what each partition gets of a vector, here or in partitions, or of a number."""
+        if isinstance(values, np.ndarray) and values.shape == (self.shape[0],):
+            values = self.split(values)
         return column_of(values, len(self.blocks))
 
     def map(
@@ -232,9 +234,7 @@ class DaskRows(Partitioned):
 
     def split(self, values: NDArray[Any]) -> DaskVector:
         """Return one number per row, in the memory of this process, as a vector in partitions."""
-        parts = np.split(np.asarray(values), np.cumsum(self.sizes)[:-1])
-        handles = self.cluster.start(itself, parts)
-        return DaskVector(self.cluster, handles, self.sizes, dtype=parts[0].dtype)
+        return split(self.cluster, values, self.sizes)
 
 
 class Received(NamedTuple):

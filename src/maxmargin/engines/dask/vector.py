@@ -86,13 +86,15 @@ class DaskVector(NDArrayOperatorsMixin, PartitionedVector):
         return np.asarray(self.host, dtype=dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        if method != "__call__" or options:
+        if method != "__call__" or options or ufunc.signature:  # as that of matmul
             return NotImplemented
         if ufunc in (np.isinf, np.isfinite) and self.ends is not None:
             inside = bool(np.isfinite(self.ends).all())
             if inside:  # the same of all
                 return np.array([ufunc is np.isfinite])
-        return self.combined(ufunc, *inputs)
+        return self.combined(
+            ufunc, *(each if _is_number(each) else self._split(each) for each in inputs)
+        )
 
     def combined(
         self, function: Callable[..., Any], *inputs: Any, ends: tuple[float, float] | None = None
@@ -103,6 +105,10 @@ class DaskVector(NDArrayOperatorsMixin, PartitionedVector):
         dtype = function(*(np.ones(1, k) if isinstance(k, np.dtype) else k for k in kinds)).dtype
         parts = self.cluster.start(_apply, [function] * len(self.parts), *columns)
         return DaskVector(self.cluster, parts, self.sizes, ends=ends, dtype=dtype)
+
+    def _split(self, values: Any) -> Any:
+        """Return a vector in partitions as it is, one of this process as one."""
+        return values if isinstance(values, DaskVector) else split(self.cluster, values, self.sizes)
 
     def __getitem__(self, rows: Any) -> Any:
         """Return every k-th value, for a slice with a step, in the memory of this process."""
@@ -191,6 +197,23 @@ class AllPlaces(DaskVector):
     def host(self) -> Integers:
         """All places."""
         return np.arange(self.size)
+
+
+def split(cluster: Cluster, values: Any, sizes: list[int]) -> DaskVector:
+    """Return one number per row, in the memory of this process, as a vector in partitions."""
+    values = np.asarray(values)
+    if values.shape != (sum(sizes),):
+        raise ValueError(
+            f"A vector must have one number for each of {sum(sizes)} rows, got shape "
+            f"{values.shape}."
+        )
+    handles = cluster.start(itself, np.split(values, np.cumsum(sizes)[:-1]))
+    return DaskVector(cluster, handles, sizes, dtype=values.dtype)
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is the same for all rows."""
+    return np.ndim(value) == 0 or np.shape(value) == (1,)
 
 
 def column_of(values: Any, n: int) -> Sequence[Any]:
