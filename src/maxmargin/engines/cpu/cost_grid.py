@@ -25,7 +25,6 @@ from .task_descent import (
     N_NUMBERS,
     PAIR_GOAL_TOLS,
     STEPS,
-    copy,
     extremes,
     firm_gap,
     gap_of_groups,
@@ -34,7 +33,7 @@ from .task_descent import (
     subtract,
     write_alpha,
 )
-from .task_rows import VECTOR
+from .task_rows import VECTOR, copy
 
 if TYPE_CHECKING:
     from ...arrays import Floats, Integers

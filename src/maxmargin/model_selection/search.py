@@ -1,0 +1,273 @@
+"""A search over costs and kernels with cross-validation, as one computation.
+
+Folds share kernel values, and costs begin with each other's answers (`kernel_grid`). What comes out
+is what scikit-learn's GridSearchCV finds with the same estimator.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.utils import _safe_indexing
+from sklearn.utils._tags import get_tags
+
+from ..arrays import Floats
+from ..caller import warn_caller
+from ..estimators.claims import TimeLimit
+from ..estimators.fitting import limited_threads
+from ..estimators.formulation import checked_kernel
+from ..kernels import Kernel
+from .folds import Fold, class_fold, splits_of, target_fold
+from .kernel_grid import Evaluated, KernelGrid
+from .results import Results
+from .scoring import failed, known_classifier, known_regressor, scored
+
+# Names of scorers that lie between 0 and 1, so that folds that are missing can be bounded.
+BETWEEN_0_AND_1 = (
+    "accuracy", "balanced_accuracy", "top_k_accuracy", "average_precision", "f1", "precision",
+    "recall", "jaccard", "roc_auc",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The candidates of a search: every cost with every kernel.
+
+    Parameters
+    ----------
+    costs : ndarray
+    name : str
+        The parameter that names a kernel: "gamma", or "kernel".
+    kernels : list
+        Its values.
+    """
+
+    costs: Floats
+    name: str
+    kernels: list[Any]
+
+    def candidates(self) -> list[dict[str, Any]]:
+        """Return the parameters of every candidate, in the order of scikit-learn's searches."""
+        pairs = product(self.costs.tolist(), self.kernels)
+        return [{"C": cost, self.name: kernel} for cost, kernel in pairs]
+
+    def place(self, cost: int, kernel: int) -> int:
+        """Return the candidate of a cost and a kernel."""
+        return cost * len(self.kernels) + kernel
+
+    def from_simple(self) -> list[int]:
+        """Return the candidates from the simplest on: a small cost, and then a small γ."""
+
+        def width(kernel: int) -> float:
+            gamma = self.kernels[kernel]
+            return float(gamma) if isinstance(gamma, (int, float)) else 0.0
+
+        places = product(range(self.costs.size), range(len(self.kernels)))
+        order = sorted(places, key=lambda pair: (self.costs[pair[0]], width(pair[1]), pair))
+        return [self.place(*pair) for pair in order]
+
+
+class Search:
+    """One search: its folds, candidates and results.
+
+    Parameters
+    ----------
+    template : SVC or SVR
+        The estimator of all candidates, with C = 1.
+    grid : Grid
+    X, y, sample_weight, groups
+        The data.
+    cv, scoring, error_score, strategy, time_limit, n_jobs, verbose
+        Parameters of the search.
+    """
+
+    def __init__(
+        self,
+        template: Any,
+        grid: Grid,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        groups: Any,
+        *,
+        cv: Any,
+        scoring: Any,
+        error_score: Any,
+        strategy: str,
+        time_limit: float | None,
+        n_jobs: int | None,
+        verbose: bool | int,
+    ) -> None:
+        self.template, self.grid, self.X, self.y = template, grid, X, y
+        self.error_score, self.strategy, self.verbose = error_score, strategy, verbose
+        self.n_jobs, self.time_limit = n_jobs, TimeLimit(time_limit)
+        self.scorer = check_scoring(template, scoring=scoring)
+        _refuse_probabilities(self.scorer)
+        self.training = template._method().check(X, y, sample_weight, reset=True)
+        splits = splits_of(cv, X, y, groups, is_classifier=is_classifier(template))
+        self.folds = [self._fold(*split) for split in splits]
+        self.results = Results(grid.candidates(), len(self.folds))
+        self.machines = KernelGrid(
+            template, template._formulation(), self.training.X, self.time_limit
+        )
+        self._known: dict[int, tuple[Any, Any, Any]] = {}
+        self._started, self._done = time.perf_counter(), 0
+        self.is_complete = False
+
+    def run(self) -> None:
+        """Evaluate all candidates, or as many as the strategy and the time limit leave."""
+        with limited_threads(self.n_jobs):
+            for k, fold in enumerate(self.folds):
+                if fold.error is not None:
+                    self.results.scores[:, k] = failed(fold.error, self.error_score)
+            for kernel, folds, costs in self._blocks():
+                if self.time_limit.left(1.0) == 0.0:
+                    warn_caller(
+                        f"The search ended at time_limit={self.time_limit.seconds:g} s with "
+                        f"{self._done} of {self.results.scores.size} fits: candidates without all "
+                        "folds have no mean score. Raise it, or use a smaller grid.",
+                        ConvergenceWarning,
+                    )
+                    return
+                self._evaluate(kernel, folds, costs)
+        self.is_complete = True
+
+    # Which fits ------------------------------------------------------------------------------
+
+    def _blocks(self) -> Iterator[tuple[int, list[int], list[int]]]:
+        """Yield a kernel, folds and costs that are evaluated together."""
+        grid, ascending = self.grid, np.argsort(self.grid.costs, kind="stable").tolist()
+        usable = [k for k, fold in enumerate(self.folds) if fold.error is None]
+        if self.strategy == "all":
+            yield from ((kernel, usable, ascending) for kernel in range(len(grid.kernels)))
+            return
+        for n_before, fold in enumerate(usable):
+            wanted = self._wanted(usable[:n_before])
+            for kernel in range(len(grid.kernels)):
+                costs = [c for c in ascending if wanted[grid.place(c, kernel)]]
+                if costs:
+                    yield kernel, [fold], costs
+
+    def _wanted(self, before: Sequence[int]) -> Any:
+        """Return the candidates that go on after some folds.
+
+        Those that can no longer win are dropped by a bound of the folds that are missing, if the
+        scorer has one; by ``strategy="halving"`` the worse half goes with every fold.
+        """
+        scores = self.results.scores[:, list(before)]
+        wanted = ~np.isnan(scores).any(axis=1)
+        if not before:
+            return np.ones(len(scores), dtype=bool)
+        sums = np.where(wanted, scores.sum(axis=1), -np.inf)
+        if self.strategy == "halving":
+            keep = max(1, -(-int(wanted.sum()) // 2))
+            return wanted & (sums >= np.sort(sums)[-keep])
+        if not self._is_bounded:
+            return wanted
+        missing = sum(fold.error is None for fold in self.folds) - len(before)
+        return wanted & (sums + missing >= sums.max())
+
+    @property
+    def _is_bounded(self) -> bool:
+        name = getattr(getattr(self.scorer, "_score_func", None), "__name__", "")
+        default = name == "" and is_classifier(self.template)  # accuracy, of `score`
+        sign = getattr(self.scorer, "_sign", 1)
+        return default or (sign == 1 and name.startswith(BETWEEN_0_AND_1))
+
+    # One kernel ------------------------------------------------------------------------------
+
+    def _evaluate(self, kernel: int, folds: list[int], costs: list[int]) -> None:
+        """Fit and score the machines of a kernel."""
+        by_kernel: dict[Any, list[int]] = {}
+        for k in folds:  # gamma="scale" is another number in every fold
+            by_kernel.setdefault(self._kernel(kernel, self.folds[k]), []).append(k)
+        for found, mine in by_kernel.items():
+            parts = [self.folds[k] for k in mine]
+            evaluated = self.machines.evaluate(found, parts, self.grid.costs[costs])
+            self._score(kernel, mine, costs, evaluated)
+        self._done += len(folds) * len(costs)
+        if self.verbose:
+            self._tell()
+
+    def _kernel(self, number: int, fold: Fold) -> Kernel:
+        """Return a kernel with the parameters that the training rows of a fold make."""
+        model = clone(self.template).set_params(**{self.grid.name: self.grid.kernels[number]})
+        training = fold.training
+        if self.grid.name == "gamma" and isinstance(self.grid.kernels[number], str):
+            rows = fold.train
+            training = replace(
+                training, X=training.X[rows], y=training.y[rows], codes=training.codes[rows],
+                sample_weights=training.sample_weights[rows], weights=training.weights[rows],
+            )  # fmt: skip
+        return checked_kernel(model, training)
+
+    def _score(self, kernel: int, folds: list[int], costs: list[int], evaluated: Evaluated) -> None:
+        results = self.results
+        for at, k in enumerate(folds):
+            known, X, y = self._held_out(k)
+            for c, cost in enumerate(costs):
+                place = self.grid.place(cost, kernel)
+                value, seconds = scored(
+                    known, self.scorer, X, y, evaluated.scores[at][c], self.error_score
+                )
+                results.scores[place, k], results.score_seconds[place, k] = value, seconds
+                results.gaps[place, k] = evaluated.gaps[c, at]
+                results.holds[place, k] = evaluated.holds[c, at]
+                results.fit_seconds[place, k] = evaluated.seconds
+
+    def _held_out(self, k: int) -> tuple[Any, Any, Any]:
+        """Return a machine for the held-out rows of a fold, those rows, and their labels."""
+        if k not in self._known:
+            fold = self.folds[k]
+            X, y = _safe_indexing(self.X, fold.test), _safe_indexing(self.y, fold.test)
+            if get_tags(self.template).input_tags.pairwise:
+                X = X[:, fold.train]
+            if is_classifier(self.template):
+                known = known_classifier(self.template, fold.classes, X, len(fold.tasks))
+            else:
+                known = known_regressor(self.template, X)
+            self._known[k] = known, X, y
+        return self._known[k]
+
+    def _fold(self, train: Any, test: Any) -> Fold:
+        if is_classifier(self.template):
+            weight, multi_class = self.template.class_weight, self.template.multi_class
+            return class_fold(self.training, train, test, weight, multi_class)
+        return target_fold(self.training, train, test)
+
+    def _tell(self) -> None:
+        """Print how far the search is."""
+        total, seconds = self.results.scores.size, time.perf_counter() - self._started
+        best = np.nanmax(np.append(self.results.means(), -np.inf))
+        left = seconds / self._done * (total - self._done) if self.strategy == "all" else np.nan
+        about = "" if np.isnan(left) else f", about {left:.0f} s left"
+        score = f", best mean score {best:.4f}" if np.isfinite(best) else ""
+        print(f"{self._done} of {total} fits in {seconds:.1f} s{about}{score}", flush=True)
+
+
+@contextmanager
+def results_kept(search: Search, keep: Callable[[], None]) -> Iterator[None]:
+    """Keep what a search has found so far where it is interrupted."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        keep()
+        raise
+
+
+def _refuse_probabilities(scorer: Any) -> None:
+    """Refuse a scorer that needs probabilities: they would take further fits for every machine."""
+    if getattr(scorer, "_response_method", None) == "predict_proba":
+        raise ValueError(
+            f"scoring={scorer!r} needs probabilities, which this search does not compute: use one "
+            "of decision values or classes, or GridSearchCV with probability=True."
+        )
