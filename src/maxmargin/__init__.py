@@ -35,7 +35,8 @@ _HOME = {
     "unpatch": "patch",
 }
 _MODULES = (
-    "datasets", "diagnostics", "files", "kernels", "patch", "persistence", "plots", "qp", "report",
+    "datasets", "diagnostics", "files", "kernels", "model_selection", "patch", "persistence",
+    "plots", "qp", "report",
 )  # fmt: skip
 
 __all__ = [*sorted(_HOME), *_MODULES, "__version__"]
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from . import diagnostics as diagnostics
     from . import files as files
     from . import kernels as kernels
+    from . import model_selection as model_selection
     from . import persistence as persistence
     from . import plots as plots
     from . import qp as qp

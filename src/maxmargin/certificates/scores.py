@@ -132,6 +132,8 @@ def scores_of_tasks(
         return [kernel_scores(problem, c, b=bias) for problem, c, bias in parts]
     if len(problems) == 1 and has_repeats(problems[0].index):
         return [_scores_of_rows(problems[0], coefficients[0], b[0])]
+    if len(problems) > 1 and _have_same_rows(problems):
+        return _scores_of_same_rows(problems, coefficients, b)
     is_tiny = problems[0].X.shape[0] ** 2 <= TUNING.unthreaded_values
     found = _shared_scores(problems, coefficients, b) if len(problems) > 1 or is_tiny else None
     if found is not None:
@@ -259,6 +261,40 @@ def _shared_scores(
     return [(scores[p.index, k], errors[p.index, k]) for k, p in enumerate(problems)]
 
 
+def _have_same_rows(problems: Sequence[DualProblem]) -> bool:
+    """Return whether problems differ in their bounds only, as those of a path do.
+
+    Planes of a linear kernel take less time one by one.
+    """
+    first = problems[0]
+    is_shared = all(each.index is first.index and each.X is first.X for each in problems)
+    return is_shared and not isinstance(first.kernel, Linear) and not has_repeats(first.index)
+
+
+def _scores_of_same_rows(
+    problems: Sequence[DualProblem], coefficients: Sequence[Floats], b: Sequence[float]
+) -> list[tuple[Floats, Floats]]:
+    """Return the scores of problems on the same rows, from kernel values computed once."""
+    first, together, biases = problems[0], np.stack(coefficients, axis=1), np.asarray(b)
+    support = np.flatnonzero(together.any(axis=1))
+    together = together[support]
+    weights = np.abs(together)
+    scores, errors = np.empty((2, first.n_variables, len(problems)))
+
+    def part(start: int, stop: Event) -> None:
+        rows = slice(start, start + TUNING.tile_rows)
+        K, error, size = float64_tile(
+            first.kernel, first.X, first.index[rows], first.index[support], weights
+        )
+        scores[rows] = K @ together + biases
+        errors[rows] = error + (support.size + 2) * UNIT * size
+
+    starts = range(0, first.n_variables, TUNING.tile_rows)
+    in_parallel(part, starts, alone=not first.kernel.elementwise)
+    errors += 2.0 * UNIT * (np.abs(scores) + np.abs(biases))
+    return list(zip(scores.T, errors.T, strict=True))
+
+
 def _gaussian_scores(
     problems: Sequence[DualProblem], coefficients: Sequence[Floats], b: Sequence[float]
 ) -> list[tuple[Floats, Floats]] | None:
@@ -293,7 +329,7 @@ def float64_tile(
     """Return K[rows, columns], and Σ weights·|error| and Σ weights·|K| per row."""
     if isinstance(kernel, Precomputed):
         K = np.asarray(X[np.ix_(rows, columns)], dtype=np.float64)
-        return K, np.zeros(rows.size), np.abs(K) @ weights
+        return K, np.zeros((rows.size, *weights.shape[1:])), np.abs(K) @ weights
     x, z = X[rows].astype(np.float64), X[columns].astype(np.float64)
     if sparse.issparse(X) and kernel.elementwise and X.shape[1] <= TUNING.max_dense_columns:
         x, z = x.toarray(), z.toarray()  # products of dense tiles are faster
