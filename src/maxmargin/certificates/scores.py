@@ -130,8 +130,8 @@ def scores_of_tasks(
     if isinstance(problems[0].X, Partitioned):
         parts = zip(problems, coefficients, b, strict=True)
         return [kernel_scores(problem, c, b=bias) for problem, c, bias in parts]
-    if len(problems) == 1 and has_repeats(problems[0].index):
-        return [_scores_of_rows(problems[0], coefficients[0], b[0])]
+    if has_repeats(problems[0].index):
+        return _scores_of_rows(problems, coefficients, b)
     if len(problems) > 1 and _have_same_rows(problems):
         return _scores_of_same_rows(problems, coefficients, b)
     is_tiny = problems[0].X.shape[0] ** 2 <= TUNING.unthreaded_values
@@ -217,12 +217,18 @@ def _device_scores(
     return None if worst > TUNING.accepted_error and is_small else found
 
 
-def _scores_of_rows(problem: DualProblem, coefficients: Floats, b: float) -> tuple[Floats, Floats]:
-    """Return the scores of a regression, which has two variables per row of X, row by row."""
-    _, first, places = np.unique(problem.index, return_index=True, return_inverse=True)
-    of_rows: Floats = np.bincount(places, coefficients).astype(np.float64, copy=False)
-    scores, errors = scores_of_tasks([problem.restrict(first)], [of_rows], [b])[0]
-    return scores[places], errors[places]
+def _scores_of_rows(
+    problems: Sequence[DualProblem], coefficients: Sequence[Floats], b: Sequence[float]
+) -> list[tuple[Floats, Floats]]:
+    """Return the scores of regressions, which have two variables per row of X, row by row."""
+    index = problems[0].index
+    _, first, places = np.unique(index, return_index=True, return_inverse=True)
+    if any(problem.index is not index for problem in problems):
+        parts = zip(problems, coefficients, b, strict=True)
+        return [scores_of_tasks([problem], [c], [bias])[0] for problem, c, bias in parts]
+    of_rows = [np.bincount(places, c).astype(np.float64, copy=False) for c in coefficients]
+    found = scores_of_tasks([problems[0].restrict(first)] * len(problems), of_rows, b)
+    return [(scores[places], errors[places]) for scores, errors in found]
 
 
 def scores_of(problem: DualProblem, solution: Solution) -> Floats:

@@ -14,9 +14,7 @@ from ..certificates.dual import certify_tasks
 from ..problems import DualProblem
 from ..progress import Limits, Progress
 from ..solution import Solution, Status
-from ..solvers.centring import combined
-from ..solvers.dual.active_set import ActiveSet
-from ..solvers.dual.choice import Dual, WarmStart
+from ..solvers.dual.choice import Dual
 from ..solvers.dual.cost_path import CostWalk, Leg, Pause, Places
 from ..solvers.dual.optimality import exactly_balanced
 
@@ -31,8 +29,6 @@ class Tuning:
     # a row to the next.
     first_skip: float = 1e-9
     skip_growth: float = 4.0
-    # Violation of a KKT condition that the exact solution of a single C aims at.
-    exact_tol: float = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,25 +59,18 @@ class PathMachine:
     def solve(self, C: float, alpha: Floats | None, limits: Limits) -> Solution:
         """Return the exact optimum of one cost, from α of another one."""
         problem = self.at(C)
-        start = None if alpha is None else WarmStart(np.minimum(alpha, problem.upper), None)
-        progress = Progress()
-        solution = self.dual.solve(problem, start, progress, limits)
-        moved = problem if self.dual.origin is None else replace(problem, X=self.dual.X)
-        gram = self.dual.engine.gram(self.dual.kernel, problem.index)
-        exact = ActiveSet(gram, Tuning.exact_tol, limits.after(progress.seconds))
-        polished = exact.solve(moved, solution.alpha, progress)
-        return polished if polished.status is Status.CONVERGED else solution
+        start = None if alpha is None else np.minimum(alpha, problem.upper)
+        return self.dual.solve_exactly(problem, start, limits)
 
     def moved_back(self, numbers: Floats, alpha: Floats) -> None:
         """Turn α and b about the origin of the engine into those of the rows where they are."""
         if self.dual.origin is None:
             return
-        X = self.problem.X[self.problem.index]
-        rows = (X.toarray() if hasattr(X, "toarray") else X).astype(np.float64)
         for each, point in zip(numbers, alpha, strict=True):
-            point[:] = exactly_balanced(self.at(float(each[0])), point)
-            w = combined(point * self.problem.signs, rows)
-            each[1] = self.dual.origin.bias(w, float(each[1]))
+            problem = self.at(float(each[0]))
+            point[:] = exactly_balanced(problem, point)
+            here = Solution(np.empty((0, 0)), each[1:2], Status.CONVERGED, alpha=point)
+            each[1] = self.dual.moved_back(problem, here).b[0]
 
 
 @dataclass(eq=False)
