@@ -26,9 +26,10 @@ class Tuning:
     # Breakpoints that are certified together.
     certified_together: int = 256
     # By how much C grows, relative to it, where no step leads on: at first, and from one time in
-    # a row to the next.
+    # a row to the next, at most by so much.
     first_skip: float = 1e-9
     skip_growth: float = 4.0
+    longest_skip: float = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +167,7 @@ class FollowedPath:
         """Find all breakpoints."""
         self._restart(self.ends[0])
         self.n_resolved, skip = 0, self.tuning.first_skip
+        n_before = len(self.points)
         for leg in self._legs():
             self.points.add(leg, self.limits.iterations)
             ended = self._ended()
@@ -174,18 +176,23 @@ class FollowedPath:
                 continue
             failed = self.points.certify(self.tol)
             if ended or (leg.pause is Pause.ARRIVED and failed is None):
-                self.status = ended or Status.CONVERGED
+                self.status = ended or self.status
                 break
             if failed is None and leg.pause is Pause.FULL:
-                skip = self.tuning.first_skip
                 continue
+            # A second failure at the same point is passed by a longer step.
+            is_stuck = len(self.points) == n_before
+            skip = self._longer(skip) if is_stuck else self.tuning.first_skip
             last = float(self.points.numbers[-1][0])
             C = min(max(failed or last, last * (1.0 + skip)), self.ends[1])
-            skip *= self.tuning.skip_growth
             self._restart(C)
+            n_before = len(self.points)
             if self.ends[1] == C:
                 break
         return self
+
+    def _longer(self, skip: float) -> float:
+        return min(self.tuning.skip_growth * skip, self.tuning.longest_skip)
 
     def _legs(self) -> Iterator[Leg]:
         while True:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import accuracy_score, mean_squared_error, r2_score
+from sklearn.metrics import mean_squared_error, r2_score
 
 from ..arrays import Floats, Integers, Labels, MatrixLike
 from ..caller import warn_caller
@@ -322,6 +322,6 @@ def _result(
         error = float(mean_squared_error(true, found[rows]))
         return LeaveOneOut(found, found, score, error, n_refits, worst)
     labels = model.classes_[model._chosen(scores)]
-    score = float(accuracy_score(true, labels[rows]))
+    error = float(np.mean(labels[rows] != true))
     decisions = model._decisions(scores)
-    return LeaveOneOut(labels, decisions, score, 1.0 - score, n_refits, worst)
+    return LeaveOneOut(labels, decisions, 1.0 - error, error, n_refits, worst)

@@ -38,6 +38,8 @@ from .breakpoints import FollowedPath, PathMachine
 
 # Numbers of α, all breakpoints together, beyond which they are stored as a CSR matrix.
 MOST_DENSE_NUMBERS = 1 << 25
+# The distance of α from its bound, relative to it, that counts as 0.
+AT_BOUND = 1e-9
 # Rows on which a kernel that is not known to be positive semidefinite is checked.
 MOST_MERCER_ROWS = 2000
 
@@ -137,11 +139,6 @@ class CPath:
         SVC
             The model, with the parameters of the path.
         """
-        if not self.C[0] <= C <= self.C[-1]:
-            raise ValueError(
-                f"C must be between {self.C[0]:g} and {self.C[-1]:g}, the ends of the path, got "
-                f"{C!r}: call c_path with other ends."
-            )
         source = self._source
         model = copy(source.model)
         model.C = float(C)
@@ -149,12 +146,60 @@ class CPath:
         adopt(model, model._method(), source.training, [solution])
         return model
 
-    def _interpolated(self, C: float) -> Solution:
-        """Return α and b of one cost."""
+    @property
+    def n_free(self) -> Integers:
+        """Support vectors with α below its bound, at every breakpoint."""
+        share = np.array([self._share(_dense(self.alpha[[k]])[0], k) for k in range(len(self))])
+        free: Integers = np.count_nonzero((share > 0.0) & (share < 1.0 - AT_BOUND), axis=1)
+        return free
+
+    @property
+    def codes(self) -> Integers:
+        """Class numbers of the samples of the path: 0 or 1."""
+        return np.asarray(self._source.training.codes)
+
+    def shares(self, C: ArrayLike) -> Floats:
+        """Return α_i/(C c_i), the share that α has of its bound.
+
+        Parameters
+        ----------
+        C : array-like of shape (n_costs,)
+            Costs between the first and the last breakpoint.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_costs, n_samples)
+            Numbers between 0 and 1; 0 of samples of weight 0.
+        """
+        costs = np.asarray(C, dtype=np.float64)
+        found = np.zeros((costs.size, self.alpha.shape[1]))
+        for row, cost in zip(found, costs.tolist(), strict=True):
+            j, k, share = self._segment(cost)
+            # α/C is affine in 1/C.
+            first, last = (self._share(_dense(self.alpha[[m]])[0], m) for m in (j, k))
+            share *= float(self.C[k]) / cost
+            row[:] = first + share * (last - first)
+        return found
+
+    def _share(self, alpha: Floats, k: int) -> Floats:
+        weights = self._source.training.weights
+        return np.divide(alpha, self.C[k] * weights, out=np.zeros(alpha.size), where=weights > 0.0)
+
+    def _segment(self, C: float) -> tuple[int, int, float]:
+        """Return the breakpoints on either side of C, and how far C is from one to the other."""
+        if not self.C[0] <= C <= self.C[-1]:
+            raise ValueError(
+                f"C must be between {self.C[0]:g} and {self.C[-1]:g}, the ends of the path, got "
+                f"{C!r}: call c_path with other ends."
+            )
         k = min(int(np.searchsorted(self.C, C, side="right")), len(self) - 1)
         j = max(k - 1, 0)
         width = float(self.C[k] - self.C[j])
-        share = (C - float(self.C[j])) / width if width else 1.0
+        return j, k, (C - float(self.C[j])) / width if width else 1.0
+
+    def _interpolated(self, C: float) -> Solution:
+        """Return α and b of one cost."""
+        j, k, share = self._segment(C)
         source = self._source
         problem = source.machine.at(C)
         costs, rows = source.machine.problem.upper, source.task.rows
