@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn import svm
+from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
 from maxmargin.model_selection import breakpoints, c_path

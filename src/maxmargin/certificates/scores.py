@@ -281,24 +281,26 @@ def _scores_of_same_rows(
     problems: Sequence[DualProblem], coefficients: Sequence[Floats], b: Sequence[float]
 ) -> list[tuple[Floats, Floats]]:
     """Return the scores of problems on the same rows, from kernel values computed once."""
-    first, together, biases = problems[0], np.stack(coefficients, axis=1), np.asarray(b)
-    support = np.flatnonzero(together.any(axis=1))
-    together = together[support]
+    first, together, biases = problems[0], np.stack(coefficients), np.asarray(b)
+    support = np.flatnonzero(together.any(axis=0))
+    together = together[:, support].T
     weights = np.abs(together)
-    scores, errors = np.empty((2, first.n_variables, len(problems)))
+    scores, errors = np.empty((2, len(problems), first.n_variables))
 
     def part(start: int, stop: Event) -> None:
         rows = slice(start, start + TUNING.tile_rows)
         K, error, size = float64_tile(
             first.kernel, first.X, first.index[rows], first.index[support], weights
         )
-        scores[rows] = K @ together + biases
-        errors[rows] = error + (support.size + 2) * UNIT * size
+        found = K @ together + biases
+        size *= (support.size + 2) * UNIT
+        size += error
+        size += 2.0 * UNIT * (np.abs(found) + np.abs(biases))
+        scores[:, rows], errors[:, rows] = found.T, size.T
 
     starts = range(0, first.n_variables, TUNING.tile_rows)
     in_parallel(part, starts, alone=not first.kernel.elementwise)
-    errors += 2.0 * UNIT * (np.abs(scores) + np.abs(biases))
-    return list(zip(scores.T, errors.T, strict=True))
+    return list(zip(scores, errors, strict=True))
 
 
 def _gaussian_scores(

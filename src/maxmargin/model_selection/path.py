@@ -110,8 +110,8 @@ class CPath:
     status: Status
     n_resolved: int
     # Where each variable is between a breakpoint and the one before.
-    _at: Places = field(repr=False)
-    _source: PathSource = field(repr=False)
+    _at: Places = field(init=False, repr=False)
+    _source: PathSource = field(init=False, repr=False)
 
     def __len__(self) -> int:
         return self.C.size
@@ -480,11 +480,13 @@ def _published(source: PathSource, followed: FollowedPath) -> CPath:
         each.flags.writeable = False
     kept: Any = sparse.csr_array(alpha) if alpha.size > MOST_DENSE_NUMBERS else alpha
     (kept.data if sparse.issparse(kept) else kept).flags.writeable = False
-    return CPath(
+    path = CPath(
         C, kept, b, arrays[2], n_support, margin, errors / rows.size, proofs,
         source.training.classes, followed.status, followed.n_resolved,
-        np.array(points.at), source,
     )  # fmt: skip
+    object.__setattr__(path, "_at", np.array(points.at))
+    object.__setattr__(path, "_source", source)
+    return path
 
 
 def _shortcoming(path: CPath, C_max: float, tol: float) -> str:
