@@ -92,6 +92,19 @@ def test_path_is_that_of_single_fits(name):
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_nearly_dependent_rows(seed):
+    """On a line, kernel values of ten free samples have hardly any independent digits left."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(47, 1)), np.where(rng.random(47) < 0.3, 1, -1)
+    weights = rng.integers(0, 3, 47)
+    weights[np.unique(y, return_index=True)[1]] = 1
+    path = c_path(X, y, C_min=0.1, C_max=10.0, sample_weight=weights)
+    assert path.status is Status.CONVERGED
+    assert all(each.holds(1e-6) for each in path.certificates)
+    assert path.at(1.0).certificate_.holds(1e-6)
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_alpha_is_that_of_single_fits(kernel):
     path = c_path(X, Y, kernel)

@@ -163,23 +163,35 @@ class CostWalk:
             enter(*self._arrays(), j)
 
     def _refine(self) -> None:
-        """Take a Newton step on F, which removes what rounding has left of its gradient."""
+        """Take a Newton step on F, which removes what rounding has left of its gradient.
+
+        Where F is nearly dependent, or the step leads out of the box, it may do harm: then a stays
+        as it is.
+        """
         F = self._rows()
         if not F.size:
             return
-        y, lam = self.y[F], self.level[LAMBDA]
-        beta = float(np.mean(y * (lam - self.q[F])))
+        y = self.y[F]
+        before, q, rest = self.a[F], self.q, self._rest(F)
         R = self.R[: F.size, : F.size]
-        right = np.stack([self.q[F] - lam + y * beta, y], axis=1)
+        right = np.stack([self.q[F] - self.level[LAMBDA] + y * self.level[BETA], y], axis=1)
         both = solve_triangular(R, right, trans="T", check_finite=False)
         both = solve_triangular(R, both, check_finite=False)
         excess = float(self.y @ self.a)
         change = (float(y @ both[:, 0]) - excess) / float(y @ both[:, 1])
         step = -both[:, 0] + change * both[:, 1]
-        before = self.a[F]
         self.a[F] = np.clip(before + step, 0.0, self.upper[F])
-        self.q += self.y * (self.K[:, F] @ (y * (self.a[F] - before)))
+        self.q = q + self.y * (self.K[:, F] @ (y * (self.a[F] - before)))
+        if not self._rest(F) <= rest:
+            self.a[F], self.q = before, q
+            self._rest(F)
+
+    def _rest(self, F: Integers) -> float:
+        """Set β to its mean over F; return the largest gradient that is left, and yᵀa."""
+        y, lam = self.y[F], self.level[LAMBDA]
         self.level[BETA] = float(np.mean(y * (lam - self.q[F])))
+        gradient = self.q[F] - lam + y * self.level[BETA]
+        return float(np.abs(gradient).max()) + self.sigma * abs(float(self.y @ self.a))
 
 
 def _of_costs(levels: Floats) -> Floats:
