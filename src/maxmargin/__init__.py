@@ -23,6 +23,7 @@ _HOME = {
     "NotSeparableError": "certificates",
     "Recorder": "progress",
     "RowBlocks": "data.row_blocks",
+    "SVCCV": "model_selection.svc_cv",
     "Separability": "solvers.separability",
     "Status": "solution",
     "Step": "progress",
@@ -35,7 +36,8 @@ _HOME = {
     "unpatch": "patch",
 }
 _MODULES = (
-    "datasets", "diagnostics", "files", "kernels", "patch", "persistence", "plots", "qp", "report",
+    "datasets", "diagnostics", "files", "kernels", "model_selection", "patch", "persistence",
+    "plots", "qp", "report",
 )  # fmt: skip
 
 __all__ = [*sorted(_HOME), *_MODULES, "__version__"]
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from . import diagnostics as diagnostics
     from . import files as files
     from . import kernels as kernels
+    from . import model_selection as model_selection
     from . import persistence as persistence
     from . import plots as plots
     from . import qp as qp
@@ -70,6 +73,7 @@ if TYPE_CHECKING:
     from .estimators.svr import SVR as SVR
     from .estimators.svr import NuSVR as NuSVR
     from .geometry import Hyperplane as Hyperplane
+    from .model_selection.svc_cv import SVCCV as SVCCV
     from .patch import patch as patch
     from .patch import unpatch as unpatch
     from .persistence import load as load

@@ -14,7 +14,6 @@ from scipy import sparse
 
 from ..arrays import Floats, Integers
 from ..kernels import RBF
-from ..kernels.elementwise import VISIBLE_ERROR
 from ..kernels.products import squared_norms
 from ..problems import DualProblem
 from ..runtime.exponential import exp2
@@ -79,8 +78,8 @@ def certify_costs(
     alpha: Floats,
     b: Floats,
     distances: SquaredDistances,
-) -> list[list[MarginCertificate]] | None:
-    """Certify the answers of all tasks at every cost; None where rounding may show.
+) -> list[list[MarginCertificate]]:
+    """Certify the answers of all tasks at every cost.
 
     Parameters
     ----------
@@ -97,37 +96,38 @@ def certify_costs(
     kernel = problems[0].kernel
     assert isinstance(kernel, RBF)
     relative = distances.relative_errors(kernel)
-    if not relative.max() <= VISIBLE_ERROR:
-        return None
     tasks, lengths = Tasks.of(*problems), lengths_of(problems[0])
     at_cost = [replace(tasks, upper=tasks.upper * C, ridge=tasks.ridge / C) for C in costs.tolist()]
     clipped = [np.clip(a, each.lower, each.upper) for a, each in zip(alpha, at_cost, strict=True)]
     coefficients = np.array(clipped) * tasks.signs
     index = np.concatenate([problem.index for problem in problems])
-    scores = _scores(tasks, index, coefficients, distances.kernel_values(kernel))
+    scores, sizes = _scores(tasks, index, coefficients, distances.kernel_values(kernel))
     found = []
     for k, each in enumerate(at_cost):
         bias = each.each(b[k])
         values = scores[k] + bias
-        sizes, n_terms = np.abs(coefficients[k]), each.total(coefficients[k] != 0.0)
-        size = each.each(each.total(sizes))  # K ≤ 1
-        errors = (relative[index] + each.each(n_terms + 4.0) * UNIT) * size
+        n_terms = each.total((coefficients[k] != 0.0).astype(float))
+        errors = (relative[index] + each.each(n_terms + 4.0) * UNIT) * sizes[k]
         errors += 2.0 * UNIT * (np.abs(bias) + np.abs(values))
         margins = Margins(each.signs * values, errors, 0, "complete")
         found.append(certificates_of(each, Claim(alpha[k], clipped[k], b[k]), margins, lengths))
     return found
 
 
-def _scores(tasks: Tasks, index: Integers, coefficients: Floats, K: Floats) -> Floats:
-    """Return Σ_l c_l K(x_l, x_m) within each task, for every vector of coefficients."""
+def _scores(
+    tasks: Tasks, index: Integers, coefficients: Floats, K: Floats
+) -> tuple[Floats, Floats]:
+    """Return Σ_l c_l K(x_l, x_m) within each task, and Σ_l |c_l| K, for every vector c."""
     n_parts = -(-tasks.sizes // PART_ROWS)
     task = np.repeat(np.arange(tasks.sizes.size), n_parts)
     first = PART_ROWS * (np.arange(task.size) - np.repeat(np.cumsum(n_parts) - n_parts, n_parts))
     starts = np.append(tasks.starts, index.size)
-    weights, scores = np.ascontiguousarray(coefficients.T), np.empty(coefficients.T.shape)
+    weights = np.concatenate([coefficients, np.abs(coefficients)]).T.copy()
+    found = np.empty(weights.shape)
     with single_threaded_blas():
-        add_scores(task.size, task, first + tasks.starts[task], starts, index, K, weights, scores)
-    return np.ascontiguousarray(scores.T)
+        add_scores(task.size, task, first + tasks.starts[task], starts, index, K, weights, found)
+    scores, sizes = np.split(np.ascontiguousarray(found.T), 2)
+    return scores, sizes
 
 
 @parallel

@@ -120,17 +120,27 @@ class KernelGrid:
         for (c, t), solution in completed(dual, problems, costs, small, limits).items():
             alpha[c, starts[t] : starts[t + 1]], b[c, t] = solution.alpha, solution.b[0]
             scores[c, ends[t] : ends[t + 1]] = self._held_out(dual, *posed[t][:2], solution)
-        proofs = None
-        if (distances := self._squared_distances(dual.kernel)) is not None:
-            proofs = certify_costs(problems, costs, alpha, b, distances)
-        if proofs is None:
-            solutions = [
-                [_solution(a, bias) for a, bias in zip(np.split(of_cost, starts[1:-1]), biases,
-                                                       strict=True)]
-                for of_cost, biases in zip(alpha, b, strict=True)
-            ]  # fmt: skip
-            proofs = self._certified(problems, solutions, costs)
+        proofs = self._proofs(problems, costs, alpha, b)
         return np.split(scores, ends[1:-1], axis=1), proofs
+
+    def _proofs(
+        self, problems: list[DualProblem], costs: Floats, alpha: Floats, b: Floats
+    ) -> list[list[MarginCertificate]]:
+        """Certify the answers at all costs; anew where rounding leaves too much open."""
+        tol, distances = self.model.tol, self._squared_distances(problems[0].kernel)
+        known: list[list[MarginCertificate] | None] = [None] * costs.size
+        if distances is not None:
+            known = list(certify_costs(problems, costs, alpha, b, distances))
+        starts = np.cumsum([problem.n_variables for problem in problems])[:-1]
+        found = []
+        for proofs, cost, of_cost, biases in zip(known, costs.tolist(), alpha, b, strict=True):
+            if proofs is None or not all(proof.holds(tol) for proof in proofs):
+                parts = zip(np.split(of_cost, starts), biases.tolist(), strict=True)
+                solutions = [_solution(part, bias) for part, bias in parts]
+                mine = [at_cost(problem, cost) for problem in problems]
+                proofs = certify_fit(tol, self.time_limit, mine, solutions)
+            found.append(proofs)
+        return found
 
     def _one_by_one(
         self,

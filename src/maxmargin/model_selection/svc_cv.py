@@ -16,7 +16,7 @@ from .kernel_search import KernelSearch
 
 
 @documented
-class SVCCV(KernelSearch, SVC):  # type: ignore[misc]
+class SVCCV(KernelSearch, SVC):  # type: ignore[misc, override]
     """The support vector machine whose C and kernel are chosen by cross-validation.
 
     What GridSearchCV finds with `SVC`, as one computation: all folds share kernel values, every C

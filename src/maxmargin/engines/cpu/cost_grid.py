@@ -85,6 +85,8 @@ def solve_path(part, tasks, variables, whole, index, costs, goal, tests, alpha, 
     task, curvature, _ = posed(start, n, n, variables, alpha[0], index, whole)
     mine, few = index[start : start + n], min(n, SET_SIZE)
     few += -few % VECTOR
+    # Kβ of all rows of X where most of them take part, which needs no gathering; else of the task.
+    total = np.zeros(whole.shape[1] if 2 * n > whole.shape[0] else n)
     # K of all variables where they are few, else of a working set; and its vectors.
     memory = vectors(few + N_VECTORS, few, whole)
     if n <= SET_SIZE:
@@ -99,8 +101,8 @@ def solve_path(part, tasks, variables, whole, index, costs, goal, tests, alpha, 
             low[k] *= ratio
             up[k] *= ratio
         if c > 0:
-            grow(task, n, ratio)
-        descend(whole, mine, curvature, task, goal, max_steps, memory, numbers[c, t])
+            grow(task, n, ratio, total)
+        descend(whole, mine, curvature, task, goal, max_steps, memory, total, numbers[c, t])
         write_alpha(task, start, alpha[c])
     weights = np.empty((n, costs.size))
     for v in range(n):
@@ -128,7 +130,7 @@ def gather(whole, rows, columns, out):
 
 
 @compiled_part
-def grow(task, n, most):
+def grow(task, n, most, total):
     """Multiply β by the t between 1 and ``most`` of the largest dual value, and f with it."""
     _, _, target, _, low, up, beta, f = task
     linear, square = 0.0, 0.0
@@ -141,10 +143,12 @@ def grow(task, n, most):
     for k in range(n):
         f[k] = target[k] - by * (target[k] - f[k])
         beta[k] = min(max(by * beta[k], low[k]), up[k])
+    for k in range(total.size):
+        total[k] *= by
 
 
 @compiled_part
-def descend(whole, mine, curvature, task, goal, max_steps, memory, numbers):
+def descend(whole, mine, curvature, task, goal, max_steps, memory, total, numbers):
     """Descend from β, whose f is known, until the KKT conditions hold and the gap is small."""
     _, _, target, _, low, up, beta, f = task
     tol, final_tol, rounding, n = goal[0], goal[1], goal[2], mine.size
@@ -156,16 +160,15 @@ def descend(whole, mine, curvature, task, goal, max_steps, memory, numbers):
         if violation > stop:
             if steps >= max_steps:
                 break
-            made = move(whole, mine, curvature, task, top, least, stop, max_steps - steps, memory)
+            made = move(
+                whole, mine, curvature, task, top, least, stop, max_steps - steps, memory, total
+            )
             steps, is_fresh = steps + made, False
             if made == 0:
                 break
             continue
         if not is_fresh:  # f has gathered the rounding of many steps
-            copy(target, f)
-            for k in range(n):
-                if beta[k] != 0.0:
-                    subtract_row(whole, mine, k, beta[k], memory, f)
+            refresh(whole, mine, task, memory, total)
             is_fresh = True
             continue
         gap, _ = gap_of_groups(task, n, None, b, b)
@@ -183,18 +186,46 @@ def descend(whole, mine, curvature, task, goal, max_steps, memory, numbers):
 
 
 @compiled_part
-def subtract_row(whole, mine, k, by, memory, f):
-    """Do f ← f − by·K_k."""
-    if mine.size <= SET_SIZE:
-        subtract(memory[k], by, f)
+def refresh(whole, mine, task, memory, total):
+    """Compute f anew."""
+    _, _, target, _, _, _, beta, f = task
+    n = mine.size
+    if n <= SET_SIZE:
+        copy(target, f)
+        for k in range(n):
+            if beta[k] != 0.0:
+                subtract(memory[k], beta[k], f)
         return
-    row = whole[mine[k]]
-    for j in range(mine.size):
-        f[j] -= by * row[mine[j]]
+    for k in range(total.size):
+        total[k] = 0.0
+    for k in range(n):
+        if beta[k] != 0.0:
+            add_row(whole[mine[k]], beta[k], mine, total)
+    read(mine, task, total)
 
 
 @compiled_part
-def move(whole, mine, curvature, task, top, least, stop, most, memory):
+def add_row(row, by, mine, total):
+    """Add a multiple of a row of K to Kβ."""
+    if total.size == mine.size:
+        for j in range(mine.size):
+            total[j] += by * row[mine[j]]
+        return
+    for j in range(total.size):
+        total[j] += by * row[j]
+
+
+@compiled_part
+def read(mine, task, total):
+    """Do f ← target − Kβ."""
+    target, f = task[2], task[7]
+    is_own = total.size == mine.size
+    for k in range(mine.size):
+        f[k] = target[k] - total[k if is_own else mine[k]]
+
+
+@compiled_part
+def move(whole, mine, curvature, task, top, least, stop, most, memory, total):
     """Move pairs of variables, those that violate most where there are many, and f with them."""
     _, _, _, _, low, up, beta, f = task
     edges, n = np.empty(2, dtype=np.intp), mine.size
@@ -234,8 +265,9 @@ def move(whole, mine, curvature, task, top, least, stop, most, memory):
     for v in range(m):
         k = members[v]
         if now[v] != beta[k]:
-            subtract_row(whole, mine, k, now[v] - beta[k], memory, f)
+            add_row(whole[mine[k]], now[v] - beta[k], mine, total)
             beta[k] = now[v]
+    read(mine, task, total)
     return steps
 
 
