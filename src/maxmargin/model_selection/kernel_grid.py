@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,7 +70,7 @@ class KernelGrid:
 
     def __post_init__(self) -> None:
         self._distances: SquaredDistances | None = None
-        self._has_looked = False
+        self._has_looked, self._lock = False, Lock()
 
     def evaluate(self, kernel: Kernel, folds: Sequence[Fold], costs: Floats) -> Evaluated:
         """Return the machines of one kernel, for costs that ascend."""
@@ -179,8 +180,9 @@ class KernelGrid:
         """Return ‖x − z‖² for all certificates of Gaussian kernels, computed once."""
         if type(kernel) is not RBF:
             return None
-        if not self._has_looked:
-            self._distances, self._has_looked = SquaredDistances.of(self.X), True
+        with self._lock:
+            if not self._has_looked:
+                self._distances, self._has_looked = SquaredDistances.of(self.X), True
         return self._distances
 
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats, MatrixLike
 from ..estimators.base import Constraints
+from ..estimators.fitting import is_fitted
 from ..kernels import resolve
 from .search import Grid, Search, results_kept
 
@@ -65,6 +66,9 @@ class KernelSearch:
 
     _machine: ClassVar[Any]
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return is_fitted(self)
+
     @property
     def C(self) -> float:
         """The chosen C, as the parameter of the fitted machine."""
@@ -88,6 +92,10 @@ class KernelSearch:
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, groups: ArrayLike | None
     ) -> None:
         """Search, and become the machine of the best candidate."""
+        parameters = type(self)._get_param_names()  # type: ignore[attr-defined]
+        for name in set(vars(self)) - set(parameters):
+            if "callback" not in name:  # which scikit-learn needs until the end
+                delattr(self, name)
         template = self._template()
         search = Search(
             template, self._grid(template, X), X, y, sample_weight, groups, cv=self.cv,
@@ -97,7 +105,7 @@ class KernelSearch:
         with results_kept(search, lambda: self._keep(search)):
             search.run()
         self._keep(search)
-        if self.refit:
+        if self.refit and hasattr(self, "best_params_"):
             self.fit_best(X, y, sample_weight)
 
     def _grid(self, template: Any, X: Any) -> Grid:

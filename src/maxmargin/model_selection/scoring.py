@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from inspect import signature
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
@@ -58,14 +59,29 @@ def _filled(known: Any, X: Any, n_planes: int, **attributes: Any) -> Any:
     return known
 
 
-def scored(
-    known: Any, scorer: Any, X: Any, y: Any, scores: Floats, error_score: Any
-) -> tuple[float, float]:
+def takes_weights(scorer: Any) -> bool:
+    """Return whether a scorer takes weights of samples, where scikit-learn's searches pass them."""
+    asked = getattr(scorer, "_accept_sample_weight", None)
+    if asked is not None:
+        return bool(asked())
+    return callable(scorer) and "sample_weight" in signature(scorer).parameters
+
+
+class HeldOut(NamedTuple):
+    """The held-out rows of a fold, a machine that answers for them, and what else scorers take."""
+
+    known: Any
+    X: Any
+    y: Any
+    options: dict[str, Any]
+
+
+def scored(held_out: HeldOut, scorer: Any, scores: Floats, error_score: Any) -> tuple[float, float]:
     """Return what a scorer says of a machine with these scores, and the seconds that it took."""
     started = time.perf_counter()
-    known._values = scores
+    held_out.known._values = scores
     try:
-        value = scorer(known, X, y)
+        value = scorer(held_out.known, held_out.X, held_out.y, **held_out.options)
     except Exception as error:  # as GridSearchCV does it
         if isinstance(error_score, str):
             raise

@@ -10,8 +10,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
-from typing import Any
+from threading import Event
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -26,10 +28,20 @@ from ..estimators.claims import TimeLimit
 from ..estimators.fitting import limited_threads
 from ..estimators.formulation import checked_kernel
 from ..kernels import Kernel
+from ..runtime.memory import bytes_to_keep
+from ..runtime.threads import in_parallel, n_threads
+from ..solvers.dual.choice import Dual
 from .folds import Fold, class_fold, splits_of, target_fold
 from .kernel_grid import Evaluated, KernelGrid
 from .results import Results
-from .scoring import failed, known_classifier, known_regressor, scored
+from .scoring import (
+    HeldOut,
+    failed,
+    known_classifier,
+    known_regressor,
+    scored,
+    takes_weights,
+)
 
 # Names of scorers that lie between 0 and 1, so that folds that are missing can be bounded.
 BETWEEN_0_AND_1 = (
@@ -76,6 +88,14 @@ class Grid:
         return [self.place(*pair) for pair in order]
 
 
+class Block(NamedTuple):
+    """Fits that share a kernel, or its name: numbers of a kernel, of folds and of costs."""
+
+    kernel: int
+    folds: list[int]
+    costs: list[int]
+
+
 class Search:
     """One search: its folds, candidates and results.
 
@@ -112,6 +132,8 @@ class Search:
         self.n_jobs, self.time_limit = n_jobs, TimeLimit(time_limit)
         self.scorer = check_scoring(template, scoring=scoring)
         _refuse_probabilities(self.scorer)
+        # As GridSearchCV passes them on.
+        self.weights = sample_weight if takes_weights(self.scorer) else None
         self.training = template._method().check(X, y, sample_weight, reset=True)
         splits = splits_of(cv, X, y, groups, is_classifier=is_classifier(template))
         self.folds = [self._fold(*split) for split in splits]
@@ -119,7 +141,7 @@ class Search:
         self.machines = KernelGrid(
             template, template._formulation(), self.training.X, self.time_limit
         )
-        self._known: dict[int, tuple[Any, Any, Any]] = {}
+        self._known: dict[int, HeldOut] = {}
         self._started, self._done = time.perf_counter(), 0
         self.is_complete = False
 
@@ -129,7 +151,7 @@ class Search:
             for k, fold in enumerate(self.folds):
                 if fold.error is not None:
                     self.results.scores[:, k] = failed(fold.error, self.error_score)
-            for kernel, folds, costs in self._blocks():
+            for blocks in self._blocks():
                 if self.time_limit.left(1.0) == 0.0:
                     warn_caller(
                         f"The search ended at time_limit={self.time_limit.seconds:g} s with "
@@ -138,24 +160,38 @@ class Search:
                         ConvergenceWarning,
                     )
                     return
-                self._evaluate(kernel, folds, costs)
+                self._evaluate(blocks)
         self.is_complete = True
 
     # Which fits ------------------------------------------------------------------------------
 
-    def _blocks(self) -> Iterator[tuple[int, list[int], list[int]]]:
-        """Yield a kernel, folds and costs that are evaluated together."""
+    def _blocks(self) -> Iterator[list[Block]]:
+        """Yield what is evaluated side by side."""
         grid, ascending = self.grid, np.argsort(self.grid.costs, kind="stable").tolist()
         usable = [k for k, fold in enumerate(self.folds) if fold.error is None]
         if self.strategy == "all":
-            yield from ((kernel, usable, ascending) for kernel in range(len(grid.kernels)))
+            blocks = [
+                Block(k, usable, ascending) for k in range(len(grid.kernels) if usable else 0)
+            ]
+            step = self.at_once
+            yield from (blocks[k : k + step] for k in range(0, len(blocks), step))
             return
         for n_before, fold in enumerate(usable):
             wanted = self._wanted(usable[:n_before])
+            blocks = []
             for kernel in range(len(grid.kernels)):
                 costs = [c for c in ascending if wanted[grid.place(c, kernel)]]
                 if costs:
-                    yield kernel, [fold], costs
+                    blocks.append(Block(kernel, [fold], costs))
+            step = self.at_once
+            yield from (blocks[k : k + step] for k in range(0, len(blocks), step))
+
+    @cached_property
+    def at_once(self) -> int:
+        """How many kernels are evaluated side by side: their Gram matrices are in the memory."""
+        n = self.training.X.shape[0]
+        per_kernel = 4.0 * 8.0 * n * n  # K in both precisions, and that of certificates
+        return int(np.clip(bytes_to_keep() // max(per_kernel, 1.0), 1, 2 * n_threads()))
 
     def _wanted(self, before: Sequence[int]) -> Any:
         """Return the candidates that go on after some folds.
@@ -185,18 +221,30 @@ class Search:
 
     # One kernel ------------------------------------------------------------------------------
 
-    def _evaluate(self, kernel: int, folds: list[int], costs: list[int]) -> None:
-        """Fit and score the machines of a kernel."""
-        by_kernel: dict[Any, list[int]] = {}
-        for k in folds:  # gamma="scale" is another number in every fold
-            by_kernel.setdefault(self._kernel(kernel, self.folds[k]), []).append(k)
-        for found, mine in by_kernel.items():
-            parts = [self.folds[k] for k in mine]
-            evaluated = self.machines.evaluate(found, parts, self.grid.costs[costs])
-            self._score(kernel, mine, costs, evaluated)
-        self._done += len(folds) * len(costs)
+    def _evaluate(self, blocks: list[Block]) -> None:
+        """Fit the machines of some kernels side by side, and score them."""
+        parts = [(block, part) for block in blocks for part in self._by_kernel(block)]
+
+        def one(k: int, stop: Event) -> Evaluated:
+            block, (kernel, folds) = parts[k]
+            mine = [self.folds[fold] for fold in folds]
+            return self.machines.evaluate(kernel, mine, self.grid.costs[block.costs])
+
+        is_elementwise = all(kernel.elementwise for _, (kernel, _) in parts)
+        Dual.load_solvers()
+        found = in_parallel(one, range(len(parts)), alone=not is_elementwise or len(parts) == 1)
+        for (block, (_, folds)), evaluated in zip(parts, found, strict=True):
+            self._score(block.kernel, folds, block.costs, evaluated)
+            self._done += len(folds) * len(block.costs)
         if self.verbose:
             self._tell()
+
+    def _by_kernel(self, block: Block) -> list[tuple[Kernel, list[int]]]:
+        """Return the folds of every kernel: gamma="scale" is another number in every fold."""
+        found: dict[Any, list[int]] = {}
+        for k in block.folds:
+            found.setdefault(self._kernel(block.kernel, self.folds[k]), []).append(k)
+        return list(found.items())
 
     def _kernel(self, number: int, fold: Fold) -> Kernel:
         """Return a kernel with the parameters that the training rows of a fold make."""
@@ -213,19 +261,19 @@ class Search:
     def _score(self, kernel: int, folds: list[int], costs: list[int], evaluated: Evaluated) -> None:
         results = self.results
         for at, k in enumerate(folds):
-            known, X, y = self._held_out(k)
+            held_out = self._held_out(k)
             for c, cost in enumerate(costs):
                 place = self.grid.place(cost, kernel)
                 value, seconds = scored(
-                    known, self.scorer, X, y, evaluated.scores[at][c], self.error_score
+                    held_out, self.scorer, evaluated.scores[at][c], self.error_score
                 )
                 results.scores[place, k], results.score_seconds[place, k] = value, seconds
                 results.gaps[place, k] = evaluated.gaps[c, at]
                 results.holds[place, k] = evaluated.holds[c, at]
                 results.fit_seconds[place, k] = evaluated.seconds
 
-    def _held_out(self, k: int) -> tuple[Any, Any, Any]:
-        """Return a machine for the held-out rows of a fold, those rows, and their labels."""
+    def _held_out(self, k: int) -> HeldOut:
+        """Return what is scored in a fold."""
         if k not in self._known:
             fold = self.folds[k]
             X, y = _safe_indexing(self.X, fold.test), _safe_indexing(self.y, fold.test)
@@ -235,7 +283,10 @@ class Search:
                 known = known_classifier(self.template, fold.classes, X, len(fold.tasks))
             else:
                 known = known_regressor(self.template, X)
-            self._known[k] = known, X, y
+            options = {}
+            if self.weights is not None:
+                options["sample_weight"] = _safe_indexing(self.weights, fold.test)
+            self._known[k] = HeldOut(known, X, y, options)
         return self._known[k]
 
     def _fold(self, train: Any, test: Any) -> Fold:

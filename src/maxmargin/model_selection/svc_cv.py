@@ -184,7 +184,7 @@ class SVCCV(KernelSearch, SVC):  # type: ignore[misc, override]
         y : array-like of shape (n_samples,)
             Labels of two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Factors of C in fits; scores do not count them, as in GridSearchCV.
+            Factors of C in fits; passed to scorers that take them, as in GridSearchCV.
         groups : array-like of shape (n_samples,), optional
             Passed to the splitter.
 
