@@ -24,6 +24,7 @@ _HOME = {
     "Recorder": "progress",
     "RowBlocks": "data.row_blocks",
     "SVCCV": "model_selection.svc_cv",
+    "SVRCV": "model_selection.svr_cv",
     "Separability": "solvers.separability",
     "Status": "solution",
     "Step": "progress",
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from .estimators.svr import NuSVR as NuSVR
     from .geometry import Hyperplane as Hyperplane
     from .model_selection.svc_cv import SVCCV as SVCCV
+    from .model_selection.svr_cv import SVRCV as SVRCV
     from .patch import patch as patch
     from .patch import unpatch as unpatch
     from .persistence import load as load

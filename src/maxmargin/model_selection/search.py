@@ -7,11 +7,9 @@ is what scikit-learn's GridSearchCV finds with the same estimator.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
-from itertools import product
 from threading import Event
 from typing import Any, NamedTuple
 
@@ -22,7 +20,6 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing
 from sklearn.utils._tags import get_tags
 
-from ..arrays import Floats
 from ..caller import warn_caller
 from ..estimators.claims import TimeLimit
 from ..estimators.fitting import limited_threads
@@ -32,6 +29,7 @@ from ..runtime.memory import bytes_to_keep
 from ..runtime.threads import in_parallel, n_threads
 from ..solvers.dual.choice import Dual
 from .folds import Fold, class_fold, splits_of, target_fold
+from .grid import Grid
 from .kernel_grid import Evaluated, KernelGrid
 from .results import Results
 from .scoring import (
@@ -48,44 +46,6 @@ BETWEEN_0_AND_1 = (
     "accuracy", "balanced_accuracy", "top_k_accuracy", "average_precision", "f1", "precision",
     "recall", "jaccard", "roc_auc",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The candidates of a search: every cost with every kernel.
-
-    Parameters
-    ----------
-    costs : ndarray
-    name : str
-        The parameter that names a kernel: "gamma", or "kernel".
-    kernels : list
-        Its values.
-    """
-
-    costs: Floats
-    name: str
-    kernels: list[Any]
-
-    def candidates(self) -> list[dict[str, Any]]:
-        """Return the parameters of every candidate, in the order of scikit-learn's searches."""
-        pairs = product(self.costs.tolist(), self.kernels)
-        return [{"C": cost, self.name: kernel} for cost, kernel in pairs]
-
-    def place(self, cost: int, kernel: int) -> int:
-        """Return the candidate of a cost and a kernel."""
-        return cost * len(self.kernels) + kernel
-
-    def from_simple(self) -> list[int]:
-        """Return the candidates from the simplest on: a small cost, and then a small γ."""
-
-        def width(kernel: int) -> float:
-            gamma = self.kernels[kernel]
-            return float(gamma) if isinstance(gamma, (int, float)) else 0.0
-
-        places = product(range(self.costs.size), range(len(self.kernels)))
-        order = sorted(places, key=lambda pair: (self.costs[pair[0]], width(pair[1]), pair))
-        return [self.place(*pair) for pair in order]
 
 
 class Block(NamedTuple):
@@ -303,16 +263,6 @@ class Search:
         about = "" if np.isnan(left) else f", about {left:.0f} s left"
         score = f", best mean score {best:.4f}" if np.isfinite(best) else ""
         print(f"{self._done} of {total} fits in {seconds:.1f} s{about}{score}", flush=True)
-
-
-@contextmanager
-def results_kept(search: Search, keep: Callable[[], None]) -> Iterator[None]:
-    """Keep what a search has found so far where it is interrupted."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        keep()
-        raise
 
 
 def _refuse_probabilities(scorer: Any) -> None:

@@ -193,5 +193,5 @@ class SVCCV(KernelSearch, SVC):  # type: ignore[misc, override]
         self : object
             The machine of the best candidate.
         """
-        self._searched_by(X, y, sample_weight, groups)
+        self._search(X, y, sample_weight, groups)
         return self
