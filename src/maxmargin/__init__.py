@@ -20,6 +20,7 @@ _HOME = {
     "Constant": "schedules",
     "Harmonic": "schedules",
     "Hyperplane": "geometry",
+    "LinearSVCCV": "model_selection.linear_svc_cv",
     "NotSeparableError": "certificates",
     "Recorder": "progress",
     "RowBlocks": "data.row_blocks",
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from .estimators.svr import SVR as SVR
     from .estimators.svr import NuSVR as NuSVR
     from .geometry import Hyperplane as Hyperplane
+    from .model_selection.linear_svc_cv import LinearSVCCV as LinearSVCCV
     from .model_selection.svc_cv import SVCCV as SVCCV
     from .model_selection.svr_cv import SVRCV as SVRCV
     from .patch import patch as patch
