@@ -45,7 +45,7 @@ class Fold:
 def splits_of(cv: Any, X: Any, y: Any, groups: Any, *, is_classifier: bool) -> list[Any]:
     """Return (train, test) of every fold, as scikit-learn makes them."""
     splitter = check_cv(cv, y, classifier=is_classifier)
-    splits = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(X, y, groups)]
+    splits = [(_as_rows(a), _as_rows(b)) for a, b in splitter.split(X, y, groups)]
     if not splits:
         raise ValueError(f"No fits were performed: cv={cv!r} yields no split of the samples.")
     return splits
@@ -55,7 +55,6 @@ def class_fold(
     training: Training, train: Integers, test: Integers, class_weight: Any, multi_class: str
 ) -> Fold:
     """Return a fold of samples of several classes, of which it may lack some."""
-    train, test = _as_rows(train, training), _as_rows(test, training)
     counted = train[training.sample_weights[train] > 0.0]
     present = np.unique(training.codes[counted])
     if present.size < 2:
@@ -82,7 +81,6 @@ def class_fold(
 
 def target_fold(training: Training, train: Integers, test: Integers) -> Fold:
     """Return a fold of samples with targets."""
-    train, test = _as_rows(train, training), _as_rows(test, training)
     rows = train[training.weights[train] > 0.0]
     if not rows.size:
         error = ValueError("No sample of positive weight is among the training rows of this split.")
@@ -90,7 +88,7 @@ def target_fold(training: Training, train: Integers, test: Integers) -> Fold:
     return Fold(train, test, training, [Task(rows, training.y[rows], "all samples")])
 
 
-def _as_rows(rows: Integers, training: Training) -> Integers:
+def _as_rows(given: Any) -> Integers:
     """Return row numbers of a mask, or those given."""
-    rows = np.asarray(rows)
+    rows = np.asarray(given)
     return np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)

@@ -81,8 +81,8 @@ class KernelGrid:
             for task in fold.tasks
         ]
         problems = [problem for *_, problem in posed]
-        engine = engine_for(self.X, "cpu", reuse=True)
         largest = max(self.formulation.largest_cost(fold.training) for fold in folds)
+        engine = engine_for(self.X, "cpu", reuse=True)
         dual = Dual.of(
             kernel, self.X, self.model.solver, self.model.tol, engine=engine,
             shrinking=self.model.shrinking, n_tasks=len(problems),

@@ -20,10 +20,12 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing
 from sklearn.utils._tags import get_tags
 
+from ..arrays import Integers, take
 from ..caller import warn_caller
 from ..estimators.claims import TimeLimit
 from ..estimators.fitting import limited_threads
 from ..estimators.formulation import checked_kernel
+from ..estimators.training import Training
 from ..kernels import Kernel
 from ..runtime.memory import bytes_to_keep
 from ..runtime.threads import in_parallel, n_threads
@@ -94,9 +96,10 @@ class Search:
         _refuse_probabilities(self.scorer)
         # As GridSearchCV passes them on.
         self.weights = sample_weight if takes_weights(self.scorer) else None
-        self.training = template._method().check(X, y, sample_weight, reset=True)
-        splits = splits_of(cv, X, y, groups, is_classifier=is_classifier(template))
-        self.folds = [self._fold(*split) for split in splits]
+        training = template._method().check(X, y, sample_weight, reset=True)
+        self.training, place = _by_class(training, is_pairwise=self._is_pairwise)
+        self.splits = splits_of(cv, X, y, groups, is_classifier=is_classifier(template))
+        self.folds = [self._fold(place[train], place[test]) for train, test in self.splits]
         self.results = Results(grid.candidates(), len(self.folds))
         self.machines = KernelGrid(
             template, template._formulation(), self.training.X, self.time_limit
@@ -235,19 +238,23 @@ class Search:
     def _held_out(self, k: int) -> HeldOut:
         """Return what is scored in a fold."""
         if k not in self._known:
-            fold = self.folds[k]
-            X, y = _safe_indexing(self.X, fold.test), _safe_indexing(self.y, fold.test)
-            if get_tags(self.template).input_tags.pairwise:
-                X = X[:, fold.train]
+            fold, (train, test) = self.folds[k], self.splits[k]
+            X, y = _safe_indexing(self.X, test), _safe_indexing(self.y, test)
+            if self._is_pairwise:
+                X = X[:, train]
             if is_classifier(self.template):
                 known = known_classifier(self.template, fold.classes, X, len(fold.tasks))
             else:
                 known = known_regressor(self.template, X)
             options = {}
             if self.weights is not None:
-                options["sample_weight"] = _safe_indexing(self.weights, fold.test)
+                options["sample_weight"] = _safe_indexing(self.weights, test)
             self._known[k] = HeldOut(known, X, y, options)
         return self._known[k]
+
+    @property
+    def _is_pairwise(self) -> bool:
+        return bool(get_tags(self.template).input_tags.pairwise)
 
     def _fold(self, train: Any, test: Any) -> Fold:
         if is_classifier(self.template):
@@ -263,6 +270,25 @@ class Search:
         about = "" if np.isnan(left) else f", about {left:.0f} s left"
         score = f", best mean score {best:.4f}" if np.isfinite(best) else ""
         print(f"{self._done} of {total} fits in {seconds:.1f} s{about}{score}", flush=True)
+
+
+def _by_class(training: Training, *, is_pairwise: bool) -> tuple[Training, Integers]:
+    """Return the samples one class after the other, and the new place of each.
+
+    The kernel values of two of many classes are then side by side.
+    """
+    n = training.X.shape[0]
+    if len(training.classes) <= 2:
+        return training, np.arange(n)
+    order = np.argsort(training.codes, kind="stable")
+    X = training.X[np.ix_(order, order)] if is_pairwise else take(training.X, order)
+    place = np.empty(n, dtype=np.intp)
+    place[order] = np.arange(n)
+    moved = replace(
+        training, X=X, y=training.y[order], codes=training.codes[order],
+        sample_weights=training.sample_weights[order], weights=training.weights[order],
+    )  # fmt: skip
+    return moved, place
 
 
 def _refuse_probabilities(scorer: Any) -> None:

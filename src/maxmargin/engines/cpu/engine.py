@@ -169,10 +169,11 @@ class CpuEngine:
 
         ``tasks`` are those of C = 1. ``tests`` are rows of X whose scores are wanted of each.
         """
-        gram = self._source(kernel, "exact")
-        if not gram.fits or int(tasks.sizes.max()) > self.most_variables:
+        if int(tasks.sizes.max()) > self.most_variables:
             return None
-        return solve_cost_grid(gram, tasks, costs, tests, goal)
+        # All of K is computed at once, and kept by this call alone.
+        gram = Gram(kernel, self._rows(kernel), None, self._budget, np.float64)
+        return solve_cost_grid(gram, tasks, costs, tests, goal) if gram.fits else None
 
     def _source(self, kernel: Kernel, precision: Precision) -> Gram:
         """Return K of all rows."""
