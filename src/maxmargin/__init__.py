@@ -20,9 +20,12 @@ _HOME = {
     "Constant": "schedules",
     "Harmonic": "schedules",
     "Hyperplane": "geometry",
+    "LinearSVCCV": "model_selection.linear_svc_cv",
     "NotSeparableError": "certificates",
     "Recorder": "progress",
     "RowBlocks": "data.row_blocks",
+    "SVCCV": "model_selection.svc_cv",
+    "SVRCV": "model_selection.svr_cv",
     "Separability": "solvers.separability",
     "Status": "solution",
     "Step": "progress",
@@ -35,7 +38,8 @@ _HOME = {
     "unpatch": "patch",
 }
 _MODULES = (
-    "datasets", "diagnostics", "files", "kernels", "patch", "persistence", "plots", "qp", "report",
+    "datasets", "diagnostics", "files", "kernels", "model_selection", "patch", "persistence",
+    "plots", "qp", "report",
 )  # fmt: skip
 
 __all__ = [*sorted(_HOME), *_MODULES, "__version__"]
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
     from . import diagnostics as diagnostics
     from . import files as files
     from . import kernels as kernels
+    from . import model_selection as model_selection
     from . import persistence as persistence
     from . import plots as plots
     from . import qp as qp
@@ -70,6 +75,9 @@ if TYPE_CHECKING:
     from .estimators.svr import SVR as SVR
     from .estimators.svr import NuSVR as NuSVR
     from .geometry import Hyperplane as Hyperplane
+    from .model_selection.linear_svc_cv import LinearSVCCV as LinearSVCCV
+    from .model_selection.svc_cv import SVCCV as SVCCV
+    from .model_selection.svr_cv import SVRCV as SVRCV
     from .patch import patch as patch
     from .patch import unpatch as unpatch
     from .persistence import load as load

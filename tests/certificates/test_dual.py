@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from sklearn.svm import SVC, NuSVC
 
 import maxmargin as mm
-from maxmargin.kernels import RBF, Linear, Polynomial
+from maxmargin.certificates.dual import certify_tasks
+from maxmargin.kernels import RBF, Linear, Polynomial, Precomputed
 from maxmargin.problems import DualProblem
 from maxmargin.solution import Solution, Status
 
@@ -198,3 +199,26 @@ def test_hard_and_soft_tasks_may_be_mixed():
     solution = answer(SIX_ALPHA, 2 / 15)
     together = mm.certificates.certify_tasks(problems, [solution] * 2)
     assert together == [mm.certify(problem, solution) for problem in problems]
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.5), Polynomial(2), Linear(), Precomputed()], ids=str)
+@pytest.mark.parametrize("regression", [False, True])
+def test_problems_on_the_same_rows_are_certified_as_each_alone(kernel, regression):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(30, 3))
+    y = np.sign(X[:, 0] + 0.5)
+    X = X @ X.T if isinstance(kernel, Precomputed) else X
+    first = DualProblem.hinge(kernel, X, y, 1.0)
+    if regression:
+        first = DualProblem.regression(kernel, X, y, 1.0, 0.1)
+    problems = [replace(first, upper=C * first.upper) for C in (0.1, 1.0, 10.0)]
+    solutions = [
+        answer(rng.random(each.n_variables) * each.upper, rng.normal()) for each in problems
+    ]
+    for proof, problem, solution in zip(
+        certify_tasks(problems, solutions), problems, solutions, strict=True
+    ):
+        alone = mm.certify(problem, solution)
+        assert proof.coverage == alone.coverage == "complete"
+        for name in ("primal", "dual", "gap", "violation", "balance"):
+            assert getattr(proof, name) == pytest.approx(getattr(alone, name), rel=1e-9)

@@ -227,6 +227,28 @@ def test_leave_one_out_bounds_hold(kernel, options):
         assert task.loo_bound <= task.loo_support  # else it would be of no use here
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"C": 1.0},
+        {"C": 10.0, "kernel": "linear"},
+        {"loss": "squared_hinge"},
+        {"fit_intercept": False},
+    ],
+    ids=str,
+)
+def test_span_is_close_to_the_leave_one_out_error(options):
+    for seed in range(3):
+        X, y = overlapping(n=60, seed=seed)
+        model = mm.SVC(tol=1e-8, **options).fit(X, y)
+        report = margin_report(model, X, y)
+        (task,) = report.tasks
+        error = mm.model_selection.leave_one_out(model, X, y).error
+        assert error <= task.loo_bound
+        assert task.loo_span == pytest.approx(error, abs=0.09)
+        assert f"about {task.loo_span:.4g} (span)" in str(report)
+
+
 def test_hard_margin_leave_one_out():
     X, y = mm.datasets.load_six_points(return_X_y=True)
     model = mm.SVC(C=HARD, kernel="linear")

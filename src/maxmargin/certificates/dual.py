@@ -158,9 +158,9 @@ def _(
     at_most: int | None = None,
 ) -> MarginCertificate:
     tasks = Tasks.of(problem)
-    claim = _Claim.of(tasks, [solution])
+    claim = Claim.of(tasks, [solution])
     margins = _margins(problem, solution, claim.alpha, sample, at_most)
-    return _certificates(tasks, claim, margins, _lengths(problem))[0]
+    return certificates_of(tasks, claim, margins, lengths_of(problem))[0]
 
 
 def certify_tasks(
@@ -171,19 +171,17 @@ def certify_tasks(
     of_parts = [Tasks.of(*problems[part]) for part in parts]
     if len({is_hard for tasks in of_parts for is_hard in tasks.is_hard}) > 1:
         return [certify(*task) for task in zip(problems, solutions, strict=True)]
-    claims = [
-        _Claim.of(tasks, solutions[part]) for tasks, part in zip(of_parts, parts, strict=True)
-    ]
+    claims = [Claim.of(tasks, solutions[part]) for tasks, part in zip(of_parts, parts, strict=True)]
     coefficients, b = [], []
     for tasks, claim in zip(of_parts, claims, strict=True):
         coefficients += tasks.parts(claim.alpha * tasks.signs)
         b += claim.b.tolist()
-    found, lengths = scores_of_tasks(problems, coefficients, b), _lengths(problems[0])
+    found, lengths = scores_of_tasks(problems, coefficients, b), lengths_of(problems[0])
 
     def one(k: int, stop: Event) -> list[MarginCertificate]:
         scores, errors = (np.concatenate(each) for each in zip(*found[parts[k]], strict=True))
         margins = Margins(of_parts[k].signs * scores, errors, 0, "complete")
-        return _certificates(of_parts[k], claims[k], margins, lengths)
+        return certificates_of(of_parts[k], claims[k], margins, lengths)
 
     return [each for some in in_parallel(one, range(len(parts))) for each in some]
 
@@ -199,7 +197,7 @@ def _parts(problems: Sequence[DualProblem]) -> Iterator[slice]:
     yield slice(first, len(problems))
 
 
-class _Claim(NamedTuple):
+class Claim(NamedTuple):
     """α of all tasks, as given and clipped to its bounds, and b of each task."""
 
     given: Floats
@@ -207,14 +205,14 @@ class _Claim(NamedTuple):
     b: Floats
 
     @classmethod
-    def of(cls, tasks: Tasks, solutions: Sequence[Solution]) -> _Claim:
+    def of(cls, tasks: Tasks, solutions: Sequence[Solution]) -> Claim:
         given = np.concatenate([solution.alpha for solution in solutions])  # type: ignore[misc]
         b = np.array([float(solution.b[0]) for solution in solutions])
         return cls(given, np.clip(given, tasks.lower, tasks.upper), b)
 
 
-def _certificates(
-    tasks: Tasks, claim: _Claim, margins: Margins, lengths: Floats
+def certificates_of(
+    tasks: Tasks, claim: Claim, margins: Margins, lengths: Floats
 ) -> list[MarginCertificate]:
     """Return the certificate of every task; ``lengths`` are K(x, x) of the rows of X."""
     given, alpha, b = claim
@@ -246,7 +244,7 @@ def _certificates(
     ]
 
 
-def _lengths(problem: DualProblem) -> Floats:
+def lengths_of(problem: DualProblem) -> Floats:
     """Return K(x, x) of the rows of X, where it is needed."""
     is_needed = problem.groups or not problem.target_scale
     return problem.kernel.diagonal(problem.X) if is_needed else np.empty(0)

@@ -130,8 +130,10 @@ def scores_of_tasks(
     if isinstance(problems[0].X, Partitioned):
         parts = zip(problems, coefficients, b, strict=True)
         return [kernel_scores(problem, c, b=bias) for problem, c, bias in parts]
-    if len(problems) == 1 and has_repeats(problems[0].index):
-        return [_scores_of_rows(problems[0], coefficients[0], b[0])]
+    if has_repeats(problems[0].index):
+        return _scores_of_rows(problems, coefficients, b)
+    if len(problems) > 1 and _have_same_rows(problems):
+        return _scores_of_same_rows(problems, coefficients, b)
     is_tiny = problems[0].X.shape[0] ** 2 <= TUNING.unthreaded_values
     found = _shared_scores(problems, coefficients, b) if len(problems) > 1 or is_tiny else None
     if found is not None:
@@ -215,12 +217,18 @@ def _device_scores(
     return None if worst > TUNING.accepted_error and is_small else found
 
 
-def _scores_of_rows(problem: DualProblem, coefficients: Floats, b: float) -> tuple[Floats, Floats]:
-    """Return the scores of a regression, which has two variables per row of X, row by row."""
-    _, first, places = np.unique(problem.index, return_index=True, return_inverse=True)
-    of_rows: Floats = np.bincount(places, coefficients).astype(np.float64, copy=False)
-    scores, errors = scores_of_tasks([problem.restrict(first)], [of_rows], [b])[0]
-    return scores[places], errors[places]
+def _scores_of_rows(
+    problems: Sequence[DualProblem], coefficients: Sequence[Floats], b: Sequence[float]
+) -> list[tuple[Floats, Floats]]:
+    """Return the scores of regressions, which have two variables per row of X, row by row."""
+    index = problems[0].index
+    _, first, places = np.unique(index, return_index=True, return_inverse=True)
+    if any(problem.index is not index for problem in problems):
+        parts = zip(problems, coefficients, b, strict=True)
+        return [scores_of_tasks([problem], [c], [bias])[0] for problem, c, bias in parts]
+    of_rows = [np.bincount(places, c).astype(np.float64, copy=False) for c in coefficients]
+    found = scores_of_tasks([problems[0].restrict(first)] * len(problems), of_rows, b)
+    return [(scores[places], errors[places]) for scores, errors in found]
 
 
 def scores_of(problem: DualProblem, solution: Solution) -> Floats:
@@ -259,6 +267,42 @@ def _shared_scores(
     return [(scores[p.index, k], errors[p.index, k]) for k, p in enumerate(problems)]
 
 
+def _have_same_rows(problems: Sequence[DualProblem]) -> bool:
+    """Return whether problems differ in their bounds only, as those of a path do.
+
+    Planes of a linear kernel take less time one by one.
+    """
+    first = problems[0]
+    is_shared = all(each.index is first.index and each.X is first.X for each in problems)
+    return is_shared and not isinstance(first.kernel, Linear) and not has_repeats(first.index)
+
+
+def _scores_of_same_rows(
+    problems: Sequence[DualProblem], coefficients: Sequence[Floats], b: Sequence[float]
+) -> list[tuple[Floats, Floats]]:
+    """Return the scores of problems on the same rows, from kernel values computed once."""
+    first, together, biases = problems[0], np.stack(coefficients), np.asarray(b)
+    support = np.flatnonzero(together.any(axis=0))
+    together = together[:, support].T
+    weights = np.abs(together)
+    scores, errors = np.empty((2, len(problems), first.n_variables))
+
+    def part(start: int, stop: Event) -> None:
+        rows = slice(start, start + TUNING.tile_rows)
+        K, error, size = float64_tile(
+            first.kernel, first.X, first.index[rows], first.index[support], weights
+        )
+        found = K @ together + biases
+        size *= (support.size + 2) * UNIT
+        size += error
+        size += 2.0 * UNIT * (np.abs(found) + np.abs(biases))
+        scores[:, rows], errors[:, rows] = found.T, size.T
+
+    starts = range(0, first.n_variables, TUNING.tile_rows)
+    in_parallel(part, starts, alone=not first.kernel.elementwise)
+    return list(zip(scores, errors, strict=True))
+
+
 def _gaussian_scores(
     problems: Sequence[DualProblem], coefficients: Sequence[Floats], b: Sequence[float]
 ) -> list[tuple[Floats, Floats]] | None:
@@ -293,7 +337,7 @@ def float64_tile(
     """Return K[rows, columns], and Σ weights·|error| and Σ weights·|K| per row."""
     if isinstance(kernel, Precomputed):
         K = np.asarray(X[np.ix_(rows, columns)], dtype=np.float64)
-        return K, np.zeros(rows.size), np.abs(K) @ weights
+        return K, np.zeros((rows.size, *weights.shape[1:])), np.abs(K) @ weights
     x, z = X[rows].astype(np.float64), X[columns].astype(np.float64)
     if sparse.issparse(X) and kernel.elementwise and X.shape[1] <= TUNING.max_dense_columns:
         x, z = x.toarray(), z.toarray()  # products of dense tiles are faster

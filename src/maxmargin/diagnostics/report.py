@@ -22,6 +22,7 @@ from .checks import check_data, checked_model, margin_tolerance, trained
 from .fitted_model import AnyMachine, FittedModel, SupportVectorMachine, SupportVectorRegression
 from .measured_task import MeasuredTask, diagonal, supported
 from .region import RegionReport, region_report
+from .span import span_errors
 from .text import aligned, described_support, described_task, if_known
 from .tube import TubeReport, tube_report
 
@@ -64,6 +65,9 @@ class TaskMargin:
         A second bound of the leave-one-out error, the ξα-estimate.
     radius : float or None
         R² of the ξα-estimate.
+    loo_span : float or None
+        The span estimate of the leave-one-out error: exact where no support vector gets to or off
+        a bound when a sample is left out, and close to it elsewhere.
 
     Examples
     --------
@@ -92,6 +96,7 @@ class TaskMargin:
     loo_support: float | None = None
     loo_bound: float | None = None
     radius: float | None = None
+    loo_span: float | None = None
 
     def __str__(self) -> str:
         lines = [
@@ -125,10 +130,10 @@ class TaskMargin:
         if self.loo_support is None:
             return ""
         text = f"error at most {self.loo_support:.4g} (support vectors)"
-        if self.loo_bound is None:
-            return text
-        how = "own term" if self.radius is None else f"ξα, R² = {self.radius:.4g}"
-        return f"{text}, {self.loo_bound:.4g} ({how})"
+        if self.loo_bound is not None:
+            how = "own term" if self.radius is None else f"ξα, R² = {self.radius:.4g}"
+            text += f", {self.loo_bound:.4g} ({how})"
+        return text if self.loo_span is None else f"{text}; about {self.loo_span:.4g} (span)"
 
 
 @dataclass(frozen=True)
@@ -179,6 +184,7 @@ class MarginReport:
             ("margin errors", [if_known(task.margin_errors) for task in self.tasks]),
             ("LOO by SVs", [if_known(task.loo_support) for task in self.tasks]),
             ("LOO bound", [if_known(task.loo_bound) for task in self.tasks]),
+            ("LOO span", [if_known(task.loo_span) for task in self.tasks]),
         ]
         lines = aligned(columns, left=("task",))
         worst = max(self.tasks, key=lambda task: _distance(task.certificate))
@@ -223,9 +229,11 @@ def margin_report(
     origin: 0 or the mean, whichever gives less), provided that the machines without one sample have
     a free α (Joachims's ξα-estimate). For it the squared hinge is the hard margin of the kernel
     K + diag 1/(2C_i); a machine without a bias has α_i K(x_i, x_i) ≥ y_i g(x_i) instead (Jaakkola,
-    Haussler). These bounds are those of the optimum, for a positive semidefinite kernel; the
-    certificate says how near the fit is to it. For a ν-machine they are those of the machine of the
-    same C: C_i does not change when a sample is left out.
+    Haussler). The span estimate (Vapnik, Chapelle) counts the samples with α_i S_i² ≥ y_i g(x_i),
+    S_i being the distance of φ(x_i) from the span of the other free support vectors; it is close
+    to the leave-one-out error, but not a bound. All of them are those of the optimum, for a
+    positive semidefinite kernel; the certificate says how near the fit is to it. For a ν-machine
+    they are those of the machine of the same C: C_i does not change when a sample is left out.
 
     Recomputed in float64: ‖w‖ from the support vectors and ``dual_coef_``, or from the ``coef_`` of
     a `LinearSVC`, and with X and y all margins. The certificate is that of the fit.
@@ -257,7 +265,8 @@ def margin_report(
     ----------
     Schölkopf, Smola, Williamson, Bartlett, *Neural Computation* 12 (2000), proposition 5 (ν);
     Vapnik, *The Nature of Statistical Learning Theory* (1995), section 5.2 (support vectors);
-    Joachims, *ICML* (2000), and Jaakkola, Haussler, *AISTATS* (1999) (leave one out).
+    Joachims, *ICML* (2000), and Jaakkola, Haussler, *AISTATS* (1999) (leave one out); Vapnik,
+    Chapelle, *Neural Computation* 12 (2000) (span).
 
     Examples
     --------
@@ -337,6 +346,7 @@ def _with_data(model: FittedModel, training: Training, machine: MeasuredTask) ->
     known = not (isinstance(clf, LinearSVC) and clf._norm == "l1")
     radius = _radius(problem) if known and problem.groups else None
     wrong = _may_be_wrong(machine, radius) if known else None
+    spanned = span_errors(machine) if known else None
     return TaskMargin(
         **basics,
         C=float(C[0]),
@@ -349,6 +359,7 @@ def _with_data(model: FittedModel, training: Training, machine: MeasuredTask) ->
         loo_support=n_support / n_samples,
         loo_bound=None if wrong is None else float(wrong.mean()),
         radius=radius,
+        loo_span=None if spanned is None else float(spanned.mean()),
     )
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -331,6 +331,25 @@ class TaskArrays:
 
 
 @dataclass(frozen=True)
+class CostGrid:
+    """Tasks solved at one cost after the other: the first axis of all arrays.
+
+    Parameters
+    ----------
+    alpha : ndarray of shape (n_costs, n_variables)
+    b, converged, steps : ndarray of shape (n_costs, n_tasks)
+    scores : ndarray of shape (n_costs, n_rows)
+        Of the rows that each task holds out, one task after the other.
+    """
+
+    alpha: Floats
+    b: Floats
+    converged: NDArray[np.bool_]
+    steps: Floats
+    scores: Floats
+
+
+@dataclass(frozen=True)
 class TaskGoal:
     """How far small tasks are solved.
 
@@ -370,6 +389,25 @@ class Ended(NamedTuple):
 
 class DeviceMemoryFull(MemoryError):  # noqa: N818
     """Error raised where even small blocks do not fit the memory of a device."""
+
+
+@runtime_checkable
+class SolvesCosts(Protocol):
+    """An engine that solves small tasks at one cost after the other, in one call."""
+
+    def cost_grid(
+        self,
+        kernel: Kernel,
+        tasks: TaskArrays,
+        costs: Floats,
+        tests: list[Integers],
+        goal: TaskGoal,
+    ) -> CostGrid | None:
+        """Return the answers at every cost; None where all of K does not fit, or tasks are large.
+
+        ``tasks`` are those of C = 1, with a bias and D = 0. ``tests`` are the rows of X whose
+        scores are wanted of each task.
+        """
 
 
 class HostEngine(Engine, Protocol):

@@ -248,6 +248,23 @@ def fit(
         attempt(on_host(X), "cpu")
 
 
+def adopt(
+    model: Any,
+    method: Method[Problem, Start, Proof],
+    training: Training,
+    solutions: Sequence[Solution],
+) -> None:
+    """Certify solutions that are known already, and publish them as a fit to checked data does."""
+    with all_or_nothing(model), method.threads or nullcontext():
+        tasks = method.tasks(training)
+        work = method.begin(training, tasks)
+        problems = [work.pose(task) for task in tasks]
+        outcome = _certified(method, work, training, tasks, problems, list(solutions))
+        _publish(model, method, work, outcome, tasks, outcome.solutions, method.multi_class)
+        for remark in _shortcomings(method, outcome):
+            warn_caller(remark.text, remark.category)
+
+
 def _fit(model: Any, method: Method[Problem, Start, Proof], training: Training) -> None:
     """Solve, certify and publish a fit to checked data."""
     if isinstance(training.X, Partitioned):

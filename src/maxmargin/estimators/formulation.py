@@ -246,7 +246,7 @@ def _begin(
         solve,
         partial(_attributes, model, formulation, kernel, training),
         finish=partial(_as_published, [formulation.centre(task) for task in tasks]),
-        certify=partial(_certify, model.tol, time_limit),
+        certify=partial(certify_fit, model.tol, time_limit),
         side_by_side=at_once > 1,
         solve_all=partial(_solve_all, dual, time_limit) if together else None,
     )
@@ -460,7 +460,7 @@ def _last_alpha(
     ]
 
 
-def _certify(
+def certify_fit(
     tol: float,
     time_limit: TimeLimit,
     problems: Sequence[DualProblem],
@@ -503,7 +503,7 @@ def _certify_each(
 ) -> list[MarginCertificate]:
     """Recompute the proofs of tasks that have rows of their own."""
     parts = zip(problems, solutions, strict=True)
-    return [_certify(tol, time_limit, [problem], [solution])[0] for problem, solution in parts]
+    return [certify_fit(tol, time_limit, [problem], [solution])[0] for problem, solution in parts]
 
 
 def _values_per_second(problem: DualProblem) -> float:

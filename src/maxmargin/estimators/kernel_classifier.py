@@ -108,12 +108,15 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
             per class, for "ovo" machines votes plus a fraction from the scores; "ovo" is g of every
             pair of classes, positive for the first of them.
         """
-        scores = self._compute_scores(X)
+        return answered(self._decisions(self._compute_scores(X)), X)
+
+    def _decisions(self, scores: Any) -> Any:
+        """Return what `decision_function` makes of the scores of all planes."""
         if len(self.classes_) == 2:
-            return answered(scores[:, 0], X)
+            return scores[:, 0]
         if self.decision_function_shape == "ovo" and self._of_pairs:
-            return answered(scores, X)
-        return answered(self._reduction().confidences(scores, len(self.classes_)), X)
+            return scores
+        return self._reduction().confidences(scores, len(self.classes_))
 
     @available(_offers_probabilities)
     @by_blocks

@@ -175,18 +175,18 @@ class SVC(KernelClassifier):
         self.probability = probability
         self.device = device
 
-    def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
-        method = machine_method(
-            self,
-            Formulation(
-                self._pose,
-                self._largest_cost,
-                may_centre=self.fit_intercept and bool(np.isfinite(self.C)),
-                multi_class=self.multi_class,
-                growth=partial(growth_with_cost, self),
-                attributes=lambda *_: {"_fitted_with": self.C},
-            ),
+    def _formulation(self) -> Formulation:
+        return Formulation(
+            self._pose,
+            self._largest_cost,
+            may_centre=self.fit_intercept and bool(np.isfinite(self.C)),
+            multi_class=self.multi_class,
+            growth=partial(growth_with_cost, self),
+            attributes=lambda *_: {"_fitted_with": self.C},
         )
+
+    def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
+        method = machine_method(self, self._formulation())
         if self.multi_class == "crammer_singer":
             return JointMethod(self, method, partial(checked_kernel, self)).method()
         return method

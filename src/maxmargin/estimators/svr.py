@@ -263,21 +263,21 @@ class SVR(KernelRegressor):
         self.callback = callback
         self.device = device
 
-    def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
-        return machine_method(
-            self,
-            Formulation(
-                self._pose,
-                self._largest_cost,
-                may_centre=self.fit_intercept and bool(np.isfinite(self.C)),
-                expand=_expand_about_centre if self.fit_intercept else _expand,
-                centre=_centre_of_task if self.fit_intercept else no_centre,
-                variables_per_row=2,
-                growth=partial(growth_with_cost, self),
-                attributes=self._attributes,
-                remedy=NO_TUBE if np.isinf(self.C) else None,
-            ),
+    def _formulation(self) -> Formulation:
+        return Formulation(
+            self._pose,
+            self._largest_cost,
+            may_centre=self.fit_intercept and bool(np.isfinite(self.C)),
+            expand=_expand_about_centre if self.fit_intercept else _expand,
+            centre=_centre_of_task if self.fit_intercept else no_centre,
+            variables_per_row=2,
+            growth=partial(growth_with_cost, self),
+            attributes=self._attributes,
+            remedy=NO_TUBE if np.isinf(self.C) else None,
         )
+
+    def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
+        return machine_method(self, self._formulation())
 
     def _pose(self, kernel: Kernel, training: Training, task: Task) -> DualProblem:
         centre = centre_of(task.labels) if self.fit_intercept else 0.0

@@ -27,7 +27,7 @@ class _Opaque(Kernel):
     def bounded(self, X: Any, Z: Any, weights: Floats) -> tuple[Floats, Floats, Floats]:
         # The returned values define the kernel, so they have no error.
         K = self(X, Z).astype(np.float64, copy=False)
-        return K, np.zeros(K.shape[0]), np.abs(K) @ weights
+        return K, np.zeros((K.shape[0], *weights.shape[1:])), np.abs(K) @ weights
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ window is opened.
 
 from .animation import AnimationDisplay, animate
 from .boundary import BoundaryDisplay, boundary
+from .c_path import CPathDisplay, c_path
 from .comparison import ComparisonDisplay, comparison
 from .convergence import ConvergenceDisplay, convergence
 from .gram import GramDisplay, gram
@@ -19,6 +20,7 @@ from .support import SupportDisplay, support
 __all__ = [
     "AnimationDisplay",
     "BoundaryDisplay",
+    "CPathDisplay",
     "ComparisonDisplay",
     "ConvergenceDisplay",
     "GramDisplay",
@@ -29,6 +31,7 @@ __all__ = [
     "SupportDisplay",
     "animate",
     "boundary",
+    "c_path",
     "comparison",
     "convergence",
     "gram",

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...arrays import Integers, has_repeats
+from ...arrays import Floats, Integers, has_repeats
 from ...kernels import Kernel, Precomputed
 from ...kernels.products import far_columns, shifted
 from ...problems import JointKernelProblem
 from ...runtime.row_access import readable
-from ..base import Ended, Precision, TaskArrays, TaskGoal
+from ..base import CostGrid, Ended, Precision, TaskArrays, TaskGoal
 from .class_pairs import ClassBlocks, PairGram
+from .cost_grid import solve_cost_grid
 from .features import Features
 from .gram import Gram, GramView
 from .joint_kernel_state import CpuJointKernelState
@@ -155,6 +156,24 @@ class CpuEngine:
         gram, codes = self._source(kernel, precision), self._codes
         pairs = None if codes is None or tasks.total else PairBlocks.of(gram, codes, tasks)
         return None if pairs is None else solve_tasks(gram, pairs, tasks, goal)
+
+    def cost_grid(
+        self,
+        kernel: Kernel,
+        tasks: TaskArrays,
+        costs: Floats,
+        tests: list[Integers],
+        goal: TaskGoal,
+    ) -> CostGrid | None:
+        """Solve small tasks at one cost after the other; None where all of K does not fit.
+
+        ``tasks`` are those of C = 1. ``tests`` are rows of X whose scores are wanted of each.
+        """
+        if int(tasks.sizes.max()) > self.most_variables:
+            return None
+        # All of K is computed at once, and kept by this call alone.
+        gram = Gram(kernel, self._rows(kernel), None, self._budget, np.float64)
+        return solve_cost_grid(gram, tasks, costs, tests, goal) if gram.fits else None
 
     def _source(self, kernel: Kernel, precision: Precision) -> Gram:
         """Return K of all rows."""

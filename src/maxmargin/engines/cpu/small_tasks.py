@@ -120,7 +120,7 @@ def solve_tasks(gram: Gram, blocks: PairBlocks | None, tasks: TaskArrays, goal: 
     tols = np.array([goal.tol, goal.final_tol, goal.rounding, tasks.total])
     alone, of_nu = None if tasks.has_bias else 1, 1 if tasks.alpha.any() else None
     if blocks is None:
-        whole = _padded(gram)
+        whole = padded_values(gram)
         is_short = int(tasks.sizes @ tasks.sizes) <= SHORT_VALUES
         with at_most(1 if is_short else None):
             solve_gathered(
@@ -134,7 +134,7 @@ def solve_tasks(gram: Gram, blocks: PairBlocks | None, tasks: TaskArrays, goal: 
     return Ended(alpha, *numbers.T)
 
 
-def _padded(gram: Gram) -> Floats:
+def padded_values(gram: Gram) -> Floats:
     """Return K of all rows, beyond whose end vectors may be read."""
     K, padded = gram.whole(), gram.padded()
     if padded is None:

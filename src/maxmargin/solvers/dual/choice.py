@@ -170,9 +170,37 @@ class Dual:
         if self.origin is None:
             return self._answer(problem, start, progress, limits)
         start = start and WarmStart(start.alpha, None)
-        moved = replace(problem, X=self.X)
-        back = partial(_moved_back, problem, self.origin)
-        return back(self._answer(moved, start, BestSeen(progress, back), limits))
+        back = partial(self.moved_back, problem)
+        return back(self._answer(self.moved(problem), start, BestSeen(progress, back), limits))
+
+    def solve_exactly(
+        self, problem: DualProblem, alpha: Floats | None, limits: Limits, tol: float = 1e-12
+    ) -> Solution:
+        """Return the optimum to rounding, from an α nearby or by way of `solve`.
+
+        Its b and scores are those about the origin of the engine: see `moved_back`.
+        """
+        from .active_set import ActiveSet
+
+        progress, moved = Progress(), self.moved(problem)
+        solver = ActiveSet(self.engine.gram(self.kernel, problem.index), tol, limits)
+        if alpha is not None:
+            solution = solver.solve(moved, alpha, progress)
+            if solution.status is Status.CONVERGED:
+                return solution
+        whole = replace(self, origin=None)
+        start = None if alpha is None else WarmStart(alpha, None)
+        solution = whole.solve(moved, start, Progress(), limits.after(progress.seconds))
+        exact = solver.solve(moved, solution.alpha, progress)
+        return exact if exact.status is Status.CONVERGED else solution
+
+    def moved(self, problem: DualProblem) -> DualProblem:
+        """Return the problem on the rows that the engine holds."""
+        return problem if self.origin is None else replace(problem, X=self.X)
+
+    def moved_back(self, problem: DualProblem, solution: Solution) -> Solution:
+        """Return the solution of rows about the origin of the engine as that of the rows."""
+        return solution if self.origin is None else _moved_back(problem, self.origin, solution)
 
     def _in_partitions(self, problem: DualProblem, progress: Progress, limits: Limits) -> Solution:
         """Return the solution of a task whose rows are on a cluster, by decomposition."""

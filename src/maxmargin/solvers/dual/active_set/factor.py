@@ -9,6 +9,8 @@ from scipy.linalg.lapack import dpstrf
 from ....arrays import Floats, Integers
 from ....runtime.row_access import compiled
 
+# No right-hand sides.
+NOTHING = np.empty((0, 0))
 # A pivot, relative to the diagonal, of a variable that depends on the others.
 DEPENDENT = 1e-10
 
@@ -72,7 +74,7 @@ class Factor:
 
     def drop(self, k: int) -> None:
         """Take out the k-th variable."""
-        drop_column(self.R, self.size, k)
+        drop_column(self.R, self.size, k, NOTHING)
         self.size -= 1
         self.updates += 1
 
@@ -121,9 +123,13 @@ def solve_upper(R: Floats, size: int, x: Floats) -> None:
 
 
 @compiled
-def drop_column(R: Floats, size: int, k: int) -> None:
-    """Turn R of RᵀR = M into that of M without row and column k, by rotations of its rows."""
+def drop_column(R: Floats, size: int, k: int, Z: Floats) -> None:
+    """Turn R of RᵀR = M into that of M without row and column k, by rotations of its rows.
+
+    The rows of Z are vectors R⁻ᵀv, and become those of v without its k-th entry.
+    """
     lost = R[k, :size].copy()
+    rest = Z[:, k].copy() if len(Z) else np.empty(0)
     for i in range(k):
         for j in range(k, size - 1):
             R[i, j] = R[i, j + 1]
@@ -135,3 +141,7 @@ def drop_column(R: Floats, size: int, k: int) -> None:
             old = R[i, j]
             R[i - 1, j - 1] = c * old + s * lost[j]
             lost[j] = c * lost[j] - s * old
+        for m in range(len(Z)):
+            old = Z[m, i]
+            Z[m, i - 1] = c * old + s * rest[m]
+            rest[m] = c * rest[m] - s * old

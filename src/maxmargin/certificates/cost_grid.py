@@ -1,0 +1,176 @@
+"""Certificates of the same tasks at several costs, whose kernel values are computed once.
+
+Only for Gaussian kernels, where rounding errors are relative: the scores of all costs then have one
+bound per row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from ..arrays import Floats, Integers
+from ..kernels import RBF
+from ..kernels.products import squared_norms
+from ..problems import DualProblem
+from ..runtime.exponential import exp2
+from ..runtime.memory import bytes_to_keep
+from ..runtime.row_access import compiled_part
+from ..runtime.team import parallel
+from ..runtime.threads import single_threaded_blas
+from .dual import Claim, MarginCertificate, certificates_of, lengths_of
+from .dual_tasks import Margins, Tasks
+from .scores import UNIT
+
+# Rows of a part.
+PART_ROWS = 128
+# log₂ e
+PER_NEPER = 1.4426950408889634
+
+
+@dataclass(frozen=True)
+class SquaredDistances:
+    """‖x_i − x_j‖² of all rows, in float64, for the certificates of several Gaussian kernels.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, n)
+    squares : ndarray of shape (n,)
+        ‖x_i‖² about the mean.
+    n_columns : int
+    """
+
+    values: Floats
+    squares: Floats
+    n_columns: int
+
+    @classmethod
+    def of(cls, X: object) -> SquaredDistances | None:
+        """Return those of the rows of X; None where they do not fit the memory."""
+        n, d = X.shape  # type: ignore[attr-defined]
+        if 16.0 * n * n + 8.0 * n * d > bytes_to_keep():
+            return None
+        rows = X.toarray() if sparse.issparse(X) else np.asarray(X)  # type: ignore[attr-defined]
+        rows = rows.astype(np.float64) - rows.mean(axis=0, dtype=np.float64)
+        squares, values = squared_norms(rows), np.empty((n, n))
+        with single_threaded_blas():
+            fill_distances(-(-n // PART_ROWS), rows, squares, values)
+        return cls(values, squares, d)
+
+    def kernel_values(self, kernel: RBF) -> Floats:
+        """Return K of a Gaussian kernel."""
+        K = np.empty_like(self.values)
+        fill_kernel(-(-len(K) // PART_ROWS), self.values, -PER_NEPER * kernel.gamma, K)
+        return K
+
+    def relative_errors(self, kernel: RBF) -> Floats:
+        """Return a bound of |ΔK|/K for the values of every row."""
+        farthest = float(self.squares.max())
+        return kernel.relative_rounding(self.squares, farthest, self.n_columns, UNIT)
+
+
+def certify_costs(
+    problems: Sequence[DualProblem],
+    costs: Floats,
+    alpha: Floats,
+    b: Floats,
+    distances: SquaredDistances,
+) -> list[list[MarginCertificate]]:
+    """Certify the answers of all tasks at every cost.
+
+    Parameters
+    ----------
+    problems : sequence of DualProblem
+        Of C = 1, with one Gaussian kernel and one X.
+    costs : ndarray of shape (m,)
+        By which upper bounds are multiplied, and D divided.
+    alpha : ndarray of shape (m, n_variables)
+        One task after the other.
+    b : ndarray of shape (m, n_tasks)
+    distances : SquaredDistances
+        Of the rows of X.
+    """
+    kernel = problems[0].kernel
+    assert isinstance(kernel, RBF)
+    relative = distances.relative_errors(kernel)
+    tasks, lengths = Tasks.of(*problems), lengths_of(problems[0])
+    at_cost = [replace(tasks, upper=tasks.upper * C, ridge=tasks.ridge / C) for C in costs.tolist()]
+    clipped = [np.clip(a, each.lower, each.upper) for a, each in zip(alpha, at_cost, strict=True)]
+    coefficients = np.array(clipped) * tasks.signs
+    index = np.concatenate([problem.index for problem in problems])
+    scores, sizes = _scores(tasks, index, coefficients, distances.kernel_values(kernel))
+    found = []
+    for k, each in enumerate(at_cost):
+        bias = each.each(b[k])
+        values = scores[k] + bias
+        n_terms = each.total((coefficients[k] != 0.0).astype(float))
+        errors = (relative[index] + each.each(n_terms + 4.0) * UNIT) * sizes[k]
+        errors += 2.0 * UNIT * (np.abs(bias) + np.abs(values))
+        margins = Margins(each.signs * values, errors, 0, "complete")
+        found.append(certificates_of(each, Claim(alpha[k], clipped[k], b[k]), margins, lengths))
+    return found
+
+
+def _scores(
+    tasks: Tasks, index: Integers, coefficients: Floats, K: Floats
+) -> tuple[Floats, Floats]:
+    """Return Σ_l c_l K(x_l, x_m) within each task, and Σ_l |c_l| K, for every vector c."""
+    n_parts = -(-tasks.sizes // PART_ROWS)
+    task = np.repeat(np.arange(tasks.sizes.size), n_parts)
+    first = PART_ROWS * (np.arange(task.size) - np.repeat(np.cumsum(n_parts) - n_parts, n_parts))
+    starts = np.append(tasks.starts, index.size)
+    weights = np.concatenate([coefficients, np.abs(coefficients)]).T.copy()
+    found = np.empty(weights.shape)
+    with single_threaded_blas():
+        add_scores(task.size, task, first + tasks.starts[task], starts, index, K, weights, found)
+    scores, sizes = np.split(np.ascontiguousarray(found.T), 2)
+    return scores, sizes
+
+
+@parallel
+def fill_distances(part, X, squares, out):
+    """Write ‖x_i − x_j‖² of some rows."""
+    first, last = PART_ROWS * part, min(PART_ROWS * (part + 1), X.shape[0])
+    products = np.dot(X[first:last], X.T)
+    for i in range(first, last):
+        row, values, square = products[i - first], out[i], squares[i]
+        for j in range(row.size):
+            value = square + squares[j] - 2.0 * row[j]
+            values[j] = value if value > 0.0 else 0.0
+        values[i] = 0.0
+
+
+@parallel
+def fill_kernel(part, distances, scale, out):
+    """Write 2^(scale·‖x_i − x_j‖²) of some rows."""
+    for i in range(PART_ROWS * part, min(PART_ROWS * (part + 1), out.shape[0])):
+        row, values = distances[i], out[i]
+        for j in range(row.size):
+            values[j] = exp2(scale * row[j])
+
+
+@parallel
+def add_scores(part, task, begin, starts, index, K, weights, scores):
+    """Write the scores of some variables of a task."""
+    t, first = task[part], begin[part]
+    mine = index[starts[t] : starts[t + 1]]
+    some = index[first : min(first + PART_ROWS, starts[t + 1])]
+    block = gathered(K, some, mine)
+    found = np.dot(block, weights[starts[t] : starts[t + 1]])
+    for r in range(found.shape[0]):
+        for c in range(found.shape[1]):
+            scores[first + r, c] = found[r, c]
+
+
+@compiled_part
+def gathered(K, rows, columns):
+    """Return K[rows, columns]."""
+    out = np.empty((rows.size, columns.size))
+    for r in range(rows.size):
+        row, values = K[rows[r]], out[r]
+        for c in range(columns.size):
+            values[c] = row[columns[c]]
+    return out

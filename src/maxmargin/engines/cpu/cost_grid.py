@@ -1,0 +1,325 @@
+"""Small tasks at one cost after the other, from kernel values to the scores of held-out rows.
+
+K of a task is gathered once for all costs. From one cost C to the next, C', every α is multiplied
+by the number t ≤ C'/C of the largest dual value, which needs no kernel value, and the descent goes
+on from there: by SMO on all variables where they are few, else on those that violate most, whose
+part of K fits the cache.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...runtime.row_access import compiled_part
+from ...runtime.simd import vectors
+from ...runtime.team import parallel
+from ..base import CostGrid, TaskArrays, TaskGoal
+from .small_tasks import padded_values
+from .smo import pair_steps
+from .task_descent import (
+    BIAS,
+    CONVERGED,
+    GAP_TOLS,
+    N_NUMBERS,
+    PAIR_GOAL_TOLS,
+    STEPS,
+    extremes,
+    firm_gap,
+    gap_of_groups,
+    multiplier,
+    posed,
+    subtract,
+    write_alpha,
+)
+from .task_rows import VECTOR, copy
+
+if TYPE_CHECKING:
+    from ...arrays import Floats, Integers
+    from .gram import Gram
+
+# Variables of a working set, a multiple of the numbers in a vector, and steps with it per variable.
+SET_SIZE, STEPS_PER_VARIABLE = 768, 20
+# Vectors of a working set beside its part of K.
+N_VECTORS = 7
+# A round ends at this share of the violation before it.
+ROUND_SHARE = 0.1
+# Classes of violations into which variables are counted, to find the worst of them.
+N_BINS = 128
+# Rows whose scores are computed at a time.
+TEST_ROWS = 128
+
+
+def solve_cost_grid(
+    gram: Gram, tasks: TaskArrays, costs: Floats, tests: list[Integers], goal: TaskGoal
+) -> CostGrid:
+    """Solve every task at every cost, those with most variables first.
+
+    ``tasks`` are those of C = 1, with a bias; ``tests`` the rows of X whose scores are wanted.
+    """
+    n_tasks, m = tasks.sizes.size, costs.size
+    order = np.argsort(-tasks.sizes, kind="stable")
+    ends = np.cumsum([0, *(test.size for test in tests)])
+    columns = tasks.starts[:-1], tasks.sizes, goal.max_steps, ends[:-1], ends[1:]
+    listed = np.column_stack([order, *(column[order] for column in columns)])
+    variables = np.array(
+        [tasks.signs, tasks.p, tasks.lower, tasks.upper, tasks.ridge, gram.diagonal()[tasks.index]]
+    )
+    alpha, numbers = np.zeros((m, tasks.index.size)), np.zeros((m, n_tasks, N_NUMBERS))
+    scores = np.zeros((m, ends[-1]))
+    tols = np.array([goal.tol, goal.final_tol, goal.rounding])
+    solve_path(
+        n_tasks, listed, variables, padded_values(gram), tasks.index, costs, tols,
+        np.concatenate(tests), alpha, numbers, scores,
+    )  # fmt: skip
+    columns_of = (numbers[:, :, k] for k in (BIAS, CONVERGED, STEPS))
+    b, converged, steps = (np.ascontiguousarray(each) for each in columns_of)
+    return CostGrid(alpha, b, converged > 0.0, steps, scores)
+
+
+@parallel
+def solve_path(part, tasks, variables, whole, index, costs, goal, tests, alpha, numbers, scores):
+    """Solve a task at every cost, and compute the scores of its rows that are held out."""
+    t, start, n, max_steps = tasks[part, 0], tasks[part, 1], tasks[part, 2], tasks[part, 3]
+    task, curvature, _ = posed(start, n, n, variables, alpha[0], index, whole)
+    mine, few = index[start : start + n], min(n, SET_SIZE)
+    few += -few % VECTOR
+    # Kβ of all rows of X where most of them take part, which needs no gathering; else of the task.
+    total = np.zeros(whole.shape[1] if 2 * n > whole.shape[0] else n)
+    # K of all variables where they are few, else of a working set; and its vectors.
+    memory = vectors(few + N_VECTORS, few, whole)
+    if n <= SET_SIZE:
+        gather(whole, mine, mine, memory)
+        for k in range(n):
+            memory[k, k] = curvature[k]
+    low, up, before = task[4], task[5], 1.0
+    for c in range(costs.size):
+        ratio = costs[c] / before
+        before = costs[c]
+        for k in range(n):
+            low[k] *= ratio
+            up[k] *= ratio
+        if c > 0:
+            grow(task, n, ratio, total)
+        descend(whole, mine, curvature, task, goal, max_steps, memory, total, numbers[c, t])
+        write_alpha(task, start, alpha[c])
+    weights = np.empty((n, costs.size))
+    for v in range(n):
+        for c in range(costs.size):
+            weights[v, c] = task[1][v] * alpha[c, start + v]
+    block = vectors(TEST_ROWS, n, whole)
+    for first in range(tasks[part, 4], tasks[part, 5], TEST_ROWS):
+        some = tests[first : min(first + TEST_ROWS, tasks[part, 5])]
+        gather(whole, some, mine, block)
+        found = np.dot(block[: some.size], weights)
+        for r in range(some.size):
+            for c in range(costs.size):
+                scores[c, first + r] = numbers[c, t, BIAS] + found[r, c]
+
+
+@compiled_part
+def gather(whole, rows, columns, out):
+    """Do out ← K[rows, columns], and 0 beyond them."""
+    for r in range(rows.size):
+        row, values = whole[rows[r]], out[r]
+        for c in range(columns.size):
+            values[c] = row[columns[c]]
+        for c in range(columns.size, values.size):
+            values[c] = 0.0
+
+
+@compiled_part
+def grow(task, n, most, total):
+    """Multiply β by the t between 1 and ``most`` of the largest dual value, and f with it."""
+    _, _, target, _, low, up, beta, f = task
+    linear, square = 0.0, 0.0
+    for k in range(n):
+        linear += beta[k] * target[k]
+        square += beta[k] * (target[k] - f[k])
+    by = most
+    if square > 0.0:
+        by = min(max(linear / square, 1.0), most)
+    for k in range(n):
+        f[k] = target[k] - by * (target[k] - f[k])
+        beta[k] = min(max(by * beta[k], low[k]), up[k])
+    for k in range(total.size):
+        total[k] *= by
+
+
+@compiled_part
+def descend(whole, mine, curvature, task, goal, max_steps, memory, total, numbers):
+    """Descend from β, whose f is known, until the KKT conditions hold and the gap is small."""
+    _, _, target, _, low, up, beta, f = task
+    tol, final_tol, rounding, n = goal[0], goal[1], goal[2], mine.size
+    tightened, steps, b, is_fresh = 1.0, 0, 0.0, False
+    while True:
+        top, least, mean = extremes(f, beta, low, up, 0, n)
+        violation, b = top - least, multiplier(top, least, mean, final_tol)
+        stop = tightened * PAIR_GOAL_TOLS * final_tol
+        if violation > stop:
+            if steps >= max_steps:
+                break
+            made = move(
+                whole, mine, curvature, task, top, least, stop, max_steps - steps, memory, total
+            )
+            steps, is_fresh = steps + made, False
+            if made == 0:
+                break
+            continue
+        if not is_fresh:  # f has gathered the rounding of many steps
+            refresh(whole, mine, task, memory, total)
+            is_fresh = True
+            continue
+        gap, _ = gap_of_groups(task, n, None, b, b)
+        value = 0.0
+        for k in range(n):
+            value -= 0.5 * beta[k] * (f[k] + target[k])
+        scale = max(abs(gap - value), 1e-300)
+        if gap > GAP_TOLS * final_tol * scale and tightened >= 1e-6:
+            tightened *= 0.5  # many small violations add up
+            continue
+        firm = firm_gap(task, curvature, f.size, b, b, 1.0, gap, rounding)
+        numbers[CONVERGED] = firm <= 2.0 * tol * scale
+        break
+    numbers[BIAS], numbers[STEPS] = b, steps
+
+
+@compiled_part
+def refresh(whole, mine, task, memory, total):
+    """Compute f anew."""
+    _, _, target, _, _, _, beta, f = task
+    n = mine.size
+    if n <= SET_SIZE:
+        copy(target, f)
+        for k in range(n):
+            if beta[k] != 0.0:
+                subtract(memory[k], beta[k], f)
+        return
+    for k in range(total.size):
+        total[k] = 0.0
+    for k in range(n):
+        if beta[k] != 0.0:
+            add_row(whole[mine[k]], beta[k], mine, total)
+    read(mine, task, total)
+
+
+@compiled_part
+def add_row(row, by, mine, total):
+    """Add a multiple of a row of K to Kβ."""
+    if total.size == mine.size:
+        for j in range(mine.size):
+            total[j] += by * row[mine[j]]
+        return
+    for j in range(total.size):
+        total[j] += by * row[j]
+
+
+@compiled_part
+def read(mine, task, total):
+    """Do f ← target − Kβ."""
+    target, f = task[2], task[7]
+    is_own = total.size == mine.size
+    for k in range(mine.size):
+        f[k] = target[k] - total[k if is_own else mine[k]]
+
+
+@compiled_part
+def move(whole, mine, curvature, task, top, least, stop, most, memory, total):
+    """Move pairs of variables, those that violate most where there are many, and f with them."""
+    _, _, _, _, low, up, beta, f = task
+    edges, n = np.empty(2, dtype=np.intp), mine.size
+    edges[0], edges[1] = 0, f.size
+    last = memory.shape[0] - N_VECTORS
+    if n <= SET_SIZE:
+        return pair_steps(
+            memory, curvature, beta, low, up, f, memory[last], memory[last + 1], edges, 0.5 * stop,
+            most,
+        )  # fmt: skip
+    members, rows = np.empty(SET_SIZE, dtype=np.intp), np.empty(SET_SIZE, dtype=np.intp)
+    m = choose(f, beta, low, up, n, top, least, members)
+    size = m + -m % VECTOR
+    edges[1] = size
+    bend, now = memory[last][:size], memory[last + 1][:size]
+    lowest, highest = memory[last + 2][:size], memory[last + 3][:size]
+    slopes, grows, shrinks = (
+        memory[last + 4][:size], memory[last + 5][:size], memory[last + 6][:size],
+    )  # fmt: skip
+    for v in range(size):
+        bend[v] = now[v] = lowest[v] = highest[v] = slopes[v] = 0.0
+    for v in range(m):
+        k = members[v]
+        rows[v], bend[v], now[v], slopes[v] = mine[k], curvature[k], beta[k], f[k]
+        lowest[v], highest[v] = low[k], up[k]
+    for v in range(m):
+        row, out = whole[rows[v]], memory[v]
+        for u in range(m):
+            out[u] = row[rows[u]]
+        for u in range(m, size):
+            out[u] = 0.0
+    enough = max(0.5 * stop, ROUND_SHARE * (top - least))
+    most = min(most, STEPS_PER_VARIABLE * m)
+    steps = pair_steps(
+        memory, bend, now, lowest, highest, slopes, grows, shrinks, edges, enough, most
+    )
+    for v in range(m):
+        k = members[v]
+        if now[v] != beta[k]:
+            add_row(whole[mine[k]], now[v] - beta[k], mine, total)
+            beta[k] = now[v]
+    read(mine, task, total)
+    return steps
+
+
+@compiled_part
+def choose(f, beta, low, up, n, top, least, members):
+    """Choose the variables that violate most, as many that may grow as that may shrink.
+
+    They are counted by their violation; those of the last class that has room are taken in order.
+    """
+    counts = np.zeros((2, N_BINS), dtype=np.intp)
+    per_bin = (N_BINS - 1) / (top - least)
+    for k in range(n):
+        kind, excess = violation_of(f[k], beta[k] < up[k], beta[k] > low[k], top, least)
+        if excess > 0.0:
+            counts[kind, int(excess * per_bin)] += 1
+    totals = counts[0].sum(), counts[1].sum()
+    first = min(totals[0], max(SET_SIZE // 2, SET_SIZE - totals[1]))
+    second = min(totals[1], SET_SIZE - first)
+    edge0, room0 = last_class(counts[0], first)
+    edge1, room1 = last_class(counts[1], second)
+    m = 0
+    for k in range(n):
+        kind, excess = violation_of(f[k], beta[k] < up[k], beta[k] > low[k], top, least)
+        if excess <= 0.0:
+            continue
+        at = int(excess * per_bin)
+        if kind == 0 and (at > edge0 or (at == edge0 and room0 > 0)):
+            room0 -= at == edge0
+        elif kind == 1 and (at > edge1 or (at == edge1 and room1 > 0)):
+            room1 -= at == edge1
+        else:
+            continue
+        members[m] = k
+        m += 1
+    return m
+
+
+@compiled_part
+def violation_of(f, grows, shrinks, top, least):
+    """Return whether a variable is to shrink rather than to grow, and by how much f is off."""
+    rise = f - least if grows else -1.0
+    fall = top - f if shrinks else -1.0
+    if rise >= fall:
+        return 0, rise
+    return 1, fall
+
+
+@compiled_part
+def last_class(counts, wanted):
+    """Return the class down to which the largest ones hold so many, and how many of its own."""
+    at = counts.size - 1
+    while at > 0 and wanted > counts[at]:
+        wanted -= counts[at]
+        at -= 1
+    return at, wanted

@@ -1,0 +1,125 @@
+"""The same tasks at several costs: each begins with the answer at the cost before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Event
+from typing import NamedTuple
+
+import numpy as np
+
+from ...arrays import Floats, Integers
+from ...engines.base import CostGrid, HostGram, SolvesCosts, TaskArrays, TaskGoal
+from ...problems import DualProblem
+from ...progress import Limits, Progress
+from ...runtime.threads import in_parallel
+from ...solution import Solution, Status
+from .attempts import TUNING
+from .choice import Dual, WarmStart
+
+# Numbers that the steps of a task may pass over at one cost: some seconds.
+MAX_NUMBERS = 10**10
+
+
+class Answer(NamedTuple):
+    """A task at one cost: its problem and solution, and the scores of held-out rows less b.
+
+    The scores are None where the solution alone is there.
+    """
+
+    problem: DualProblem
+    solution: Solution
+    scores: Floats | None
+
+
+def at_cost(problem: DualProblem, cost: float) -> DualProblem:
+    """Return a problem of C = 1 at another C: bounds of α are multiplied, and D is divided."""
+    return replace(problem, upper=problem.upper * cost, ridge=problem.ridge / cost)
+
+
+def solve_small_costs(
+    dual: Dual, problems: Sequence[DualProblem], costs: Floats, tests: list[Integers]
+) -> CostGrid | None:
+    """Return small tasks at every cost, compiled; None where they are something else.
+
+    ``problems`` are those of C = 1, ``costs`` ascend.
+    """
+    engine, n = dual.engine, np.array([problem.n_variables for problem in problems])
+    hinge = all(
+        len(each.groups) == 1
+        and each.has_unit_margin
+        and not each.ridge.any()
+        and not each.lower.any()
+        and bool(np.isfinite(each.upper).all())
+        for each in problems
+    )
+    if not hinge or dual.solver != "auto" or not isinstance(engine, SolvesCosts):
+        return None
+    goal = TaskGoal(dual.tol, dual.tol, MAX_NUMBERS // n, TUNING.rounding, Limits())
+    return engine.cost_grid(dual.kernel, TaskArrays.of(problems), costs, tests, goal)
+
+
+def solve_costs(
+    dual: Dual,
+    problems: Sequence[DualProblem],
+    costs: Floats,
+    limits: Limits,
+) -> list[list[Solution]]:
+    """Return the solutions of every task at all costs, which ascend, tasks side by side."""
+    dual.load_solvers()
+
+    def one(k: int, stop: Event) -> list[Solution]:
+        start, found = None, []
+        for c, cost in enumerate(costs.tolist()):
+            solution = dual.solve(at_cost(problems[k], cost), start, Progress(stop=stop), limits)
+            found.append(solution)
+            if c + 1 < costs.size:
+                start = grown(problems[k], solution, float(costs[c + 1]) / cost)
+        return found
+
+    return in_parallel(one, range(len(problems)), alone=not dual.kernel.elementwise)
+
+
+def grown(problem: DualProblem, solution: Solution, most: float) -> WarmStart:
+    """Return where a cost that is ``most`` times as large begins.
+
+    α is multiplied by the number up to that of the largest dual value, as far as scores are known.
+    """
+    alpha, scores, bounds = solution.alpha, solution.scores, solution.score_bounds
+    assert alpha is not None
+    by = most
+    if scores is not None:
+        square = float((alpha * problem.signs) @ scores)
+        gain = -float(problem.p @ alpha)
+        if square > 0.0:
+            by = float(np.clip(gain / square, 1.0, most))
+    if scores is None or bounds is None:
+        return WarmStart(by * alpha, None)
+    return WarmStart(by * alpha, by * scores, by * bounds)
+
+
+def completed(
+    dual: Dual, problems: Sequence[DualProblem], costs: Floats, grid: CostGrid, limits: Limits
+) -> dict[tuple[int, int], Solution]:
+    """Solve what did not converge in a grid by other methods: (cost, task) ↦ solution."""
+    starts = np.cumsum([0, *(problem.n_variables for problem in problems)])
+    found = {}
+    for c, t in np.argwhere(~grid.converged).tolist():
+        start = WarmStart(grid.alpha[c, starts[t] : starts[t + 1]], None)
+        problem = at_cost(problems[t], float(costs[c]))
+        found[c, t] = dual.solve(problem, start, Progress(), limits)
+    return found
+
+
+def has_converged(solution: Solution) -> bool:
+    """Return whether a solution is what was asked for."""
+    return solution.status is Status.CONVERGED
+
+
+def held_out_scores(
+    gram: HostGram, problem: DualProblem, coefficients: Floats, rows: Integers, test: Integers
+) -> Floats:
+    """Return Σ_l c_l K(x_l, x_m) of held-out rows m; K is that of all rows of X."""
+    support = np.flatnonzero(coefficients)
+    return gram.product(test, rows[support], coefficients[support])
