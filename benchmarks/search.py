@@ -2,21 +2,35 @@
 
     python benchmarks/search.py path [--samples N] [--fits N] [--repeat N]
     python benchmarks/search.py leave-one-out [--samples N] [--repeat N]
+    python benchmarks/search.py grid [--data FOLDER] [--only NAME] [--peers]
+    python benchmarks/search.py linear [--data FOLDER]
 
 ``path`` compares the exact path over C with warm-started fits of SVC on a logarithmic grid of the
 same range, certificates included on both sides. ``leave-one-out`` compares exact leave-one-out
 predictions with a loop of fits, of which some are timed. Both run in this process, in turns; the
-shortest of the repetitions counts.
+shortest of the repetitions counts. ``grid`` compares SVCCV on 7 × 7 candidates and five folds with
+GridSearchCV of scikit-learn's SVC and of ours, on two processes, ``linear`` LinearSVCCV of 20 costs
+with GridSearchCV of LinearSVC; both print the largest difference of mean scores.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, make_classification, make_moons
+import sklearn.svm
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_digits,
+    load_svmlight_file,
+    make_classification,
+    make_moons,
+)
+from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
@@ -98,16 +112,99 @@ def compare_leave_one_out(n: int, repeat: int) -> None:
         )
 
 
+# Searches -----------------------------------------------------------------------------------------
+
+CS, GAMMAS = 2.0 ** np.linspace(-5.0, 15.0, 7), 2.0 ** np.linspace(-15.0, 3.0, 7)
+
+
+def search_data(folder: Path | None) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the data of searches by name; those of files only with a folder."""
+    scaled = StandardScaler().fit_transform
+    X, y = load_breast_cancer(return_X_y=True)
+    yield "breast_cancer", scaled(X), y
+    X, y = load_digits(return_X_y=True)
+    yield "digits", scaled(X), y
+    rng = np.random.default_rng(0)
+    if folder is not None:
+        for name in ("svmguide1", "satimage"):
+            X, y = load_svmlight_file(str(folder / f"{name}.bz2"))
+            yield name, scaled(X.toarray()), y
+        X, y = load_svmlight_file(str(folder / "usps.bz2"))
+        yield "usps", X.toarray(), y
+        X, y = load_svmlight_file(str(folder / "letter.scale.t.bz2"))
+        yield "letter", X.toarray(), y
+        X, y = load_svmlight_file(str(folder / "a9a.bz2"))
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        yield "a9a", X[:10_000], y[:10_000]
+    X = rng.standard_normal((10_000, 20))
+    score = X[:, 0] * X[:, 1] + X[:, 2] + 0.7 * rng.standard_normal(10_000)
+    yield "generated, 10,000 x 20", X, np.sign(score)
+
+
+def compare_grids(folder: Path | None, only: str | None, peers: bool) -> None:
+    """Print seconds of SVCCV and of GridSearchCV."""
+    for name, X, y in search_data(folder):
+        if only is not None and only != name:
+            continue
+        few = np.random.default_rng(0).permutation(len(y))[:200]
+        mm.SVCCV(CS[:2], GAMMAS[:2], refit=False).fit(X[few], y[few])
+        search = mm.SVCCV(CS, GAMMAS, refit=False)
+        ours = shortest(lambda s=search, X=X, y=y: s.fit(X, y), 1)
+        print(f"{name}: SVCCV {ours:.2f} s, {search.cv_results_['certified'].mean():.0%} "
+              f"certified, best {search.best_score_:.4f}", flush=True)  # fmt: skip
+        machines = {"our SVC": mm.SVC(n_jobs=1), "scikit-learn's SVC": sklearn.svm.SVC()}
+        for title, machine in (machines if peers else {}).items():
+            grid = GridSearchCV(machine, {"C": CS, "gamma": GAMMAS}, refit=False, n_jobs=2)
+            other = shortest(lambda g=grid, X=X, y=y: g.fit(X, y), 1)
+            off = np.abs(grid.cv_results_["mean_test_score"]
+                         - search.cv_results_["mean_test_score"])  # fmt: skip
+            print(f"    GridSearchCV of {title} {other:.2f} s, {other / ours:.1f} times; mean "
+                  f"scores differ by {off.max():.1e} at most", flush=True)  # fmt: skip
+
+
+def compare_linear(folder: Path | None) -> None:
+    """Print seconds of LinearSVCCV and of GridSearchCV."""
+    rng = np.random.default_rng(0)
+    cases = {}
+    for n, d in ((2_000, 20), (20_000, 50), (200_000, 50)):
+        X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
+        cases[f"{n:,} x {d}"] = X, np.sign(X @ w + 2.0 * rng.standard_normal(n))
+    if folder is not None:
+        X, y = load_svmlight_file(str(folder / "a9a.bz2"))
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        cases["a9a"] = X, y
+    Cs = np.logspace(-4.0, 4.0, 20)
+    for name, (X, y) in cases.items():
+        for loss in ("hinge", "squared_hinge"):
+            search = mm.LinearSVCCV(Cs, loss=loss, refit=False)
+            grid = GridSearchCV(mm.LinearSVC(loss=loss), {"C": Cs}, refit=False)
+            search.fit(X[:500], y[:500])
+            ours = shortest(lambda s=search, X=X, y=y: s.fit(X, y), 2)
+            other = shortest(lambda g=grid, X=X, y=y: g.fit(X, y), 2)
+            off = np.abs(grid.cv_results_["mean_test_score"]
+                         - search.cv_results_["mean_test_score"])  # fmt: skip
+            print(f"{name}, {loss}: LinearSVCCV {ours:.2f} s, GridSearchCV {other:.2f} s, "
+                  f"{other / ours:.1f} times; mean scores differ by {off.max():.1e} at most",
+                  flush=True)  # fmt: skip
+
+
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["path", "leave-one-out"])
+    parser.add_argument("what", choices=["path", "leave-one-out", "grid", "linear"])
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--fits", type=int, default=100)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--data", type=Path, help="where the data files are")
+    parser.add_argument("--only", help="the name of one data set")
+    parser.add_argument("--peers", action="store_true", help="run GridSearchCV as well")
     given = parser.parse_args()
     if given.what == "path":
         compare_paths(given.samples, given.fits, given.repeat)
+    elif given.what == "grid":
+        compare_grids(given.data, given.only, given.peers)
+    elif given.what == "linear":
+        compare_linear(given.data)
     else:
         compare_leave_one_out(given.samples, given.repeat)
 
