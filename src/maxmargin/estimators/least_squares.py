@@ -242,7 +242,8 @@ class HoKashyap(LinearClassifier[SeparationCertificate]):
     -----
     Of Dask collections, of up to 1023 features, every step is one round. ``margins_`` and
     ``multipliers_`` are vectors on the workers then, with one number per row of X, 0 of rows that
-    do not take part; ``np.asarray`` brings them to this process.
+    do not take part; ``np.asarray`` brings them to this process. Files of `maxmargin.save` have
+    them, pickles of the model do not.
 
     References
     ----------
@@ -294,6 +295,14 @@ class HoKashyap(LinearClassifier[SeparationCertificate]):
         self.warm_start = warm_start
         self.callback = callback
         self.verbose = verbose
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out vectors on workers: to wait for them where Dask pickles would be for ever."""
+        state: dict[str, Any] = super().__getstate__()
+        for name in ("margins_", "multipliers_"):
+            if any(isinstance(each, PartitionedVector) for each in state.get(name, ())):
+                state = {key: value for key, value in state.items() if key != name}
+        return state
 
     def _method(self) -> Method[SeparationProblem, Floats, SeparationCertificate]:
         return Method(

@@ -10,7 +10,7 @@ import pytest
 import maxmargin as mm
 from maxmargin.diagnostics.summary import summarize
 
-pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 
 N = 240
@@ -178,3 +178,19 @@ def test_what_needs_rows_in_memory_refuses_collections(name, rows):
     pytest.importorskip("matplotlib")
     with pytest.raises(TypeError, match=r"Got a dask Array where rows in the memory"):
         REFUSED[name](*collections(*rows))
+
+
+def test_models_are_sent_to_workers(rows):
+    """Vectors that stay on the workers do not: to wait for them would end in a deadlock."""
+    X, y = rows
+    with (
+        distributed.LocalCluster(
+            1, threads_per_worker=2, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        model = mm.HoKashyap(max_iter=20).fit(*collections(X, y))
+        sent = client.submit(lambda each: each.coef_, model).result(timeout=30)
+        np.testing.assert_array_equal(sent, model.coef_)
+        assert np.asarray(model.margins_[0]).shape == y.shape
+        assert not hasattr(pickle.loads(pickle.dumps(model)), "margins_")
