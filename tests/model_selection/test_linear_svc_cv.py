@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin as mm
 
@@ -89,3 +90,9 @@ def test_what_goes_wrong():
 def test_progress_is_printed(capsys):
     mm.LinearSVCCV(CS, cv=3, verbose=True).fit(*data())
     assert "9 of 9 fits" in capsys.readouterr().out
+
+
+@parametrize_with_checks([mm.LinearSVCCV(CS[:2], cv=2, error_score=0.0)])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)

@@ -9,6 +9,7 @@ from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin as mm
 from maxmargin.engines.cpu import cost_grid, engine
@@ -315,3 +316,9 @@ def test_progress_is_printed(capsys):
     printed = capsys.readouterr().out
     assert "36 of 36 fits" in printed
     assert "best mean score" in printed
+
+
+@parametrize_with_checks([mm.SVCCV(CS[:2], GAMMAS[:1], cv=2, error_score=0.0)])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)

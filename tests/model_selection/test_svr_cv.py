@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin as mm
 
@@ -53,3 +54,9 @@ def test_weights():
     np.testing.assert_allclose(
         model.cv_results_["mean_test_score"], expected["mean_test_score"], rtol=1e-4, atol=1e-5
     )
+
+
+@parametrize_with_checks([mm.SVRCV(CS[:2], GAMMAS[:1], cv=2, error_score=0.0)])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, indexable
 
 from ..arrays import MatrixLike, container
 from ..caller import warn_caller
@@ -215,6 +215,7 @@ class _Paths:
         self, model: LinearSVCCV, template: LinearSVC, grid: Grid, X: Any, y: Any,
         sample_weight: Any, groups: Any,
     ) -> None:  # fmt: skip
+        X, y, sample_weight, groups = indexable(X, y, sample_weight, groups)
         self.model, self.grid, self.X, self.y, self.weights = model, grid, X, y, sample_weight
         self.template = template.set_params(warm_start=True, time_limit=None, verbose=False)
         self.scorer = check_scoring(template, scoring=model.scoring)

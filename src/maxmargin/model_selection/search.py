@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils._tags import get_tags
 
 from ..arrays import Integers, take
@@ -89,6 +89,7 @@ class Search:
         n_jobs: int | None,
         verbose: bool | int,
     ) -> None:
+        X, y, sample_weight, groups = indexable(X, y, sample_weight, groups)
         self.template, self.grid, self.X, self.y = template, grid, X, y
         self.error_score, self.strategy, self.verbose = error_score, strategy, verbose
         self.n_jobs, self.time_limit = n_jobs, TimeLimit(time_limit)
