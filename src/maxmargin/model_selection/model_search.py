@@ -110,8 +110,11 @@ class ModelSearch:
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
+            Training samples; the Gram matrix (n_samples, n_samples) for a precomputed kernel.
         y : array-like of shape (n_samples,)
+            Labels or targets.
         sample_weight : array-like of shape (n_samples,), optional
+            Factors of C.
 
         Returns
         -------
