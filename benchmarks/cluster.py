@@ -407,21 +407,22 @@ def partitions(rows: int | None) -> None:
     seconds = passes · n · d · a + rounds · (b + c · partitions): a per number and thread, b of a
     round, c of a task.
     """
-    n = rows or 2_000_000
+    most = rows or 2_000_000
     lines, times = [], []
-    with tempfile.TemporaryDirectory() as folder:
-        where = saved(Path(folder), *generated(n, COLUMNS, 0))
-        machine = {"model": "LinearSVC", "options": {"loss": "hinge"}, "fits": 3}
-        for per_worker in (1, 2, 4, 8, 16):
-            found = race("on_cluster", **where, **machine, per_worker=per_worker)
-            if found is None:
-                continue
-            report = found["report"]
-            print(f"{per_worker:3d} per worker: {found['seconds']:.2f} s, {report}")
-            numbers = report["passes"] * n * COLUMNS / WORKERS
-            tasks = report["rounds"] * report["n_partitions"]
-            lines.append([numbers, report["rounds"], tasks])
-            times.append(found["seconds"])
+    machine = {"model": "LinearSVC", "options": {"loss": "hinge"}, "fits": 3}
+    for n, numbers_of_partitions in ((most, (1, 2, 4, 8, 16)), (most // 4, (1, 4, 16))):
+        with tempfile.TemporaryDirectory() as folder:
+            where = saved(Path(folder), *generated(n, COLUMNS, 0))
+            for per_worker in numbers_of_partitions:
+                found = race("on_cluster", **where, **machine, per_worker=per_worker)
+                if found is None:
+                    continue
+                report = found["report"]
+                print(f"{n:,} rows, {per_worker} per worker: {found['seconds']:.2f} s, {report}")
+                numbers = report["passes"] * n * COLUMNS / WORKERS
+                tasks = report["rounds"] * report["n_partitions"]
+                lines.append([numbers, report["rounds"], tasks])
+                times.append(found["seconds"])
     model, *_ = np.linalg.lstsq(np.array(lines), np.array(times), rcond=None)
     per_number, per_round, per_task = (float(each) for each in model)
     print(f"{per_number * 1e9:.2f} ns per number, {per_round * 1e3:.1f} ms per round, "
