@@ -25,6 +25,8 @@ CLASSES = {"SVC": "svc", "NuSVC": "nusvc", "LinearSVC": "linear-svc"}
 LINEAR_COSTS, N_DEFAULT = (-10.0, 10.0), 7
 # The least default ν, and the largest as a share of the largest possible.
 NUS = (0.01, 0.95)
+# Headings of the parameters.
+SYMBOLS = {"C": "C", "nu": "ν", "gamma": "γ"}
 # Candidates that are printed.
 SHOWN = 10
 
@@ -80,14 +82,9 @@ class Plan:
 
     def run(self, search: PreparedSearch) -> Candidate:
         """Search with a progress bar; return the chosen candidate."""
-        with (
-            console.progress("searching", search.n_fits) as bar,
-            console.collected_warnings() as messages,
-        ):
+        # The certificates of the candidates tell what warnings of their fits would.
+        with console.progress("searching", search.n_fits) as bar, console.collected_warnings():
             search.run(lambda n, best: bar.advance(f"best {best:.4f}", n))
-        for message in messages:
-            if not message.startswith("The search ended"):
-                console.note(f"warning: {message}")
         found = search.chosen(one_standard_error=self.one_standard_error)
         if found is None:
             raise click.ClickException(
@@ -112,7 +109,7 @@ class Plan:
             "one_standard_error": self.one_standard_error,
             "complete": search.is_complete,
             "seconds": time.perf_counter() - self.started,
-            "candidates": len(ranked),
+            "candidates": search.n_candidates,
             "chosen": line_of(found),
             "by_model": [line_of(each) for each in _first_of_each(ranked)],
             "best": [line_of(each) for each in ranked[:SHOWN]],
@@ -127,7 +124,7 @@ class Plan:
         import numpy as np
 
         from ..model_selection.kernel_search import COSTS
-        from ..model_selection.prepared_search import Family
+        from ..model_selection.prepared_search import Family, rounded
 
         name = CLASSES[type(model).__name__]
         if "gamma" not in self.searched or not has_gamma(model):
@@ -138,12 +135,12 @@ class Plan:
             gammas = _gammas(model, X, self.gammas or N_DEFAULT)
         n = self.Cs if isinstance(self.Cs, int) else N_DEFAULT
         if name == "nusvc":
-            costs = np.geomspace(NUS[0], NUS[1] * _largest_nu(y), n).tolist()
+            costs = rounded(np.geomspace(NUS[0], NUS[1] * _largest_nu(y), n))
         elif isinstance(self.Cs, list):
             costs = self.Cs
         else:
             powers = LINEAR_COSTS if name == "linear-svc" else COSTS
-            costs = np.logspace(*powers, n, base=2.0).tolist()
+            costs = rounded(np.logspace(*powers, n, base=2.0))
         first = "nu" if name == "nusvc" else "C"
         axes = {first: costs} | ({} if gammas is None else {"gamma": gammas})
         given = {"C": self.Cs, "gamma": self.gammas}
@@ -185,9 +182,10 @@ def _gammas(model: Any, X: Matrix, n: int) -> list[float]:
 
     from ..kernels import resolve
     from ..model_selection.kernel_search import GAMMAS
+    from ..model_selection.prepared_search import rounded
 
     scale = resolve(model.kernel, gamma="scale", X=X).gamma  # type: ignore[attr-defined]
-    return (scale * np.logspace(*GAMMAS, n, base=2.0)).tolist()  # type: ignore[no-any-return]
+    return rounded(scale * np.logspace(*GAMMAS, n, base=2.0))
 
 
 def _largest_nu(y: Any) -> float:
@@ -231,15 +229,14 @@ def print_search(record: dict[str, Any], source: str) -> None:
 def _print_lines(lines: list[dict[str, Any]], title: str) -> None:
     from ..persistence.training_facts import score_in_words
 
-    names = list(dict.fromkeys(name for line in lines for name in line["parameters"]))
+    names = [name for name in SYMBOLS if any(name in line["parameters"] for line in lines)]
     rows = []
     for line in lines:
         values = [_shown(line["parameters"].get(name)) for name in names]
         proved = "yes" if line["certified"] else "no"
         time_taken = console.seconds(line["seconds"])
         rows.append([line["model"], *values, score_in_words(line), proved, time_taken])
-    symbols = {"gamma": "γ", "nu": "ν"}
-    headings = ["model", *(symbols.get(name, name) for name in names)]
+    headings = ["model", *(SYMBOLS[name] for name in names)]
     console.print_table(
         [*headings, "score", "certified", "time per fit"], rows, title=title,
         colours={"no": "yellow"},

@@ -16,15 +16,20 @@ SHARED = ("kernel", "degree", "coef0", "class_weight", "tol")
 
 
 def _scorer(ctx: Any, param: Any, name: str | None) -> str | None:
-    """Return the name of a scorer; raise where there is none of this name."""
+    """Return the name of a scorer; raise where there is none, or where it needs probabilities."""
     if name is None:
         return None
-    from sklearn.metrics import get_scorer_names
+    from sklearn.metrics import get_scorer, get_scorer_names
 
     if name not in get_scorer_names():
         raise click.BadParameter(
             f"must be a scorer of scikit-learn, such as balanced_accuracy, f1_macro or roc_auc, "
             f"got {name!r}."
+        )
+    if getattr(get_scorer(name), "_response_method", None) == "predict_proba":
+        raise click.BadParameter(
+            f"must be a scorer of classes or of decision values, such as roc_auc; {name} needs "
+            "probabilities."
         )
     return name
 

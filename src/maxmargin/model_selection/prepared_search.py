@@ -65,7 +65,7 @@ class Family:
         for name, values in self.axes.items():
             if name in self.refined and len(values) > 1:
                 steps = np.diff(np.log(np.asarray(values, dtype=float)))
-                axes[name] = (best[name] * np.exp(FINE * steps.mean())).tolist()
+                axes[name] = rounded(best[name] * np.exp(FINE * steps.mean()))
                 is_finer = True
             elif name in self.refined:
                 axes[name] = [best[name]]
@@ -80,6 +80,15 @@ class Family:
         """
         values = [0.0 if isinstance(each, str) else float(each) for each in candidate.values()]
         return (-values[0] if "nu" in candidate else values[0], *values[1:])
+
+
+def rounded(values: Floats) -> list[float]:
+    """Return values with six digits, which can be read and typed.
+
+    >>> rounded(np.array([2.0**-5, 2.0**0.3]))
+    [0.03125, 1.23114]
+    """
+    return [float(f"{value:.6g}") for value in values]
 
 
 @dataclass(frozen=True)
@@ -159,7 +168,7 @@ class GridOnFolds:
             if np.isnan(self.results.fit_seconds[wanted, k]).any():  # the time is over
                 return
             self.n_done = k + 1
-            tell(len(wanted), self.best_mean())
+            tell(len(self.results.candidates), self.best_mean())
 
     def so_far(self) -> Results:
         """Return the results of complete folds; of the first one where none is complete."""
@@ -316,14 +325,14 @@ class PreparedSearch:
 
     @property
     def n_fits(self) -> int:
-        """How many fits it makes at most; fine grids may hold fewer candidates."""
-        fine = [np.prod([FINE.size for name in each.refined if len(each.axes[name]) > 1] or [0])
-                * np.prod([len(each.axes[name]) for name in each.axes if name not in each.refined])
-                for each in self.families]  # fmt: skip
-        return int(sum(fine) + sum(np.prod(each.shape) for each in self.families)) * len(self.folds)
+        """How many fits all grids and folds have."""
+        coarse = [family.candidates() for family in self.families]
+        fine = [family.around(each[0]) for family, each in zip(self.families, coarse, strict=True)]
+        grids = [*coarse, *(family.candidates() for family in fine if family is not None)]
+        return sum(map(len, grids)) * len(self.folds)
 
     def run(self, tell: Callable[[int, float], None] = lambda done, best: None) -> None:
-        """Search; ``tell`` is called with a number of fits and the best mean score of their grid.
+        """Search; ``tell`` is called after a fold with its fits and the best mean score so far.
 
         After an interruption, `ranked` and `chosen` are those of what was found.
         """
@@ -351,10 +360,18 @@ class PreparedSearch:
         """Return the grids whose scores can be compared: complete ones, else the first."""
         return [grid for grid in self.grids if grid.is_complete] or self.grids[:1]
 
+    @property
+    def n_candidates(self) -> int:
+        """How many different candidates were compared, those that were dropped included."""
+        return len(
+            {(grid.family.name, *each.items())
+             for grid in self.counted() for each in grid.results.candidates}
+        )  # fmt: skip
+
     def ranked(self) -> list[Candidate]:
         """Return the candidates that were scored, each once, the best first.
 
-        Of those with the same score, the simplest comes first.
+        Of those with the same score, the first family and its simplest candidate come first.
         """
         found: dict[tuple[Any, ...], Candidate] = {}
         for grid in self.counted():
@@ -367,11 +384,14 @@ class PreparedSearch:
                     seconds,
                 )  # fmt: skip
                 found.setdefault((grid.family.name, *parameters.items()), each)
-        return sorted(
-            found.values(),
+        names = [family.name for family in self.families]
+
+        def rank(each: Candidate) -> tuple[Any, ...]:
             # Sums of the same scores in another order differ by rounding.
-            key=lambda each: (-round(each.mean, 12), each.family.simplicity(each.parameters)),
-        )
+            score, family = round(each.mean, 12), each.family
+            return -score, names.index(family.name), family.simplicity(each.parameters)
+
+        return sorted(found.values(), key=rank)
 
     def chosen(self, *, one_standard_error: bool = False) -> Candidate | None:
         """Return the best candidate, or the simplest of its family near to it; None without one."""

@@ -38,6 +38,8 @@ from .canvas import (
 SYMBOLS = {"gamma": "γ", "nu": "ν"}
 # Cells with their scores written in them.
 MOST_NUMBERS = 64
+# Standard errors below the best score at which the range of colours ends.
+MOST_ERRORS = 10.0
 
 
 class Candidates(NamedTuple):
@@ -243,7 +245,8 @@ class SearchDisplay:
         else:
             self._draw_curves(self.ax_)
         self.ax_.set_xlabel(_symbol(self.names[0]))
-        n = sum(int(np.isfinite(grid.mean).sum()) for grid in self.grids)
+        scored = [np.column_stack(grid[:2])[np.isfinite(grid.mean)] for grid in self.grids]
+        n = len(np.unique(np.concatenate(scored), axis=0))
         set_title(self.ax_, self._title(), f"{number(n, 'candidate')} with a score on all folds")
         if legend:
             self.legend_ = self._legend(below=ax is None)
@@ -254,8 +257,16 @@ class SearchDisplay:
         across = _united([_edges(grid.x, is_log=True) for grid in self.grids])
         up = _united([_edges(grid.y, is_log=is_log) for grid in self.grids])
         values = self._values(across, up)
-        self.cells_ = ax.pcolormesh(across, up, np.ma.masked_invalid(values), cmap="cividis")
-        self.colorbar_ = self.figure_.colorbar(self.cells_, ax=ax, pad=0.02)
+        # The range of colours is for the good candidates: those far below share the darkest.
+        lowest = float(np.nanmin(values))
+        low = max(lowest, self.best - MOST_ERRORS * (self.best - self.least))
+        low = low if low < self.best else lowest
+        self.cells_ = ax.pcolormesh(
+            across, up, np.ma.masked_invalid(values), cmap="cividis", vmin=low, vmax=self.best
+        )
+        self.colorbar_ = self.figure_.colorbar(
+            self.cells_, ax=ax, pad=0.02, extend="min" if low > lowest else "neither"
+        )
         self.colorbar_.set_label(self.score)
         with np.errstate(invalid="ignore"):
             border = _border(across, up, values >= self.least)
