@@ -222,7 +222,7 @@ def _figures(
         "The search": (_about_search, lambda: _drawn_search(model, about)),
         "Support vectors": (_about_support, lambda: plots.support(clf, rows, of, task=0)),
     }  # fmt: skip
-    for title in _titles(FittedModel(model), about):
+    for title in _titles(model, about):
         describe, draw = wanted[title]
         try:
             display = draw()
@@ -232,20 +232,26 @@ def _figures(
             yield Figure(title, f"Not drawn: {error}", None)
 
 
-def _titles(fitted: FittedModel, about: dict[str, Any]) -> list[str]:
+def _titles(model: ModelLike, about: dict[str, Any]) -> list[str]:
     """Return the figures of a model."""
-    is_chosen = "search" in about or hasattr(fitted.classifier, "cv_results_")
-    search = ["The search"] if is_chosen else []
+    fitted = FittedModel(model)
+    search = ["The search"] if "search" in about or _search_in(model) is not None else []
     drawn = ["The regression"] if fitted.has_targets else ["The boundary", "Margins"]
     support = ["Support vectors"] if fitted.is_any_machine else []  # others have no KKT conditions
     return [*drawn, *search, "Convergence", *support]
 
 
+def _search_in(model: ModelLike) -> Any:
+    """Return the search that a model is, or in which a pipeline ends; None without one."""
+    last = model[-1] if hasattr(model, "steps") else model
+    return last if hasattr(last, "cv_results_") else None
+
+
 def _drawn_search(model: ModelLike, about: dict[str, Any]) -> plots.SearchDisplay:
     """Draw the search of a model, or the one that the command line has stored with it."""
-    machine = FittedModel(model).classifier
-    if hasattr(machine, "cv_results_"):
-        return plots.search(machine)
+    search = _search_in(model)
+    if search is not None:
+        return plots.search(search)
     return plots.SearchDisplay.from_record(about["search"])
 
 
