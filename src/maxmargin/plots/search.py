@@ -15,7 +15,6 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 from sklearn.base import is_classifier
 
 from ..arrays import Floats
@@ -23,7 +22,6 @@ from ..model_selection.results import Results
 from .canvas import (
     INK,
     WRONG,
-    Bools,
     colour,
     figure_of,
     line_handle,
@@ -34,6 +32,7 @@ from .canvas import (
     set_legend,
     set_title,
 )
+from .cells import border_of, cell_of, edges_of, set_log, united
 
 SYMBOLS = {"gamma": "γ", "nu": "ν"}
 # Cells with their scores written in them.
@@ -254,8 +253,8 @@ class SearchDisplay:
 
     def _draw_map(self, ax: Axes) -> None:
         is_log = not self.kernels
-        across = _united([_edges(grid.x, is_log=True) for grid in self.grids])
-        up = _united([_edges(grid.y, is_log=is_log) for grid in self.grids])
+        across = united([edges_of(grid.x, is_log=True) for grid in self.grids])
+        up = united([edges_of(grid.y, is_log=is_log) for grid in self.grids])
         values = self._values(across, up)
         # The range of colours is for the good candidates: those far below share the darkest.
         lowest = float(np.nanmin(values))
@@ -269,15 +268,15 @@ class SearchDisplay:
         )
         self.colorbar_.set_label(self.score)
         with np.errstate(invalid="ignore"):
-            border = _border(across, up, values >= self.least)
+            border = border_of(across, up, values >= self.least)
         # Dark with a light rim, to be seen on cells of every colour.
         lines(ax, border, "white", width=4.0).set_capstyle("projecting")
         self.near_ = lines(ax, border, INK, width=1.8)
         self.near_.set_capstyle("projecting")
         ax.set_facecolor("#F4F4F4")
-        _set_log(ax, "x", np.concatenate([grid.x for grid in self.grids]))
+        set_log(ax, "x", np.concatenate([grid.x for grid in self.grids]))
         if is_log:
-            _set_log(ax, "y", np.concatenate([grid.y for grid in self.grids]))
+            set_log(ax, "y", np.concatenate([grid.y for grid in self.grids]))
         else:
             ax.set_yticks(range(len(self.kernels)), self.kernels)
         ax.set_xlim(across[0], across[-1])
@@ -294,8 +293,8 @@ class SearchDisplay:
         values = np.full((up.size - 1, across.size - 1), np.nan)
         x, y = np.sqrt(across[1:] * across[:-1]), (up[1:] + up[:-1]) / 2.0
         for grid in self.grids:
-            columns, column = _cell_of(grid.x, x, is_log=True)
-            rows, row = _cell_of(grid.y, y, is_log=not self.kernels)
+            columns, column = cell_of(grid.x, x, is_log=True)
+            rows, row = cell_of(grid.y, y, is_log=not self.kernels)
             table = np.full((rows.size, columns.size), np.nan)
             at = np.searchsorted(rows, grid.y), np.searchsorted(columns, grid.x)
             table[at] = grid.mean
@@ -332,7 +331,7 @@ class SearchDisplay:
         (self.chosen_,) = ax.plot(
             self.chosen[0], at, "*", color=WRONG, markersize=14, markeredgecolor="white", zorder=5
         )
-        _set_log(ax, "x", np.concatenate([grid.x for grid in self.grids]))
+        set_log(ax, "x", np.concatenate([grid.x for grid in self.grids]))
         ax.grid(axis="y", color="#E5E5E5", zorder=0)
         ax.set_ylabel(self.score)
 
@@ -439,54 +438,6 @@ def _chosen(searches: list[Any], grids: list[Candidates]) -> Mapping[str, Any]:
         k = int(getattr(each, "best_index_", np.argmax(means)))
         found.append((means[k], each.cv_results_["params"][k]))
     return max(found, key=lambda pair: pair[0])[1]  # type: ignore[no-any-return]
-
-
-# Cells ---------------------------------------------------------------------------------------
-
-
-def _edges(values: Floats, *, is_log: bool) -> Floats:
-    """Return the edges of cells around values, half-way between neighbours."""
-    points = np.unique(np.log(values) if is_log else values)
-    steps = np.diff(points) if points.size > 1 else np.array([np.log(2.0) if is_log else 1.0])
-    inner = (points[1:] + points[:-1]) / 2.0
-    edges = np.concatenate([[points[0] - steps[0] / 2.0], inner, [points[-1] + steps[-1] / 2.0]])
-    return np.exp(edges) if is_log else edges
-
-
-def _united(edges: list[Floats]) -> Floats:
-    """Return the edges of all grids, those that rounding has made different once."""
-    every = np.sort(np.concatenate(edges))
-    apart = np.append(True, np.diff(every) > 1e-9 * np.abs(every[1:]))
-    return every[apart]
-
-
-def _cell_of(values: Floats, at: Floats, *, is_log: bool) -> tuple[Floats, Any]:
-    """Return the distinct values, and in whose cell each place is; −1 outside of all cells."""
-    edges = _edges(values, is_log=is_log)
-    cell = np.searchsorted(edges, at, side="right") - 1
-    return np.unique(values), np.where((at < edges[0]) | (at >= edges[-1]), -1, cell)
-
-
-def _border(across: Floats, up: Floats, inside: Bools) -> list[Floats]:
-    """Return the sides of cells between the inside and the outside of a region."""
-    framed = np.pad(inside, 1)
-    sides = []
-    for row, column in zip(*np.nonzero(framed[1:, 1:-1] != framed[:-1, 1:-1]), strict=True):
-        sides.append(np.array([[across[column], up[row]], [across[column + 1], up[row]]]))
-    for row, column in zip(*np.nonzero(framed[1:-1, 1:] != framed[1:-1, :-1]), strict=True):
-        sides.append(np.array([[across[column], up[row]], [across[column], up[row + 1]]]))
-    return sides
-
-
-def _set_log(ax: Axes, axis: str, values: Floats) -> None:
-    """Set a logarithmic axis with powers of 10, or of 2 if the values are no powers of 10."""
-    tens = np.log10(values)
-    base = 10.0 if np.allclose(2.0 * tens, np.round(2.0 * tens), atol=1e-6) else 2.0
-    getattr(ax, f"set_{axis}scale")("log", base=base)
-    of = getattr(ax, f"{axis}axis")
-    of.set_major_locator(LogLocator(base=base, numticks=9))
-    of.set_minor_locator(NullLocator())
-    of.set_minor_formatter(NullFormatter())
 
 
 def _symbol(name: str) -> str:
