@@ -428,3 +428,17 @@ def test_the_smallest_distance_is_that_of_a_sample(make):
             signs = np.where(y[some] == model.classes_[1], 1.0, -1.0)
             distances = signs * (X[some] @ plane.w + plane.b) / np.linalg.norm(plane.w)
             assert found == pytest.approx(distances.min())
+
+
+def test_a_search_is_drawn_in_the_report():
+    X, y = mm.datasets.load_fruit(return_X_y=True)
+    model = mm.SVCCV([1.0, 10.0], [0.01, 0.1], cv=3).fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), mm.SVCCV([1.0, 10.0], [0.01, 0.1], cv=3)).fit(X, y)
+    for each in (model, pipeline):
+        page = mm.report.render(each, X, y)
+        assert "<h2>The search</h2>" in page
+        assert "Mean accuracy of cross-validation" in page
+    page = mm.report.render(model.best_estimator_, X, y, about={"search": "of my own"})
+    assert "The search" in page
+    assert "Mean accuracy of cross-validation" not in page
+    assert "<h2>The search</h2>" not in mm.report.render(model.best_estimator_, X, y)

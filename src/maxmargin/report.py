@@ -107,7 +107,7 @@ def render(
         facts=_facts(found, FittedModel(model).has_classes),
         training=training_facts(about or {}),
         prepared=_prepared(model),
-        figures=list(_figures(model, X, y, str(_about_data(about).get("target") or "y"))),
+        figures=list(_figures(model, X, y, about or {})),
     )
 
 
@@ -203,8 +203,11 @@ def _prepared(model: ModelLike) -> str:
     return ", ".join(type(step).__name__ for step in FittedModel(model).steps)
 
 
-def _figures(model: ModelLike, X: MatrixLike, y: ArrayLike | None, target: str) -> Iterator[Figure]:
+def _figures(
+    model: ModelLike, X: MatrixLike, y: ArrayLike | None, about: dict[str, Any]
+) -> Iterator[Figure]:
     """Yield the figures that can be drawn of this model on these rows."""
+    target = str(_about_data(about).get("target") or "y")
     drawn = as_drawn(model, X)
     clf, rows, names = drawn.model, drawn.X, list(drawn.labels[:MOST_NAMES])
     of: Any = y  # None for a one-class model only
@@ -216,23 +219,40 @@ def _figures(model: ModelLike, X: MatrixLike, y: ArrayLike | None, target: str) 
                                                     target_name=target)),
         "Margins": (_about_margins, lambda: plots.margins(clf, rows, of)),
         "Convergence": (_about_convergence, lambda: plots.convergence(model)),
+        "The search": (_about_search, lambda: _drawn_search(model, about)),
         "Support vectors": (_about_support, lambda: plots.support(clf, rows, of, task=0)),
     }  # fmt: skip
-    for title in _titles(FittedModel(model)):
+    for title in _titles(model, about):
         describe, draw = wanted[title]
         try:
             display = draw()
             yield Figure(title, describe(display), _drawn(display))
         # Figures that this model, or these rows, do not have.
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
             yield Figure(title, f"Not drawn: {error}", None)
 
 
-def _titles(fitted: FittedModel) -> list[str]:
+def _titles(model: ModelLike, about: dict[str, Any]) -> list[str]:
     """Return the figures of a model."""
+    fitted = FittedModel(model)
+    search = ["The search"] if "search" in about or _search_in(model) is not None else []
     drawn = ["The regression"] if fitted.has_targets else ["The boundary", "Margins"]
     support = ["Support vectors"] if fitted.is_any_machine else []  # others have no KKT conditions
-    return [*drawn, "Convergence", *support]
+    return [*drawn, *search, "Convergence", *support]
+
+
+def _search_in(model: ModelLike) -> Any:
+    """Return the search that a model is, or in which a pipeline ends; None without one."""
+    last = model[-1] if hasattr(model, "steps") else model
+    return last if hasattr(last, "cv_results_") else None
+
+
+def _drawn_search(model: ModelLike, about: dict[str, Any]) -> plots.SearchDisplay:
+    """Draw the search of a model, or the one that the command line has stored with it."""
+    search = _search_in(model)
+    if search is not None:
+        return plots.search(search)
+    return plots.SearchDisplay.from_record(about["search"])
 
 
 def _texts(model: ModelLike, X: MatrixLike, y: ArrayLike | None) -> list[str]:
@@ -283,6 +303,11 @@ def _about_margins(display: plots.MarginsDisplay) -> str:
         return f"Scores of the rows, {display.label}: outliers below 0."
     slack = ", slack below 1" if display.has_band else ""
     return f"Margins of the rows ({display.label}): errors below 0{slack}."
+
+
+def _about_search(display: plots.SearchDisplay) -> str:
+    seen = [f"{display.score} of cross-validation", "the chosen candidate (star)"]
+    return _sentence([*seen, "those within one standard error of the best"])
 
 
 def _about_convergence(display: plots.ConvergenceDisplay) -> str:

@@ -95,17 +95,28 @@ def progress(text: str, total: int | None = None) -> Iterator[Progress]:
         yield Progress(None, None)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        ProgressColumn,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
     from rich.progress import Progress as Bar
 
-    columns = (
+    columns: list[ProgressColumn] = [
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.fields[state]}", markup=False),
         TimeElapsedColumn(),
-    )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    ]
+    if total is not None:
+        columns += [TimeRemainingColumn(), TextColumn("left")]
+    # The time left is that of all steps so far, however long they take.
+    screen = Console(stderr=True)
+    with Bar(*columns, console=screen, transient=True, speed_estimate_period=1e9) as bar:
         yield Progress(bar, bar.add_task(text, total=total, state=""))
 
 
@@ -115,10 +126,10 @@ class Progress:
     def __init__(self, bar: Any, task: object) -> None:
         self.bar, self.task = bar, task
 
-    def advance(self, state: str = "") -> None:
-        """Advance by one, and show the state."""
+    def advance(self, state: str = "", steps: int = 1) -> None:
+        """Advance by some steps, and show the state."""
         if self.bar is not None:
-            self.bar.update(self.task, advance=1, state=state)
+            self.bar.update(self.task, advance=steps, state=state)
 
     def callback(self, *, has_classes: bool = True) -> Callable[[Any], None] | None:
         """Return the callback of a fit that shows its steps; None without a bar."""

@@ -16,7 +16,7 @@ from .console import Progress, collected_warnings, note, progress
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-    from ..arrays import Labels, Matrix
+    from ..arrays import Integers, Labels, Matrix
     from ..diagnostics.fitted_model import ModelLike
     from ..estimators.base import CertifiedEstimator
     from ..estimators.column_encoder import ColumnEncoder
@@ -203,6 +203,24 @@ def split(
         parts = X[learn], X[hold]
     of = [None, None] if y is None else [y[learn], y[hold]]
     return replace(table, X=parts[0], y=of[0]), replace(table, X=parts[1], y=of[1])
+
+
+def folds_of(
+    table: DataTable, n_folds: int, seed: int, targets: Targets = "classes"
+) -> list[tuple[Integers, Integers]]:
+    """Return training and test rows of every fold.
+
+    They have the same fractions of the classes unless a class has fewer rows than there are folds.
+    """
+    import numpy as np
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    n, how = table.X.shape[0], KFold
+    if n_folds > n:
+        raise click.UsageError(f"--cv must be at most the number of rows, {n}; got {n_folds}.")
+    if targets == "classes" and np.unique(table.labels, return_counts=True)[1].min() >= n_folds:
+        how = StratifiedKFold
+    return list(how(n_folds, shuffle=True, random_state=seed).split(np.empty(n), table.y))
 
 
 @dataclass(frozen=True)

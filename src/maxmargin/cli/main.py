@@ -16,6 +16,7 @@ from . import (  # fmt: skip
     prediction,
     serving,
     training,
+    tuning,
     warmup,
 )
 
@@ -97,13 +98,15 @@ def main() -> None:
     Examples:
       maxmargin demo
       maxmargin fit fruit.csv --target fruit --model svc --C 10 --test 0.25 --out fruit.mm
+      maxmargin tune fruit.csv --target fruit --test 0.25 --plot search.png --out fruit.mm
       maxmargin predict fruit.mm new.csv --out labels.csv
       maxmargin separable fruit.csv --target fruit
     """
 
 
 for module in (
-    demo, training, comparison, prediction, inspection, figures, serving, conversion, warmup,
+    demo, training, tuning, comparison, prediction, inspection, figures, serving, conversion,
+    warmup,
 ):  # fmt: skip
     for command in module.COMMANDS:
         main.add_command(command)

@@ -106,7 +106,9 @@ preparing = several(
 )
 
 
-def _number(text: str) -> float:
+def _number(text: str) -> float | str:
+    if text == "auto":  # by cross-validation, in `fit`
+        return text
     return float("inf") if text.lower() in ("inf", "∞", "infinity") else float(text)
 
 
@@ -121,9 +123,28 @@ class KernelName(click.Choice):  # type: ignore[type-arg]
         return click.Choice(names).convert(value, param, ctx)
 
 
+kernel = click.option(
+    "--kernel",
+    type=KernelName(["linear", "poly", "rbf", "sigmoid"]),
+    help="Kernel of svc, nusvc, svr, nu-svr, one-class and kernel-perceptron.",
+)
+kernel_constants = several(
+    click.option("--degree", type=int, help="Degree of kernel poly."),
+    click.option("--coef0", type=float, help="Constant of kernels poly and sigmoid."),
+)
+class_weight = click.option(
+    "--class-weight",
+    type=click.Choice(["balanced"]),
+    help="Weight classes inversely to their frequency.",
+)
+tol = click.option("--tol", type=float, help="Tolerance of the optimum.")
 modelling = several(
     click.option(
-        "--C", "C", type=_number, metavar="C", help="Cost of slack; inf is the hard margin."
+        "--C",
+        "C",
+        type=_number,
+        metavar="C",
+        help="Cost of slack; inf is the hard margin; fit: auto chooses it by cross-validation.",
     ),
     click.option("--nu", type=float, metavar="ν", help="ν of nusvc, nu-svr and one-class."),
     click.option(
@@ -132,27 +153,23 @@ modelling = several(
         metavar="ε",
         help="Half the width of the tube of svr and linear-svr, in units of the target.",
     ),
+    kernel,
     click.option(
-        "--kernel",
-        type=KernelName(["linear", "poly", "rbf", "sigmoid"]),
-        help="Kernel of svc, nusvc, svr, nu-svr, one-class and kernel-perceptron.",
+        "--gamma",
+        metavar="γ",
+        help="γ of the kernel: a number, scale or auto; auto is 1/d, and with --C auto chosen by "
+        "cross-validation.",
     ),
-    click.option("--gamma", metavar="γ", help="γ of the kernel: a number, scale or auto."),
-    click.option("--degree", type=int, help="Degree of kernel poly."),
-    click.option("--coef0", type=float, help="Constant of kernels poly and sigmoid."),
+    kernel_constants,
     click.option(
         "--loss", type=click.Choice(LOSSES), help="Loss of slack: the last two for regressions."
     ),
     click.option(
         "--multi-class", metavar="HOW", help="Many classes: ovr, ovo, kesler or crammer_singer."
     ),
-    click.option(
-        "--class-weight",
-        type=click.Choice(["balanced"]),
-        help="Weight classes inversely to their frequency.",
-    ),
+    class_weight,
     click.option("--solver", metavar="NAME", help="Solver of a support vector machine."),
-    click.option("--tol", type=float, help="Tolerance of the optimum."),
+    tol,
     click.option("--max-iter", type=int, help="Largest number of passes or steps."),
     click.option("--time-limit", type=float, metavar="SECONDS", help="Time limit of the fit."),
     device,

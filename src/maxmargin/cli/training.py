@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import cluster, console, options
-from .data import Reading, Trained, baseline_of, check_input, check_out, split, targets_of, train
+from . import cluster, console, options, searching
+from .data import (
+    Reading,
+    Trained,
+    baseline_of,
+    check_input,
+    check_out,
+    folds_of,
+    split,
+    targets_of,
+    train,
+)
 
 if TYPE_CHECKING:
     from ..diagnostics.fitted_model import ModelLike
@@ -46,6 +56,9 @@ def fit(
     includes this preparation. A model with a kernel contains rows of DATA. The target of svr,
     nu-svr and linear-svr is a column of numbers; one-class needs none, and leaves it out.
 
+    --C auto chooses C of svc and linear-svc by cross-validation (in 5 folds, or K of --cv), and
+    --gamma auto with it γ, as tune does, which has more options.
+
     With --scheduler DATA may be many files of one format, CSV, Parquet or svmlight text, by their
     names, a pattern or a folder. Workers of a Dask cluster read and keep them, in partitions.
 
@@ -55,6 +68,7 @@ def fit(
       maxmargin fit fruit.csv --target fruit --model linear-svc --C 10 --cv 5
       maxmargin fit a9a.bz2 --kernel rbf --gamma 0.05 --test 0.2 --out a9a.mm
       maxmargin fit six.csv --target y --kernel linear --C inf
+      maxmargin fit fruit.csv --target fruit --C auto --gamma auto --test 0.25 --out fruit.mm
       maxmargin fit houses.csv --target price --model svr --C 100 --epsilon 0.5 --cv 5
       maxmargin fit houses.csv --target price --model linear-svr --loss squared_epsilon_insensitive
       maxmargin fit sensors.csv --model one-class --nu 0.01 --test 0.25 --out sensors.mm
@@ -63,8 +77,10 @@ def fit(
       maxmargin fit data/ --target y --model linear-svc --scheduler tcp://10.0.0.1:8786
     """
     files = cluster.data_files(data, scheduler)
-    model = options.make_model(name, {k: given.pop(k) for k in options.MODELLING}, settings, seed)
-    if test is not None and cv is not None:
+    modelling = {k: given.pop(k) for k in options.MODELLING}
+    plan = searching.plan_of_fit(name, modelling, cv, seed, scheduler)
+    model = options.make_model(name, modelling, settings, seed)
+    if test is not None and cv is not None and plan is None:
         raise click.UsageError("pass either --test or --cv, not both.")
     check_out(out, *files)
     reading, targets = Reading(target, **given), targets_of(model)
@@ -73,15 +89,23 @@ def fit(
     # Some of what is saved may be on the workers.
     with nullcontext() if scheduler is None else cluster.session(scheduler):
         if scheduler is None:
-            record, trained = _fitted(reading, files[0], model, test, cv, seed)
+            record, trained = _fitted(reading, files[0], model, test, cv, seed, plan)
         else:
             record, trained = cluster.fitted(reading, files, " ".join(data), model)
-        record |= _outcome(trained)
-        if out is not None:
-            from .. import persistence
+        publish(record, trained, targets, out=out, strict=strict, as_json=as_json)
 
-            persistence.save(trained.model, out, about=_about(record))
-            record["saved"] = out
+
+def publish(
+    record: dict[str, Any], trained: Trained, targets: Targets, *, out: str | None, strict: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Save a model, and print what came out; exit with code 3 where it is strict and not proved."""
+    record |= _outcome(trained)
+    if out is not None:
+        from .. import persistence
+
+        persistence.save(trained.model, out, about=_about(record))
+        record["saved"] = out
     console.print_json(record) if as_json else _print_fit(record, targets)
     for message in (*trained.warnings, *([] if as_json else record["advice"])):
         console.note(f"warning: {message}")
@@ -90,18 +114,32 @@ def fit(
 
 
 def _fitted(
-    reading: Reading, data: str, model: Any, test: float | None, cv: int | None, seed: int
-) -> tuple[dict[str, Any], Trained]:
+    reading: Reading, data: str, model: Any, test: float | None, cv: int | None, seed: int,
+    plan: searching.Plan | None,
+) -> tuple[dict[str, Any], Trained]:  # fmt: skip
     """Return a pipeline fitted to a file, and the facts about its data and its tests."""
     check_input(data)
     targets = targets_of(model)
     table = reading.table(data, targets)
     record: dict[str, Any] = {"data": described(table, targets)}
-    if cv is not None:
+    if cv is not None and plan is None:
         record["cv"] = _cross_validated(reading, table, model, cv, seed)
     held = None
     if test is not None:
         table, held = split(table, test, seed, targets)
+    if plan is not None:
+        search = plan.prepare(reading, table, [model])
+        found = plan.run(search)
+        model.set_params(**found.parameters)
+        record["search"] = plan.record(search, found)
+    return record, refitted(reading, table, held, model, record)
+
+
+def refitted(
+    reading: Reading, table: DataTable, held: DataTable | None, model: Any, record: dict[str, Any]
+) -> Trained:
+    """Return a pipeline fitted to training rows; record the facts about it and its test."""
+    targets = targets_of(model)
     with console.progress(f"fitting {type(model).__name__}") as bar:
         trained = train(reading, table, model, bar)
     record["data"] |= _of_targets(table, targets)  # of the training rows
@@ -109,7 +147,7 @@ def _fitted(
     record["advice"] = _advice(trained.model, table)
     if held is not None:
         record["test"] = _tested(trained.model, held, baseline_of(table.y, targets))
-    return record, trained
+    return trained
 
 
 def _advice(model: ModelLike, table: DataTable) -> list[str]:
@@ -153,23 +191,17 @@ def _cross_validated(
     """Return the measures on each fold of a pipeline trained on the other folds."""
     import numpy as np
     from sklearn.base import clone
-    from sklearn.model_selection import KFold, StratifiedKFold
     from sklearn.pipeline import make_pipeline
 
     from ..diagnostics.metrics import in_words, measure, of_folds
 
-    targets, y, n = targets_of(model), table.y, table.X.shape[0]
-    if folds > n:
-        raise click.UsageError(f"--cv must be at most the number of rows, {n}; got {folds}.")
-    how = KFold
-    if targets == "classes" and np.unique(table.labels, return_counts=True)[1].min() >= folds:
-        how = StratifiedKFold
-    found = []
+    targets, y, found = targets_of(model), table.y, []
+    splits = folds_of(table, folds, seed, targets)
     with (
         console.progress("cross-validating", folds) as bar,
         console.collected_warnings(),
     ):
-        for learn, hold in how(folds, shuffle=True, random_state=seed).split(np.empty(n), y):
+        for learn, hold in splits:
             known, truth = (None, None) if y is None else (y[learn], y[hold])
             pipeline = make_pipeline(reading.encoder(), clone(model)).fit(table.X[learn], known)
             given = pipeline.predict(table.X[hold])
@@ -237,8 +269,8 @@ def _about(record: dict[str, Any]) -> dict[str, Any]:
     """Return the facts about the training that a model file holds."""
     import datetime
 
-    kept = ("data", "training_rows", "training", "training_error", "test", "cv", "seconds",
-            "fit_report", "warnings")  # fmt: skip
+    kept = ("data", "training_rows", "training", "training_error", "test", "cv", "search",
+            "seconds", "fit_report", "warnings")  # fmt: skip
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return {"date": today} | {k: console.plain(record[k]) for k in kept if k in record}
 
@@ -291,6 +323,7 @@ def tube_in_words(epsilon: float | None) -> str | None:
 def _measures_in_words(record: dict[str, Any], targets: Targets) -> dict[str, Any]:
     """Return the measures on training rows, test rows and folds, and those of the baseline."""
     from ..diagnostics.metrics import CALLED, MEASURES, in_words
+    from ..persistence.training_facts import search_in_words
 
     called, test, cv = CALLED[next(iter(MEASURES[targets]))], record.get("test"), record.get("cv")
     facts = {called.format("training"): in_words(record["training"])}
@@ -299,6 +332,8 @@ def _measures_in_words(record: dict[str, Any], targets: Targets) -> dict[str, An
         facts[called.format("training")] += f" (ν = {nu:g})"
     if test:
         facts[called.format("test")] = f"{in_words(test)} of {test['rows']} rows"
+    if "search" in record:
+        facts["cross-validation"] = search_in_words(record["search"])
     if cv and targets == "classes":
         spread = f"{console.percent(cv['error'])} ± {console.percent(cv['std'])}"
         facts["cross-validation"] = f"{spread}, {cv['folds']} folds"

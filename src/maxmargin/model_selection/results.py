@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.ma import MaskedArray
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from ..arrays import Floats
@@ -46,6 +46,14 @@ class Results:
         self.scores, self.gaps = np.full(shape, np.nan), np.full(shape, np.nan)
         self.fit_seconds, self.score_seconds = np.full(shape, np.nan), np.full(shape, np.nan)
         self.holds = np.zeros(shape, dtype=bool)
+
+    @classmethod
+    def of(cls, candidates: list[Parameters], scores: ArrayLike) -> Results:
+        """Return results of which the scores alone are known."""
+        values = np.array(scores, dtype=float)  # None of JSON is NaN
+        found = cls(candidates, values.shape[1])
+        found.scores = values
+        return found
 
     def means(self) -> Floats:
         """Return the mean score of every candidate; NaN where a fold is missing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,6 +41,8 @@ def _facts_of_fit(about: Mapping[str, Any]) -> dict[str, str]:
         facts[called.format("test")] = f"{in_words(test)} of {test['rows']} rows"
     if "cv" in about:
         facts["cross-validation"] = in_words(about["cv"])
+    if "search" in about:
+        facts["cross-validation"] = search_in_words(about["search"])
     if "seconds" in about:
         facts["time"] = f"{about['seconds']:.3g} s"
     if "date" in about:
@@ -47,6 +50,25 @@ def _facts_of_fit(about: Mapping[str, Any]) -> dict[str, str]:
     if "maxmargin_version" in about:
         facts["written by"] = f"maxmargin {about['maxmargin_version']}"
     return facts
+
+
+def search_in_words(search: Mapping[str, Any]) -> str:
+    """Return how good the parameters are that a search has chosen.
+
+    >>> chosen = {"score": 0.95, "standard_error": 0.01}
+    >>> search_in_words({"chosen": chosen, "scoring": "accuracy", "folds": 5, "candidates": 49})
+    'accuracy 0.9500 ± 0.0100 in 5 folds, chosen from 49 candidates'
+    """
+    score, folds = search["scoring"].replace("_", " "), search["folds"]
+    within = f"in {folds} folds, chosen from {search['candidates']} candidates"
+    return f"{score} {score_in_words(search['chosen'])} {within}"
+
+
+def score_in_words(candidate: Mapping[str, Any]) -> str:
+    """Return the mean score of a candidate and its standard error, where it is known."""
+    error = candidate["standard_error"]
+    spread = "" if error is None or math.isnan(error) else f" ± {error:.4f}"
+    return f"{candidate['score']:.4f}{spread}"
 
 
 def _some(words: list[str]) -> str:

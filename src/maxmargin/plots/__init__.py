@@ -14,6 +14,7 @@ from .gram import GramDisplay, gram
 from .margins import MarginsDisplay, margins
 from .path import PathDisplay, path
 from .regression import RegressionDisplay, regression
+from .search import SearchDisplay, search
 from .separability import SeparabilityDisplay, separability
 from .support import SupportDisplay, support
 
@@ -27,6 +28,7 @@ __all__ = [
     "MarginsDisplay",
     "PathDisplay",
     "RegressionDisplay",
+    "SearchDisplay",
     "SeparabilityDisplay",
     "SupportDisplay",
     "animate",
@@ -38,6 +40,7 @@ __all__ = [
     "margins",
     "path",
     "regression",
+    "search",
     "separability",
     "support",
 ]
