@@ -5,6 +5,8 @@
     python benchmarks/cluster.py partitions            # 1 to 16 partitions per worker: a cost model
     python benchmarks/cluster.py wide --data DIR       # text: rounds, against local dual descent
     python benchmarks/cluster.py stream --rows 100000000
+    python benchmarks/cluster.py weak                  # 1,000,000 rows on each of 1, 2, 4 … workers
+    python benchmarks/cluster.py gpu                   # one worker, with and without its GPU
 
 Every contestant runs in a process of its own. On the cluster X and y are on the workers before the
 clock starts; the first fit, which compiles, is not counted, and of the others the fastest counts.
@@ -87,19 +89,24 @@ def in_memory(folder: str, model: str, options: dict[str, Any], fits: int) -> di
 
 
 def on_cluster(
-    folder: str, model: str, options: dict[str, Any], fits: int, per_worker: int = 1
+    folder: str,
+    model: str,
+    options: dict[str, Any],
+    fits: int,
+    per_worker: int = 1,
+    workers: int = WORKERS,
 ) -> dict[str, Any]:
-    """Fit on two worker processes of one thread each."""
+    """Fit on worker processes of one thread each."""
     import dask
     from distributed import Client, LocalCluster, wait
 
     import maxmargin as mm
 
     with (
-        LocalCluster(WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster),
     ):
-        collections = dask.persist(*partitioned(folder, WORKERS * per_worker))
+        collections = dask.persist(*partitioned(folder, workers * per_worker))
         wait(collections)
         return _timed(lambda: getattr(mm, model)(**options).fit(*collections), fits)
 
@@ -284,7 +291,7 @@ def streamed(folder: str, rows: int, d: int, memory: str) -> dict[str, Any]:
     step = 1_000_000
     with (
         LocalCluster(
-            WORKERS, threads_per_worker=1, dashboard_address=None, memory_limit=memory
+            n_workers=WORKERS, threads_per_worker=1, dashboard_address=None, memory_limit=memory
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -437,6 +444,36 @@ def partitions(rows: int | None) -> None:
           f"worker, {rounds * parts * 101 * 101 * 8 / 1e9:.2f} GB moved")  # fmt: skip
 
 
+def weak(rows: int | None) -> None:
+    """Fit as many rows per worker on ever more workers, one core each, the client has another."""
+    from maxmargin.runtime.threads import n_cores
+
+    workers, machine = 1, {"model": "LinearSVC", "options": {"loss": "hinge"}, "fits": 3}
+    while workers < n_cores():
+        with tempfile.TemporaryDirectory() as folder:
+            where = saved(Path(folder), *generated((rows or 1_000_000) * workers, COLUMNS, 0))
+            found = race("on_cluster", **where, **machine, workers=workers)
+        if found is not None:
+            print(f"{workers} workers: {found['seconds']:.2f} s, {found['report']}", flush=True)
+        workers *= 2
+
+
+def gpu(rows: int | None) -> None:
+    """Fit a kernel machine on one worker that has a GPU, and on the same without it."""
+    import os
+
+    n = rows or 40_000
+    X, _ = generated(n, 50, 0)
+    noise = np.random.default_rng(1).standard_normal(n)
+    y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + 0.7 * noise > 0.0, 1, -1)
+    machine = {"model": "SVC", "options": {"C": 10.0, "gamma": 0.02}, "fits": 2}
+    with tempfile.TemporaryDirectory() as folder:
+        where = saved(Path(folder), X, y)
+        for visible in ("0", ""):
+            os.environ["CUDA_VISIBLE_DEVICES"] = visible
+            show("GPU" if visible else "CPU", race("on_cluster", **where, **machine, workers=1))
+
+
 def text(data: Path) -> None:
     """Count rounds on text."""
     from scipy import sparse
@@ -463,7 +500,7 @@ CONTESTANTS = {
 def main() -> None:
     """Run one of the programs."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    programs = ("linear", "kernel", "partitions", "wide", "stream", "one")
+    programs = ("linear", "kernel", "partitions", "wide", "stream", "weak", "gpu", "one")
     parser.add_argument("program", choices=programs)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--rows", type=int)
@@ -481,6 +518,8 @@ def main() -> None:
         partitions(given.rows)
     elif given.program == "wide":
         text(given.data)
+    elif given.program in ("weak", "gpu"):
+        {"weak": weak, "gpu": gpu}[given.program](given.rows)
     else:
         with tempfile.TemporaryDirectory(dir=given.folder) as folder:
             rows = given.rows or 100_000_000

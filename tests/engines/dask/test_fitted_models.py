@@ -185,7 +185,7 @@ def test_models_are_sent_to_workers(rows):
     X, y = rows
     with (
         distributed.LocalCluster(
-            1, threads_per_worker=2, processes=False, dashboard_address=None
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
