@@ -93,6 +93,7 @@ def test_progress_is_printed(capsys):
 
 
 @parametrize_with_checks([mm.LinearSVCCV(CS[:2], cv=2, error_score=0.0)])
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

@@ -57,6 +57,7 @@ def test_weights():
 
 
 @parametrize_with_checks([mm.SVRCV(CS[:2], GAMMAS[:1], cv=2, error_score=0.0)])
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
