@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning, NotFittedError
-from sklearn.metrics import make_scorer
+from sklearn.metrics import balanced_accuracy_score, check_scoring, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import maxmargin as mm
 from maxmargin.engines.cpu import cost_grid, engine
 from maxmargin.kernels import RBF, Polynomial
-from maxmargin.model_selection import search
+from maxmargin.model_selection import search, strategies
 
 CS, GAMMAS = [0.05, 1.0, 30.0], [0.02, 0.5, 4.0]
 
@@ -184,6 +184,23 @@ def test_strategies():
     assert counts[0] == 49
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] < 25
+
+
+def test_scores_that_may_be_negative_are_not_bounded():
+    adjusted = make_scorer(balanced_accuracy_score, adjusted=True)
+    plain = make_scorer(balanced_accuracy_score)
+    assert not strategies.is_bounded(adjusted, is_classifier=True)
+    assert strategies.is_bounded(plain, is_classifier=True)
+    assert strategies.is_bounded(check_scoring(mm.SVC()), is_classifier=True)
+    assert not strategies.is_bounded(lambda model, X, y: -1.0, is_classifier=True)
+    assert not strategies.is_bounded(check_scoring(mm.SVR()), is_classifier=False)
+
+
+def test_memory_of_kernel_values():
+    X, y = data(n=200)
+    small = mm.SVCCV(CS, GAMMAS, cv=4, cache_size=0.01, tol=1e-5).fit(X, y)  # K does not fit
+    check_same(small.cv_results_, grid(mm.SVC(tol=1e-5), X, y))
+    assert small.cv_results_["certified"].all()
 
 
 def test_default_grids():

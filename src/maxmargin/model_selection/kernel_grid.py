@@ -82,7 +82,9 @@ class KernelGrid:
         ]
         problems = [problem for *_, problem in posed]
         largest = max(self.formulation.largest_cost(fold.training) for fold in folds)
-        engine = engine_for(self.X, "cpu", reuse=True)
+        size = self.model.cache_size
+        budget = None if size == "auto" else float(size) * 2**20
+        engine = engine_for(self.X, "cpu", reuse=True, budget=budget)
         dual = Dual.of(
             kernel, self.X, self.model.solver, self.model.tol, engine=engine,
             shrinking=self.model.shrinking, n_tasks=len(problems),

@@ -29,7 +29,7 @@ from .folds import splits_of
 from .grid import Grid
 from .model_search import ModelSearch, costs_of
 from .results import Results
-from .scoring import failed, takes_weights
+from .scoring import HeldOut, failed, score_of, takes_weights
 
 # The default grid of costs: powers of 10 between these.
 COSTS = (-4.0, 4.0)
@@ -248,6 +248,7 @@ class _Paths:
         if of_test is not None and takes_weights(self.scorer):
             options["sample_weight"] = of_test
         plane, results = clone(self.template), self.results
+        fold = HeldOut(plane, held_out, labels, options)
         for c in np.argsort(self.grid.costs, kind="stable").tolist():
             if stop.is_set() or self.time_limit.left(1.0) == 0.0:
                 return
@@ -262,7 +263,7 @@ class _Paths:
                 results.fit_seconds[:, k] = 0.0
                 return
             fitted = time.perf_counter()
-            results.scores[c, k] = self._score(plane, held_out, labels, options)
+            results.scores[c, k] = score_of(fold, self.scorer, self.model.error_score)
             proofs = plane.certificates_
             results.gaps[c, k] = max(each.relative_gap for each in proofs)
             results.holds[c, k] = all(each.holds(self.model.tol) for each in proofs)
@@ -275,19 +276,6 @@ class _Paths:
     def _some(self, rows: Any) -> tuple[Any, Any, Any]:
         weights = None if self.weights is None else _safe_indexing(self.weights, rows)
         return _safe_indexing(self.X, rows), _safe_indexing(self.y, rows), weights
-
-    def _score(self, plane: LinearSVC, X: Any, y: Any, options: dict[str, Any]) -> float:
-        try:
-            return float(self.scorer(plane, X, y, **options))
-        except Exception as error:  # as GridSearchCV does it
-            if isinstance(self.model.error_score, str):
-                raise
-            warn_caller(
-                "Scoring failed. The score on this train-test partition for these parameters will "
-                f"be set to {self.model.error_score}. Details: {type(error).__name__}: {error}",
-                UserWarning,
-            )
-            return float(self.model.error_score)
 
     def _tell(self) -> None:
         """Print how far the search is."""

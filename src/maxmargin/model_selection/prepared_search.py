@@ -22,7 +22,7 @@ from ..arrays import Floats, Integers
 from ..estimators.claims import TimeLimit
 from ..estimators.svc import SVC
 from .results import Parameters, Results
-from .search import BETWEEN_0_AND_1
+from .strategies import going_on, is_bounded
 from .svc_cv import SVCCV
 
 # Candidates of a fine grid on an axis, in steps of the coarse grid from its best candidate.
@@ -184,18 +184,9 @@ class GridOnFolds:
 
     def _wanted(self, k: int) -> NDArray[np.intp]:
         """Return the candidates that go on to a fold, as the strategy says."""
-        scores = self.results.scores[:, :k]
-        scored = np.flatnonzero(~np.isnan(scores).any(axis=1))
-        if self.strategy == "all" or k == 0 or scored.size == 0:
-            return np.arange(len(scores))
-        sums = scores[scored].sum(axis=1)
-        if self.strategy == "halving":
-            keep = -(-scored.size // 2)
-            return scored[sums >= np.sort(sums)[-keep]]
-        name = getattr(getattr(self.scorer, "_score_func", None), "__name__", "accuracy")
-        if getattr(self.scorer, "_sign", 1) != 1 or not name.startswith(BETWEEN_0_AND_1):
-            return scored
-        return scored[sums + (len(self.folds) - k) >= sums.max()]
+        bounded = is_bounded(self.scorer, is_classifier=True)
+        before, missing = self.results.scores[:, :k], len(self.folds) - k
+        return np.flatnonzero(going_on(before, self.strategy, missing, bounded=bounded))
 
     def _by_paths(self, k: int, wanted: NDArray[np.intp], time_limit: TimeLimit) -> None:
         """Evaluate machines of `SVC` along paths over C, kernels of the same costs together."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -80,6 +79,11 @@ def scored(held_out: HeldOut, scorer: Any, scores: Floats, error_score: Any) -> 
     """Return what a scorer says of a machine with these scores, and the seconds that it took."""
     started = time.perf_counter()
     held_out.known._values = scores
+    return score_of(held_out, scorer, error_score), time.perf_counter() - started
+
+
+def score_of(held_out: HeldOut, scorer: Any, error_score: Any) -> float:
+    """Return what a scorer says of a machine, or the score of those that fail, with a warning."""
     try:
         value = scorer(held_out.known, held_out.X, held_out.y, **held_out.options)
     except Exception as error:  # as GridSearchCV does it
@@ -93,16 +97,15 @@ def scored(held_out: HeldOut, scorer: Any, scores: Floats, error_score: Any) -> 
         value = error_score
     if not np.isscalar(value) and np.ndim(value) != 0:
         raise ValueError(f"scoring must return a number, got {value!r}.")
-    return float(value), time.perf_counter() - started
+    return float(value)
 
 
 def failed(error: Exception, error_score: Any) -> float:
     """Return the score of a fold to which nothing can be fitted, or raise its error."""
     if isinstance(error_score, str):
         raise error
-    with warnings.catch_warnings():
-        warn_caller(
-            f"A fold cannot be fitted, and its scores are set to {error_score}: {error}",
-            FitFailedWarning,
-        )
+    warn_caller(
+        f"A fold cannot be fitted, and its scores are set to {error_score}: {error}",
+        FitFailedWarning,
+    )
     return float(error_score)

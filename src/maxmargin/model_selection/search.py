@@ -7,7 +7,7 @@ is what scikit-learn's GridSearchCV finds with the same estimator.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from threading import Event
@@ -42,12 +42,7 @@ from .scoring import (
     scored,
     takes_weights,
 )
-
-# Names of scorers that lie between 0 and 1, so that folds that are missing can be bounded.
-BETWEEN_0_AND_1 = (
-    "accuracy", "balanced_accuracy", "top_k_accuracy", "average_precision", "f1", "precision",
-    "recall", "jaccard", "roc_auc",
-)  # fmt: skip
+from .strategies import going_on, is_bounded
 
 
 class Block(NamedTuple):
@@ -95,6 +90,7 @@ class Search:
         self.n_jobs, self.time_limit = n_jobs, TimeLimit(time_limit)
         self.scorer = check_scoring(template, scoring=scoring)
         _refuse_probabilities(self.scorer)
+        self._is_bounded = is_bounded(self.scorer, is_classifier=is_classifier(template))
         # As GridSearchCV passes them on.
         self.weights = sample_weight if takes_weights(self.scorer) else None
         training = template._method().check(X, y, sample_weight, reset=True)
@@ -141,7 +137,9 @@ class Search:
             yield from (blocks[k : k + step] for k in range(0, len(blocks), step))
             return
         for n_before, fold in enumerate(usable):
-            wanted = self._wanted(usable[:n_before])
+            before = self.results.scores[:, usable[:n_before]]
+            missing = len(usable) - n_before
+            wanted = going_on(before, self.strategy, missing, bounded=self._is_bounded)
             blocks = []
             for kernel in range(len(grid.kernels)):
                 costs = [c for c in ascending if wanted[grid.place(c, kernel)]]
@@ -156,32 +154,6 @@ class Search:
         n = self.training.X.shape[0]
         per_kernel = 4.0 * 8.0 * n * n  # K in both precisions, and that of certificates
         return int(np.clip(bytes_to_keep() // max(per_kernel, 1.0), 1, 2 * n_threads()))
-
-    def _wanted(self, before: Sequence[int]) -> Any:
-        """Return the candidates that go on after some folds.
-
-        Those that can no longer win are dropped by a bound of the folds that are missing, if the
-        scorer has one; by ``strategy="halving"`` the worse half goes with every fold.
-        """
-        scores = self.results.scores[:, list(before)]
-        wanted = ~np.isnan(scores).any(axis=1)
-        if not before:
-            return np.ones(len(scores), dtype=bool)
-        sums = np.where(wanted, scores.sum(axis=1), -np.inf)
-        if self.strategy == "halving":
-            keep = max(1, -(-int(wanted.sum()) // 2))
-            return wanted & (sums >= np.sort(sums)[-keep])
-        if not self._is_bounded:
-            return wanted
-        missing = sum(fold.error is None for fold in self.folds) - len(before)
-        return wanted & (sums + missing >= sums.max())
-
-    @property
-    def _is_bounded(self) -> bool:
-        name = getattr(getattr(self.scorer, "_score_func", None), "__name__", "")
-        default = name == "" and is_classifier(self.template)  # accuracy, of `score`
-        sign = getattr(self.scorer, "_sign", 1)
-        return default or (sign == 1 and name.startswith(BETWEEN_0_AND_1))
 
     # One kernel ------------------------------------------------------------------------------
 

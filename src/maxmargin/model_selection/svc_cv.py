@@ -69,6 +69,7 @@ class SVCCV(KernelSearch, SVC):  # type: ignore[misc, override]
     {{ fold_random_state }}
     {{ probability }}
     {{ device }}
+        Of the fit to all samples: the search itself computes on the CPU.
 
     Attributes
     ----------

@@ -63,6 +63,7 @@ class SVRCV(KernelSearch, SVR):  # type: ignore[misc, override]
     {{ fit_intercept }}
     {{ verbose }}
     {{ device }}
+        Of the fit to all samples: the search itself computes on the CPU.
 
     Attributes
     ----------

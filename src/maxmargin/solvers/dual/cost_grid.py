@@ -5,32 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from threading import Event
-from typing import NamedTuple
 
 import numpy as np
 
 from ...arrays import Floats, Integers
-from ...engines.base import CostGrid, HostGram, SolvesCosts, TaskArrays, TaskGoal
+from ...engines.base import CostGrid, SolvesCosts, TaskArrays, TaskGoal
 from ...problems import DualProblem
 from ...progress import Limits, Progress
 from ...runtime.threads import in_parallel
-from ...solution import Solution, Status
+from ...solution import Solution
 from .attempts import TUNING
 from .choice import Dual, WarmStart
 
 # Numbers that the steps of a task may pass over at one cost: some seconds.
 MAX_NUMBERS = 10**10
-
-
-class Answer(NamedTuple):
-    """A task at one cost: its problem and solution, and the scores of held-out rows less b.
-
-    The scores are None where the solution alone is there.
-    """
-
-    problem: DualProblem
-    solution: Solution
-    scores: Floats | None
 
 
 def at_cost(problem: DualProblem, cost: float) -> DualProblem:
@@ -110,16 +98,3 @@ def completed(
         problem = at_cost(problems[t], float(costs[c]))
         found[c, t] = dual.solve(problem, start, Progress(), limits)
     return found
-
-
-def has_converged(solution: Solution) -> bool:
-    """Return whether a solution is what was asked for."""
-    return solution.status is Status.CONVERGED
-
-
-def held_out_scores(
-    gram: HostGram, problem: DualProblem, coefficients: Floats, rows: Integers, test: Integers
-) -> Floats:
-    """Return Σ_l c_l K(x_l, x_m) of held-out rows m; K is that of all rows of X."""
-    support = np.flatnonzero(coefficients)
-    return gram.product(test, rows[support], coefficients[support])
