@@ -2,15 +2,16 @@
 
     python benchmarks/search.py path [--samples N] [--fits N] [--repeat N]
     python benchmarks/search.py leave-one-out [--samples N] [--repeat N]
-    python benchmarks/search.py grid [--data FOLDER] [--only NAME] [--peers]
+    python benchmarks/search.py grid [--data FOLDER] [--only NAME …] [--peers NAME …]
     python benchmarks/search.py linear [--data FOLDER]
 
 ``path`` compares the exact path over C with warm-started fits of SVC on a logarithmic grid of the
 same range, certificates included on both sides. ``leave-one-out`` compares exact leave-one-out
 predictions with a loop of fits, of which some are timed. Both run in this process, in turns; the
 shortest of the repetitions counts. ``grid`` compares SVCCV on 7 × 7 candidates and five folds with
-GridSearchCV of scikit-learn's SVC and of ours, on two processes, ``linear`` LinearSVCCV of 20 costs
-with GridSearchCV of LinearSVC; both print the largest difference of mean scores.
+a loop over all fits of its peers on two processes (oneDAL: one, with two threads): our own SVC,
+scikit-learn's and that of scikit-learn-intelex; ``linear`` compares LinearSVCCV of 20 costs with
+GridSearchCV of LinearSVC. Both print the largest difference of scores.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sklearn.svm
+from search_peers import PEERS, installed, race
 from sklearn.datasets import (
     load_breast_cancer,
     load_digits,
@@ -30,7 +31,7 @@ from sklearn.datasets import (
     make_classification,
     make_moons,
 )
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
@@ -141,25 +142,33 @@ def search_data(folder: Path | None) -> Iterator[tuple[str, Any, Any]]:
     yield "generated, 10,000 x 20", X, np.sign(score)
 
 
-def compare_grids(folder: Path | None, only: str | None, peers: bool) -> None:
-    """Print seconds of SVCCV and of GridSearchCV."""
-    for name, X, y in search_data(folder):
-        if only is not None and only != name:
+def compare_grids(given: argparse.Namespace) -> None:
+    """Print seconds of SVCCV and of its peers on the same folds."""
+    ratios: dict[str, list[float]] = {peer: [] for peer in PEERS}
+    for name, X, y in search_data(given.data):
+        if given.only and name not in given.only:
             continue
         few = np.random.default_rng(0).permutation(len(y))[:200]
         mm.SVCCV(CS[:2], GAMMAS[:2], refit=False).fit(X[few], y[few])
         search = mm.SVCCV(CS, GAMMAS, refit=False)
-        ours = shortest(lambda s=search, X=X, y=y: s.fit(X, y), 1)
-        print(f"{name}: SVCCV {ours:.2f} s, {search.cv_results_['certified'].mean():.0%} "
-              f"certified, best {search.best_score_:.4f}", flush=True)  # fmt: skip
-        machines = {"our SVC": mm.SVC(n_jobs=1), "scikit-learn's SVC": sklearn.svm.SVC()}
-        for title, machine in (machines if peers else {}).items():
-            grid = GridSearchCV(machine, {"C": CS, "gamma": GAMMAS}, refit=False, n_jobs=2)
-            other = shortest(lambda g=grid, X=X, y=y: g.fit(X, y), 1)
-            off = np.abs(grid.cv_results_["mean_test_score"]
-                         - search.cv_results_["mean_test_score"])  # fmt: skip
-            print(f"    GridSearchCV of {title} {other:.2f} s, {other / ours:.1f} times; mean "
-                  f"scores differ by {off.max():.1e} at most", flush=True)  # fmt: skip
+        ours = shortest(lambda s=search, X=X, y=y: s.fit(X, y), given.repeat)
+        table = search.cv_results_
+        print(f"{name}: SVCCV {ours:.2f} s, {table['certified'].mean():.1%} certified, "
+              f"best {search.best_score_:.4f}", flush=True)  # fmt: skip
+        splits = list(StratifiedKFold(5).split(X, y))
+        mine = np.column_stack([table[f"split{k}_test_score"] for k in range(5)])
+        for peer in given.peers:
+            times = race(
+                peer, X, y, table["params"], splits, limit=given.limit, fit_limit=given.fit_limit,
+                n_processes=1 if "oneDAL" in peer else 2,
+            )  # fmt: skip
+            ratios[peer].append(times.seconds / ours)
+            off = np.nanmax(np.abs(times.scores - mine))
+            print(f"    {peer} {times}: {times.seconds / ours:.1f} times; scores of a fold differ "
+                  f"by {off:.1e} at most", flush=True)  # fmt: skip
+    for peer, values in ratios.items():
+        if values:
+            print(f"geometric mean against {peer}: {np.exp(np.log(values).mean()):.1f}")
 
 
 def compare_linear(folder: Path | None) -> None:
@@ -196,13 +205,16 @@ def main() -> None:
     parser.add_argument("--fits", type=int, default=100)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--data", type=Path, help="where the data files are")
-    parser.add_argument("--only", help="the name of one data set")
-    parser.add_argument("--peers", action="store_true", help="run GridSearchCV as well")
+    parser.add_argument("--only", nargs="*", help="names of data sets")
+    parser.add_argument("--peers", nargs="*", choices=list(PEERS), help="default: those installed",
+                        default=[peer for peer in PEERS if installed(peer)])  # fmt: skip
+    parser.add_argument("--fit-limit", type=float, default=60.0, help="seconds of a peer's fit")
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds of a peer's grid")
     given = parser.parse_args()
     if given.what == "path":
         compare_paths(given.samples, given.fits, given.repeat)
     elif given.what == "grid":
-        compare_grids(given.data, given.only, given.peers)
+        compare_grids(given)
     elif given.what == "linear":
         compare_linear(given.data)
     else:
