@@ -167,7 +167,7 @@ def test_a_terminal_that_cannot_write_arrows(here):
 @pytest.mark.skipif(os.name != "posix", reason="opens a pseudo-terminal")
 def test_interrupting_a_fit(here):
     rng = np.random.default_rng(0)
-    np.savez(here / "long.npz", X=rng.normal(size=(6000, 20)), y=rng.integers(0, 2, 6000))
+    np.savez(here / "long.npz", X=rng.normal(size=(20_000, 20)), y=rng.integers(0, 2, 20_000))
     done = on_terminal("fit", "long.npz", "--C", 1000, "--out", "m.mm", cwd=here,
                        interrupted_at="round ")  # fmt: skip
     assert done.code == 130

@@ -415,7 +415,7 @@ def test_compare_warns_in_a_line_of_unseen_categories(here):
 
 
 def test_progress_of_a_regression(here):
-    X, y = make_friedman1(1500, 5, noise=1.0, random_state=0)
+    X, y = make_friedman1(3000, 5, noise=1.0, random_state=0)
     np.savez(here / "d.npz", X=X, y=y)
     done = on_terminal("fit", "d.npz", "--model", "svr", "--C", "10", cwd=here)
     assert done.code == 0, done.err
