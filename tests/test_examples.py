@@ -1,11 +1,12 @@
 """The examples run unchanged and print what they should."""
 
-import os
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
+import matplotlib
 import pytest
+import sklearn
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 # Script → what it prints, and the files it leaves.
@@ -38,17 +39,17 @@ def test_every_example_is_tested():
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_example(name, tmp_path):
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_example(name, tmp_path, monkeypatch, capsys):
     if name in NEEDS:
         pytest.importorskip(NEEDS[name])
     words, files = EXPECTED[name]
-    done = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", EXAMPLES / name, tmp_path],
-        capture_output=True, text=True, cwd=tmp_path, timeout=600,
-        env={**os.environ, "MPLBACKEND": "Agg"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(EXAMPLES / name), str(tmp_path)])
+    with matplotlib.rc_context({"backend": "Agg"}), sklearn.config_context():
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    printed = capsys.readouterr().out
     for part in words:
-        assert part in done.stdout, done.stdout
+        assert part in printed, printed
     assert {path.name for path in tmp_path.iterdir()} == set(files)
     assert all((tmp_path / file).stat().st_size > 500 for file in files)

@@ -1,12 +1,13 @@
 """Folders with data and models for the command line."""
 
+import contextlib
 import shutil
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tests.helpers.command_line import FRUIT, run, svmlight, two_fruits
+from tests.helpers.command_line import FRUIT, call, run, svmlight, two_fruits
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
-    """Models fitted once by processes of their own, and what they printed."""
+    """Models fitted once, one by a process of its own, and what was printed."""
     folder = tmp_path_factory.mktemp("made")
     shutil.copy(FRUIT, folder / "fruit.csv")
     rows = FRUIT.read_text().splitlines()
@@ -27,8 +28,9 @@ def made(tmp_path_factory):
     (folder / "two.csv").write_text("\n".join(two) + "\n")
     fit = run("fit", "fruit.csv", "--target", "fruit", "--C", 10, "--test", 0.2, "--json", "--out",
               "fruit.mm", cwd=folder)  # fmt: skip
-    line = run("fit", "two.csv", "--target", "-1", "--kernel", "linear", "--C", "inf", "--no-scale",
-               "--out", "two.mm", cwd=folder)  # fmt: skip
+    with contextlib.chdir(folder):
+        line = call("fit", "two.csv", "--target", "-1", "--kernel", "linear", "--C", "inf",
+                    "--no-scale", "--out", "two.mm")  # fmt: skip
     return SimpleNamespace(folder=folder, fit=fit, line=line)
 
 

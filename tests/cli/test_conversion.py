@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import maxmargin as mm
-from tests.helpers.command_line import bad, call, good, run, table
+from tests.helpers.command_line import bad, call, good, table
 
 
 def scores_of(model, data, *more):
@@ -17,7 +17,7 @@ def scores_of(model, data, *more):
 
 def test_libsvm_there_and_back(here, signs):
     good(call("fit", "d.svm", "--no-scale", "--gamma", 0.01, "--C", 5, "--out", "d.mm"))
-    done = run("convert", "d.mm", "--to", "libsvm", cwd=here)
+    done = call("convert", "d.mm", "--to", "libsvm")
     assert "d.model" in good(done)
     assert (here / "d.model").read_text().startswith("svm_type c_svc\n")
     good(call("convert", "d.model", "--to", "maxmargin", "--out", "again.mm"))

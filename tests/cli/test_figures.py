@@ -3,7 +3,7 @@
 import pytest
 from PIL import Image
 
-from tests.helpers.command_line import bad, call, good, is_picture, run
+from tests.helpers.command_line import bad, call, good, is_picture
 
 # plot ---------------------------------------------------------------------------------------------
 
@@ -49,8 +49,9 @@ def test_animations(here):
 
 
 def test_plots_as_other_files(models):
-    good(run("plot", "fruit.mm", "fruit.csv", "--features", "mass_g", "width_cm", "--out", "a.svg",
-             cwd=models))  # fmt: skip
+    good(
+        call("plot", "fruit.mm", "fruit.csv", "--features", "mass_g", "width_cm", "--out", "a.svg")
+    )
     text = (models / "a.svg").read_text()
     assert "<svg" in text
     good(call("plot", "fruit.mm", "fruit.csv", "--out", "a.pdf"))

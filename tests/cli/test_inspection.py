@@ -10,13 +10,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 import maxmargin as mm
-from tests.helpers.command_line import FRUIT, bad, call, good, records, run, two_fruits
+from tests.helpers.command_line import FRUIT, bad, call, good, records, two_fruits
 
 # inspect ------------------------------------------------------------------------------------------
 
 
 def test_inspect(models):
-    text = good(run("inspect", "two.mm", cwd=models))
+    text = good(call("inspect", "two.mm"))
     model = mm.load("two.mm")
     for words in ("two.mm", "SVC", "C=inf", "apple, lemon", "mass_g, width_cm, height_cm",
                   "lemon against apple", "two.csv: 60 of 60 rows",
@@ -41,7 +41,7 @@ def test_inspect(models):
 
 
 def test_separable_pairs(here):
-    lines = records(good(run("separable", "fruit.csv", "--target", "fruit", "--json", cwd=here)))
+    lines = records(good(call("separable", "fruit.csv", "--target", "fruit", "--json")))
     found = {"-".join(line["pair"]) for line in lines if line["separable"]}
     assert found == {"apple-banana", "apple-lemon", "banana-lemon", "banana-orange", "banana-pear",
                      "lemon-orange"}  # fmt: skip
@@ -138,7 +138,7 @@ def test_separable_sums_up_many_pairs(here):
 
 
 def test_report(models):
-    assert good(run("report", "fruit.mm", "fruit.csv", cwd=models)) == "report: report.html\n"
+    assert good(call("report", "fruit.mm", "fruit.csv")) == "report: report.html\n"
     text = (models / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"https?://|<script|<link|@import|url\(", text)
     assert set(re.findall(r'src="([^,]*),', text)) == {"data:image/png;base64"}

@@ -130,7 +130,7 @@ def test_evaluate(models):
     y = mm.datasets.load_fruit().target_names[mm.datasets.load_fruit().target]
     model = mm.load("fruit.mm")
     expected = confusion_matrix(y, model.predict(fruit.data))
-    record = json.loads(good(run("evaluate", "fruit.mm", "fruit.csv", "--json", cwd=models)))
+    record = json.loads(good(call("evaluate", "fruit.mm", "fruit.csv", "--json")))
     assert record["confusion"] == expected.tolist()
     assert record["classes"] == model.classes_.tolist()
     assert record["rows"] == 150

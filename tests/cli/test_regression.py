@@ -12,7 +12,7 @@ from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_err
 
 import maxmargin as mm
 from maxmargin.estimators.registry import MODELS
-from tests.helpers.command_line import bad, call, good, is_picture, on_terminal, records, run, table
+from tests.helpers.command_line import bad, call, good, is_picture, on_terminal, records, table
 
 REGRESSIONS = [name for name, variant in MODELS.items() if variant.targets == "numbers"]
 CLASSES = ["-1", "1"]
@@ -82,7 +82,7 @@ def test_every_regression_fits_saves_predicts_and_evaluates(friedman, name):
 
 def test_what_is_printed(friedman):
     fit = ["fit", "f.csv", "--target", "y", "--model", "svr", "--C", 10]
-    text = good(run(*fit, "--test", 0.25, "--out", "m.mm", cwd=".", env={}))
+    text = good(call(*fit, "--test", 0.25, "--out", "m.mm"))
     for words in ("SVR on f.csv", "90 training rows", "town (3)", "targets ", "tube ",
                   "errors up to 0.1 cost nothing", "optimal to a relative gap"):  # fmt: skip
         assert words in text

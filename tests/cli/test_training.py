@@ -11,21 +11,20 @@ from numpy.testing import assert_allclose
 
 import maxmargin as mm
 from maxmargin.estimators.registry import MODELS
-from tests.helpers.command_line import bad, call, good, is_picture, records, run, table, two_fruits
+from tests.helpers.command_line import bad, call, good, is_picture, records, table, two_fruits
 
 CLASSIFIERS = [name for name, variant in MODELS.items() if variant.targets == "classes"]
 
 # demo ---------------------------------------------------------------------------------------------
 
 
-def test_demo(tmp_path):
-    done = run("demo", "--out", "pictures", cwd=tmp_path)
-    text = good(done)
+def test_demo(here):
+    text = good(call("demo", "--out", "pictures"))
     named = re.findall(r"^picture: (.+)$", text, re.M)
     assert len(named) >= 9
     for name in named:
-        is_picture(tmp_path / name)
-    assert sorted(p.name for p in (tmp_path / "pictures").iterdir()) == sorted(
+        is_picture(here / name)
+    assert sorted(p.name for p in (here / "pictures").iterdir()) == sorted(
         Path(name).name for name in named
     )
     assert text.count(" against ") >= 10
@@ -231,9 +230,7 @@ def test_a_model_is_not_overwritten_by_labels(models):
 
 
 def test_compare(here):
-    done = run(
-        "compare", "fruit.csv", "--target", "fruit", "--json", "--picture", "c.png", cwd=here
-    )
+    done = call("compare", "fruit.csv", "--target", "fruit", "--json", "--picture", "c.png")
     record = json.loads(good(done))
     assert [row["algorithm"] for row in record["rows"]] == CLASSIFIERS
     assert record["test_rows"] == 38

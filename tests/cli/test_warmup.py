@@ -12,7 +12,7 @@ import pytest
 from maxmargin.cli import warmup
 from maxmargin.estimators.registry import MODELS
 from tests.helpers import broad_fits
-from tests.helpers.command_line import bad, run
+from tests.helpers.command_line import bad, call
 
 
 def test_every_model_is_in_a_lot():
@@ -50,8 +50,8 @@ def test_a_lot_is_compiled():
     assert (name, seconds > 0.0) == ("some", True)
 
 
-def test_no_other_arguments(tmp_path):
-    bad(run("warmup", "everything", cwd=tmp_path), "everything", code=2)
+def test_no_other_arguments():
+    bad(call("warmup", "everything"), "everything", code=2)
 
 
 @pytest.mark.slow

@@ -185,13 +185,13 @@ def best(loss, bias, name):
 
 
 def loss_value(problem, z):
-    """Return Σ h(z), from the definition of the losses."""
+    """Return Σ h(z) over the last axis, from the definition of the losses."""
     z = np.maximum(z, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         alpha = np.where(problem.ridge > 0.0, np.minimum(z / problem.ridge, problem.upper), np.nan)
         alpha = np.where(problem.ridge > 0.0, alpha, problem.upper)
         ridge = np.where(np.isfinite(problem.ridge), problem.ridge, 0.0)
-    return float(np.sum(alpha * z - 0.5 * ridge * alpha**2))
+    return np.sum(alpha * z - 0.5 * ridge * alpha**2, axis=-1)
 
 
 def values_by_hand(problem, w, b, alpha):

@@ -43,19 +43,24 @@ def check_same(found, expected, per_sample=0.0):
         np.testing.assert_array_equal(found["rank_test_score"], expected["rank_test_score"])
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+# What is about many classes is tested with three of them, the rest with two.
+OPTIONS = [
+    (2, {}),
+    (3, {}),
+    (2, {"loss": "squared_hinge"}),
+    (3, {"class_weight": "balanced"}),
+    (2, {"fit_intercept": False}),
+    (3, {"multi_class": "ovr", "tol": 1e-6}),
+    (2, {"kernel": "poly", "coef0": 1.0, "degree": 2, "tol": 1e-6}),
+    (3, {"break_ties": True}),
+    (2, {"max_iter": 100000}),
+]
+OTHERS = [(5 - classes, options) for classes, options in OPTIONS if options]
+
+
 @pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"loss": "squared_hinge"},
-        {"class_weight": "balanced"},
-        {"fit_intercept": False},
-        {"multi_class": "ovr", "tol": 1e-6},
-        {"kernel": "poly", "coef0": 1.0, "degree": 2, "tol": 1e-6},
-        {"break_ties": True},
-        {"max_iter": 100000},
-    ],
+    ("classes", "options"),
+    [*OPTIONS, *(pytest.param(*other, marks=pytest.mark.slow) for other in OTHERS)],
     ids=str,
 )
 def test_scores_are_those_of_grid_search(classes, options):

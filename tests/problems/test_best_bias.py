@@ -54,7 +54,8 @@ def test_the_best_bias_is_that_of_a_grid(loss, name, tied, seed):
     def total(t):
         return loss_value(problem, 1.0 - y * (scores + t))
 
-    least = min(total(t) for t in np.concatenate([np.linspace(-9, 9, 2000), y - scores]))
+    grid = np.concatenate([np.linspace(-9, 9, 2000), y - scores])
+    least = total(grid[:, np.newaxis]).min()
     for t in (low, high, 0.5 * (low + high)):
         assert total(t) <= least + 1e-9 * abs(least)
     for t in (low - 1e-3, high + 1e-3):
@@ -76,9 +77,9 @@ def test_the_best_bias_of_targets_is_that_of_a_grid(loss, name, epsilon, kappa):
 
     def total(t):
         z = np.abs(y - scores - t) - epsilon
-        return loss_value(problem, z) + 0.5 * kappa * (b + t) ** 2
+        return loss_value(problem, z) + 0.5 * kappa * np.ravel(b + t) ** 2
 
-    least = min(total(t) for t in np.linspace(-9, 9, 20_001))
+    least = total(np.linspace(-9, 9, 20_001)[:, np.newaxis]).min()
     for t in (low, high, 0.5 * (low + high)):
         assert total(t) <= least + 1e-9 * least
     for t in (low - 1e-2, high + 1e-2):
