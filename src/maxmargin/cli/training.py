@@ -56,8 +56,8 @@ def fit(
     includes this preparation. A model with a kernel contains rows of DATA. The target of svr,
     nu-svr and linear-svr is a column of numbers; one-class needs none, and leaves it out.
 
-    --C auto chooses C of svc and linear-svc by cross-validation (in 5 folds, or K of --cv), and
-    --gamma auto with it γ, as tune does, which has more options.
+    --C auto chooses C of svc, linear-svc, svr and linear-svr by cross-validation (in 5 folds, or K
+    of --cv), --gamma auto with it γ, and --epsilon auto ε, as tune does, which has more options.
 
     With --scheduler DATA may be many files of one format, CSV, Parquet or svmlight text, by their
     names, a pattern or a folder. Workers of a Dask cluster read and keep them, in partitions.
@@ -70,6 +70,7 @@ def fit(
       maxmargin fit six.csv --target y --kernel linear --C inf
       maxmargin fit fruit.csv --target fruit --C auto --gamma auto --test 0.25 --out fruit.mm
       maxmargin fit houses.csv --target price --model svr --C 100 --epsilon 0.5 --cv 5
+      maxmargin fit houses.csv --target price --model svr --C auto --gamma auto --epsilon auto
       maxmargin fit houses.csv --target price --model linear-svr --loss squared_epsilon_insensitive
       maxmargin fit sensors.csv --model one-class --nu 0.01 --test 0.25 --out sensors.mm
       maxmargin fit a9a.bz2 --device cuda --out a9a.mm
