@@ -15,7 +15,7 @@ from .results import Parameters
 # Candidates of a fine grid on an axis, in steps of the coarse grid from its best candidate, and
 # those of the axes after the second.
 FINE = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]) / 3.0
-FEWER = np.array([-1.0, 0.0, 1.0]) / 2.0
+FEWER = np.array([-1.0, 0.0, 1.0]) / 3.0
 
 
 @dataclass(frozen=True)
