@@ -145,19 +145,20 @@ def refitted(
         trained = train(reading, table, model, bar)
     record["data"] |= _of_targets(table, targets)  # of the training rows
     record["training_rows"] = int(table.X.shape[0])
-    record["advice"] = _advice(trained.model, table)
+    record["advice"] = _advice(trained.model, table, record.get("search"))
     if held is not None:
         record["test"] = _tested(trained.model, held, baseline_of(table.y, targets))
     return trained
 
 
-def _advice(model: ModelLike, table: DataTable) -> list[str]:
-    """Return what is wrong with C and ε beside the targets of a regression."""
+def _advice(model: ModelLike, table: DataTable, search: dict[str, Any] | None) -> list[str]:
+    """Return what is wrong with C and ε beside the targets of a regression, if given by hand."""
     from ..diagnostics.advice import target_advice
     from ..diagnostics.fitted_model import FittedModel
 
     fitted = FittedModel(model)
-    return target_advice(fitted, table.labels) if fitted.has_targets else []
+    chosen = search["chosen"]["parameters"] if search else ()
+    return target_advice(fitted, table.labels, chosen) if fitted.has_targets else []
 
 
 def described(table: DataTable, targets: Targets) -> dict[str, Any]:

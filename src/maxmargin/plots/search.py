@@ -364,7 +364,9 @@ class SearchDisplay:
         """Return how many candidates are drawn, and which where there are others."""
         scored = [np.column_stack(grid[:2])[np.isfinite(grid.mean)] for grid in self.grids]
         n = len(np.unique(np.concatenate(scored), axis=0))
-        text = f"{number(n, 'candidate')} with a score on all folds"
+        if not self.others:
+            return f"{number(n, 'candidate')} with a score on all folds"
+        text = number(n, "scored candidate")
         for name, (_, *drawn) in self.others.items():
             words = dict.fromkeys(value_in_words(name, value) for value in drawn)
             text += f", at {', around the best at '.join(words)}"

@@ -107,7 +107,10 @@ def score_of(search: Any) -> str:
     scoring = getattr(search, "scoring", None)
     if scoring is None and hasattr(search, "__sklearn_tags__"):
         scoring = "accuracy" if is_classifier(search) else "r2" if is_regressor(search) else None
-    return f"mean {scorer_in_words(scoring)}" if isinstance(scoring, str) else "mean score"
+    if not isinstance(scoring, str):
+        return "mean score"
+    name = scorer_in_words(scoring)
+    return name if " mean " in name else f"mean {name}"
 
 
 def slice_of(
