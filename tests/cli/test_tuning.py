@@ -120,7 +120,7 @@ def test_fit_with_auto(here):
     assert set(cost["search"]["chosen"]["parameters"]) == {"C"}
     assert cost["test"]["rows"] == 30
     fit = ["fit", "fruit.csv", "--target", "fruit"]
-    bad(call(*fit, "--C", "auto", "--model", "nusvc"), "svc and linear-svc", code=2)
+    bad(call(*fit, "--C", "auto", "--model", "nusvc"), "not for nusvc", code=2)
     # Without --C auto it is 1/d, as in scikit-learn.
     alone = json.loads(good(call(*fit, "--gamma", "auto", "--json")))
     assert "search" not in alone

@@ -344,3 +344,9 @@ def test_progress_is_printed(capsys):
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+def test_the_joint_machine_is_refused():
+    X, y = mm.datasets.load_fruit(return_X_y=True)
+    with pytest.raises(ValueError, match="multi_class"):
+        mm.SVCCV([1.0], [0.1], multi_class="crammer_singer").fit(X, y)

@@ -87,7 +87,36 @@ def test_what_cannot_be_drawn(moons, tuned):
     found = GridSearchCV(mm.SVC(), {"tol": [1e-3, 1e-2]}, cv=2).fit(*moons)
     with pytest.raises(ValueError, match="over C or nu is drawn, got one over tol"):
         mm.plots.search(found)
-    grid = {"C": [1, 2], "gamma": [1, 2], "coef0": [0, 1]}
-    found = GridSearchCV(mm.SVC(kernel="poly"), grid, cv=2).fit(*moons)
-    with pytest.raises(ValueError, match="one of them fixed"):
-        mm.plots.search(found)
+
+
+def test_further_parameters_are_drawn_at_the_chosen_value(moons):
+    X, y = moons
+    grid = {"svr__C": [0.1, 1.0, 10.0], "svr__gamma": [0.1, 1.0], "svr__epsilon": [0.05, 0.2, 0.8]}
+    pipeline = make_pipeline(StandardScaler(), mm.SVR())
+    found = GridSearchCV(pipeline, grid, cv=3).fit(X, y.astype(float))
+    display = mm.plots.search(found)
+    assert display.names == ("C", "gamma")
+    assert display.score == "mean R²"
+    table, epsilon = found.cv_results_, found.best_params_["svr__epsilon"]
+    mine = table["mean_test_score"][np.asarray(table["param_svr__epsilon"] == epsilon)]
+    np.testing.assert_array_equal(display.cells_.get_array(), mine.reshape(3, 2).T)
+    assert display.best == found.best_score_
+    assert f"ε = {epsilon:g} chosen" in display._title()
+    other = {"svr__C": 1.0, "svr__gamma": 1.0, "svr__epsilon": 0.19}
+    near = mm.plots.search(found, chosen=other)
+    assert near.others == {"epsilon": [0.19, 0.2]}
+    assert "at ε = 0.2" in near._subtitle()
+    assert near.best == found.best_score_  # of all candidates, not of those drawn
+
+
+def test_epsilon_is_on_the_second_axis_where_there_is_no_kernel(moons):
+    X, y = moons
+    grid = {"C": [0.1, 1.0], "epsilon": [0.0, 0.2]}
+    found = GridSearchCV(mm.LinearSVR(), grid, cv=3).fit(X, y.astype(float))
+    display = mm.plots.search(found)
+    assert (display.names, display.kernels) == (("C", "epsilon"), ["0", "0.2"])
+    assert display.score == "mean R²"
+    assert display.ax_.get_ylabel() == "ε"
+    grid["epsilon"] = [0.1, 0.2]
+    found = GridSearchCV(mm.LinearSVR(), grid, cv=3).fit(X, y.astype(float))
+    assert mm.plots.search(found).ax_.get_yscale() == "log"

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ..files import DataTable
     from ..files.targets import Targets
 
-KINDS = {"classes": "a classifier", "numbers": "a regression", "none": "a one-class model"}
-
 
 @click.command()
 @click.argument("data", metavar="DATA")
@@ -87,13 +85,7 @@ def _chosen(names: tuple[str, ...]) -> tuple[list[str], Targets]:
     """Return the models to compare, and the kind of target that all of them have."""
     if not names:
         return [name for name, model in MODELS.items() if model.targets == "classes"], "classes"
-    kinds: dict[Targets, list[str]] = {}
-    for name in dict.fromkeys(names):
-        kinds.setdefault(MODELS[name].targets, []).append(name)
-    if len(kinds) > 1:
-        said = " and ".join(f"{of[0]} ({KINDS[kind]})" for kind, of in kinds.items())
-        raise click.UsageError(f"models of one kind can be compared, got {said}.")
-    ((targets, chosen),) = kinds.items()
+    chosen, targets = list(dict.fromkeys(names)), options.common_targets(names)
     if targets != "classes":
         options.forbid(("picture",), f"is for classifiers, not for {', '.join(chosen)}.")
     return chosen, targets

@@ -126,7 +126,7 @@ class Progress:
     def __init__(self, bar: Any, task: object) -> None:
         self.bar, self.task = bar, task
 
-    def advance(self, state: str = "", steps: int = 1) -> None:
+    def advance(self, state: str = "", steps: float = 1) -> None:
         """Advance by some steps, and show the state."""
         if self.bar is not None:
             self.bar.update(self.task, advance=steps, state=state)

@@ -11,7 +11,6 @@ import click
 
 from ..estimators.registry import MODELS
 from . import console, options
-from .comparison import KINDS
 from .data import (  # fmt: skip
     NewRows,
     Reading,
@@ -114,7 +113,8 @@ def _figure_of(kind: str | None, source: str, model: ModelLike, name: str | None
     if kind not in figures and (kind in OF_MODELS or targets != "classes"):
         what = source if model is not None else f"--model {name or 'svc'}"
         raise click.UsageError(
-            f"--kind {kind} is not for {what}, {KINDS[targets]}: pass {' or '.join(figures)}."
+            f"--kind {kind} is not for {what}, {options.KINDS[targets]}: pass "
+            f"{' or '.join(figures)}."
         )
     return kind
 

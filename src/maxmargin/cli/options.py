@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from inspect import signature
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ..estimators.registry import MODELS
 from .console import progress
+
+if TYPE_CHECKING:
+    from ..files.targets import Targets
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -18,6 +21,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 FORMATS = ("csv", "tsv", "parquet", "svmlight", "npz")
 MODEL_NAMES = tuple(MODELS)
 
+KINDS = {"classes": "a classifier", "numbers": "a regression", "none": "a one-class model"}
 LOSSES = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive")
 
 # Suffixes of figures and of animations.
@@ -149,9 +153,10 @@ modelling = several(
     click.option("--nu", type=float, metavar="ν", help="ν of nusvc, nu-svr and one-class."),
     click.option(
         "--epsilon",
-        type=float,
+        type=_number,
         metavar="ε",
-        help="Half the width of the tube of svr and linear-svr, in units of the target.",
+        help="Half the width of the tube of svr and linear-svr, in units of the target; fit: auto "
+        "chooses it with --C auto.",
     ),
     kernel,
     click.option(
@@ -222,6 +227,15 @@ def make_model(name: str, given: dict[str, Any], settings: Sequence[str], seed: 
     model.set_params(**options)
     _check_parameters(model)
     return model
+
+
+def common_targets(names: Sequence[str]) -> Targets:
+    """Return the kind of target that all of these models have; raise where there are several."""
+    kinds = {MODELS[name].targets: name for name in reversed(names)}
+    if len(kinds) > 1:
+        said = " and ".join(f"{name} ({KINDS[kind]})" for kind, name in reversed(kinds.items()))
+        raise click.UsageError(f"models of one kind can be compared, got {said}.")
+    return next(iter(kinds))
 
 
 def use_device(model: Any, name: str | None) -> None:

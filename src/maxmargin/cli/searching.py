@@ -3,58 +3,36 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from . import console
-from .data import Reading, folds_of
+from .data import Reading, folds_of, targets_of
+from .search_grids import Asked, family_of
 
 if TYPE_CHECKING:
-    from ..arrays import Matrix
+    from ..arrays import Integers
     from ..files import DataTable
-    from ..model_selection.prepared_search import Candidate, Family, PreparedSearch
+    from ..files.targets import Targets
+    from ..model_selection.prepared_search import Candidate, PreparedSearch
 
-# Models whose parameters can be chosen.
-MODELS = ("svc", "nusvc", "linear-svc")
-CLASSES = {"SVC": "svc", "NuSVC": "nusvc", "LinearSVC": "linear-svc"}
-# Powers of 2 of a linear machine's default costs, and candidates of an axis.
-LINEAR_COSTS, N_DEFAULT = (-10.0, 10.0), 7
-# The least default ν, and the largest as a share of the largest possible.
-NUS = (0.01, 0.95)
+# The score of a model by default.
+SCORES = {"classes": "accuracy", "numbers": "r2"}
 # Headings of the parameters.
-SYMBOLS = {"C": "C", "nu": "ν", "gamma": "γ"}
+SYMBOLS = {"C": "C", "nu": "ν", "gamma": "γ", "epsilon": "ε"}
 # Candidates that are printed.
 SHOWN = 10
-
-
-def numbers(ctx: Any, param: Any, text: str | None) -> int | list[Any] | None:
-    """Return how many values there are, or the values: the callback of --Cs and --gammas."""
-    if text is None:
-        return None
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    names = ("scale", "auto") if param.name == "gammas" else ()
-    try:
-        if "," not in text and text.strip().isdigit() and int(text) > 0:
-            return int(text)
-        values = [word if word in names else float(word) for word in words]
-    except ValueError:
-        values = []
-    if not values or any(not (isinstance(v, str) or 0.0 < v < float("inf")) for v in values):
-        raise click.BadParameter(
-            f"must be a number of values, or positive numbers with commas, got {text!r}."
-        )
-    return sorted(set(values), key=lambda value: (not isinstance(value, str), value))
 
 
 @dataclass(frozen=True)
 class Plan:
     """How candidates are compared, and which: options of a command.
 
-    ``searched`` are the parameters to choose; those of a model that are not among them stay.
+    ``asked`` are values of the parameters, or how many; ``searched`` are those to choose: the
+    others of a model stay.
     """
 
     folds: int = 5
@@ -63,20 +41,25 @@ class Plan:
     strategy: str = "all"
     time_limit: float | None = None
     one_standard_error: bool = False
-    Cs: int | list[Any] | None = None
-    gammas: int | list[Any] | None = None
-    searched: tuple[str, ...] = ("C", "nu", "gamma")
+    asked: Mapping[str, Asked] = field(default_factory=dict)
+    searched: tuple[str, ...] = ("C", "nu", "gamma", "epsilon")
     started: float = field(default_factory=time.perf_counter)
 
     def prepare(self, reading: Reading, table: DataTable, models: Sequence[Any]) -> PreparedSearch:
-        """Return the search of these models on the rows of a table."""
-        from ..model_selection.prepared_search import PreparedFolds, PreparedSearch
+        """Return the search of these models, which are of one kind, on the rows of a table."""
+        from ..model_selection.prepared_folds import PreparedFolds
+        from ..model_selection.prepared_search import PreparedSearch
 
+        targets = targets_of(models[0])
+        self._check_targets(table, targets)
+        splits = folds_of(table, self.folds, self.seed, targets)
+        self._check_folds(table, targets, splits)
         encoder = reading.encoder()
-        splits = folds_of(table, self.folds, self.seed)
         with console.progress("preparing"), console.collected_warnings():
             X = reading.encoder().fit_transform(table.X)
-        families = [self._family(model, X, table.labels) for model in models]
+        families = [
+            family_of(model, X, table.labels, self.asked, self.searched) for model in models
+        ]
         folds = PreparedFolds(table.X, table.labels, encoder, splits)
         return PreparedSearch(families, folds, self.scoring, self.strategy, self.time_limit)
 
@@ -84,13 +67,10 @@ class Plan:
         """Search with a progress bar; return the chosen candidate."""
         # The certificates of the candidates tell what warnings of their fits would.
         with console.progress("searching", search.n_fits) as bar, console.collected_warnings():
-            search.run(lambda n, best: bar.advance(f"best {best:.4f}", n))
+            search.run(lambda n, best: bar.advance(_best_in_words(best), n))
         found = search.chosen(one_standard_error=self.one_standard_error)
         if found is None:
-            raise click.ClickException(
-                "no candidate has a score: "
-                + ("raise --time-limit." if not search.is_complete else "every fit failed.")
-            )
+            raise click.ClickException(f"no candidate has a score: {self._why(search)}")
         if not search.is_complete:
             console.note(
                 f"warning: the search ended at --time-limit {self.time_limit:g} before all "
@@ -103,7 +83,7 @@ class Plan:
         ranked = search.ranked()
         mine = [grid for grid in search.counted() if grid.family.name == found.family.name]
         return {
-            "scoring": self.scoring or "accuracy",
+            "scoring": self.scoring or SCORES[targets_of(found.family.model)],
             "folds": int(found.scores.size),
             "strategy": self.strategy,
             "one_standard_error": self.one_standard_error,
@@ -119,81 +99,73 @@ class Plan:
             ],
         }
 
-    def _family(self, model: Any, X: Matrix, y: Any) -> Family:
-        """Return a model with its grid: that of the options, or powers of 2."""
+    def _check_targets(self, table: DataTable, targets: Targets) -> None:
+        """Raise for targets of which nothing can be chosen."""
         import numpy as np
 
-        from ..model_selection.model_search import COSTS
-        from ..model_selection.prepared_search import Family, rounded
+        y = table.labels
+        if targets == "numbers" and np.ptp(y) <= 1e-12 * np.abs(y).max():
+            raise click.ClickException(
+                f"{table.source}: all targets are {y[0]:g}, so that no candidate is better than "
+                "another: pass another --target."
+            )
 
-        name = CLASSES[type(model).__name__]
-        if "gamma" not in self.searched or not has_gamma(model):
-            gammas: Any = None
-        elif isinstance(self.gammas, list):
-            gammas = self.gammas
-        else:
-            gammas = _gammas(model, X, self.gammas or N_DEFAULT)
-        n = self.Cs if isinstance(self.Cs, int) else N_DEFAULT
-        if name == "nusvc":
-            costs = rounded(np.geomspace(NUS[0], NUS[1] * _largest_nu(y), n))
-        elif isinstance(self.Cs, list):
-            costs = self.Cs
-        else:
-            powers = LINEAR_COSTS if name == "linear-svc" else COSTS
-            costs = rounded(np.logspace(*powers, n, base=2.0))
-        first = "nu" if name == "nusvc" else "C"
-        axes = {first: costs} | ({} if gammas is None else {"gamma": gammas})
-        given = {"C": self.Cs, "gamma": self.gammas}
-        refined = tuple(key for key in axes if not isinstance(given.get(key), list))
-        return Family(name, model, axes, refined)
+    def _check_folds(
+        self, table: DataTable, targets: Targets, splits: list[tuple[Integers, Integers]]
+    ) -> None:
+        """Raise for folds that cannot be fitted or scored."""
+        import numpy as np
+
+        if targets == "classes":
+            for learn, _ in splits:
+                if len(known := np.unique(table.labels[learn])) < 2:
+                    raise click.UsageError(
+                        f"--cv {self.folds} leaves a fold with training rows of one class only, "
+                        f"{known[0]}: use another number of folds or --seed, or more rows of the "
+                        "other class."
+                    )
+        elif self.scoring in (None, "r2") and min(len(hold) for _, hold in splits) < 2:
+            raise click.UsageError(
+                f"R² needs two rows or more in every fold, which --cv {self.folds} of "
+                f"{len(table.labels)} rows does not leave: use fewer folds, or --scoring "
+                "neg_mean_absolute_error."
+            )
+
+    def _why(self, search: PreparedSearch) -> str:
+        """Return why no candidate has a score."""
+        if not search.is_complete:
+            return "raise --time-limit."
+        errors = [str(grid.error) for grid in search.grids if grid.error is not None]
+        return errors[0] if errors else f"{self.scoring} is not a number on some fold."
 
 
 def plan_of_fit(
     name: str, modelling: dict[str, Any], cv: int | None, seed: int, scheduler: str | None
 ) -> Plan | None:
     """Return the search that ``--C auto`` asks for, and take it from the options; else None."""
+    searched = ["C"]
     if modelling.get("C") != "auto":
+        if modelling.get("epsilon") == "auto":
+            raise click.UsageError("--epsilon auto needs --C auto, with which it is chosen.")
         return None
-    if name not in ("svc", "linear-svc"):
-        raise click.UsageError(f"--C auto is for svc and linear-svc, not for {name}.")
+    if name not in ("svc", "linear-svc", "svr", "linear-svr"):
+        raise click.UsageError(
+            f"--C auto is for svc, linear-svc, svr and linear-svr, not for {name}."
+        )
     if scheduler is not None:
         raise click.UsageError("--C auto is not for --scheduler: pass a number.")
     modelling["C"] = None
-    searched = ["C"]
     if modelling["gamma"] == "auto":
-        if name != "svc":
+        if name.startswith("linear"):
             raise click.UsageError(f"--gamma is for models with a kernel, not for {name}.")
         modelling["gamma"] = None
         searched.append("gamma")
+    if modelling["epsilon"] == "auto":
+        if not name.endswith("svr"):
+            raise click.UsageError(f"--epsilon is for regressions, not for {name}.")
+        modelling["epsilon"] = None
+        searched.append("epsilon")
     return Plan(cv or 5, seed, time_limit=modelling.pop("time_limit"), searched=tuple(searched))
-
-
-def has_gamma(model: Any) -> bool:
-    """Return whether the kernel of a model takes γ."""
-    from ..kernels import KERNELS
-
-    kernel = model.get_params().get("kernel")
-    return kernel in KERNELS and "gamma" in signature(KERNELS[kernel]).parameters
-
-
-def _gammas(model: Any, X: Matrix, n: int) -> list[float]:
-    """Return powers of 2 in units of 1/(d·Var X), of features that are prepared."""
-    import numpy as np
-
-    from ..kernels import resolve
-    from ..model_selection.kernel_search import GAMMAS
-    from ..model_selection.prepared_search import rounded
-
-    scale = resolve(model.kernel, gamma="scale", X=X).gamma  # type: ignore[attr-defined]
-    return rounded(scale * np.logspace(*GAMMAS, n, base=2.0))
-
-
-def _largest_nu(y: Any) -> float:
-    """Return the largest ν that every pair of classes allows."""
-    import numpy as np
-
-    counts = np.sort(np.unique(y, return_counts=True)[1])
-    return float(2.0 * counts[0] / (counts[0] + counts[-1]))
 
 
 def _first_of_each(ranked: list[Candidate]) -> list[Candidate]:
@@ -216,10 +188,21 @@ def line_of(found: Candidate) -> dict[str, Any]:
     }
 
 
+def _best_in_words(best: float) -> str:
+    """Return the best score so far, for the progress bar; nothing where there is none."""
+    from ..persistence.training_facts import score_in_words
+
+    is_known = best > float("-inf")
+    return f"best {score_in_words({'score': best, 'standard_error': None})}" if is_known else ""
+
+
 def print_search(record: dict[str, Any], source: str) -> None:
     """Print the best candidates of a search, and the best of each model where there are several."""
-    of, n = record["scoring"].replace("_", " "), record["candidates"]
-    told = f"{of}, mean ± standard error of {record['folds']} folds"
+    from ..diagnostics.metrics import scorer_in_words
+
+    n, folds = record["candidates"], record["folds"]
+    spread = f"mean ± standard error of {folds} folds" if folds > 1 else "of one fold"
+    told = f"{scorer_in_words(record['scoring'])}, {spread}"
     if len(record["by_model"]) > 1:
         _print_lines(record["by_model"], f"{source}: the best of each model ({told})")
     best = record["best"]

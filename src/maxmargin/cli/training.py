@@ -56,8 +56,8 @@ def fit(
     includes this preparation. A model with a kernel contains rows of DATA. The target of svr,
     nu-svr and linear-svr is a column of numbers; one-class needs none, and leaves it out.
 
-    --C auto chooses C of svc and linear-svc by cross-validation (in 5 folds, or K of --cv), and
-    --gamma auto with it γ, as tune does, which has more options.
+    --C auto chooses C of svc, linear-svc, svr and linear-svr by cross-validation (in 5 folds, or K
+    of --cv), --gamma auto with it γ, and --epsilon auto ε, as tune does, which has more options.
 
     With --scheduler DATA may be many files of one format, CSV, Parquet or svmlight text, by their
     names, a pattern or a folder. Workers of a Dask cluster read and keep them, in partitions.
@@ -70,6 +70,7 @@ def fit(
       maxmargin fit six.csv --target y --kernel linear --C inf
       maxmargin fit fruit.csv --target fruit --C auto --gamma auto --test 0.25 --out fruit.mm
       maxmargin fit houses.csv --target price --model svr --C 100 --epsilon 0.5 --cv 5
+      maxmargin fit houses.csv --target price --model svr --C auto --gamma auto --epsilon auto
       maxmargin fit houses.csv --target price --model linear-svr --loss squared_epsilon_insensitive
       maxmargin fit sensors.csv --model one-class --nu 0.01 --test 0.25 --out sensors.mm
       maxmargin fit a9a.bz2 --device cuda --out a9a.mm
@@ -144,19 +145,20 @@ def refitted(
         trained = train(reading, table, model, bar)
     record["data"] |= _of_targets(table, targets)  # of the training rows
     record["training_rows"] = int(table.X.shape[0])
-    record["advice"] = _advice(trained.model, table)
+    record["advice"] = _advice(trained.model, table, record.get("search"))
     if held is not None:
         record["test"] = _tested(trained.model, held, baseline_of(table.y, targets))
     return trained
 
 
-def _advice(model: ModelLike, table: DataTable) -> list[str]:
-    """Return what is wrong with C and ε beside the targets of a regression."""
+def _advice(model: ModelLike, table: DataTable, search: dict[str, Any] | None) -> list[str]:
+    """Return what is wrong with C and ε beside the targets of a regression, if given by hand."""
     from ..diagnostics.advice import target_advice
     from ..diagnostics.fitted_model import FittedModel
 
     fitted = FittedModel(model)
-    return target_advice(fitted, table.labels) if fitted.has_targets else []
+    chosen = search["chosen"]["parameters"] if search else ()
+    return target_advice(fitted, table.labels, chosen) if fitted.has_targets else []
 
 
 def described(table: DataTable, targets: Targets) -> dict[str, Any]:

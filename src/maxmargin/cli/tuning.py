@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..estimators.registry import MODELS
-from . import console, options, searching
+from . import console, options, search_grids, searching
 from .data import Reading, check_input, check_out, split
 from .training import described, publish, refitted
 
-SHARED = ("kernel", "degree", "coef0", "class_weight", "tol")
+if TYPE_CHECKING:
+    from ..files.targets import Targets
+
+SHARED = ("kernel", "degree", "coef0", "epsilon", "class_weight", "tol")
+# What the scorers of a kind of target are called, with examples.
+SCORERS = {
+    "classes": ("a scorer of classes", "balanced_accuracy, f1_macro or roc_auc"),
+    "numbers": ("a scorer of regressions", "r2 or neg_mean_absolute_error"),
+}
 
 
 def _scorer(ctx: Any, param: Any, name: str | None) -> str | None:
@@ -23,8 +31,8 @@ def _scorer(ctx: Any, param: Any, name: str | None) -> str | None:
 
     if name not in get_scorer_names():
         raise click.BadParameter(
-            f"must be a scorer of scikit-learn, such as balanced_accuracy, f1_macro or roc_auc, "
-            f"got {name!r}."
+            "must be a scorer of scikit-learn, such as balanced_accuracy, f1_macro, roc_auc, or "
+            f"neg_mean_absolute_error of a regression, got {name!r}."
         )
     if getattr(get_scorer(name), "_response_method", None) == "predict_proba":
         raise click.BadParameter(
@@ -34,28 +42,59 @@ def _scorer(ctx: Any, param: Any, name: str | None) -> str | None:
     return name
 
 
+def _check_score(scoring: str | None, strategy: str, targets: Targets) -> None:
+    """Raise for a scorer of other targets, and for a strategy that has no effect on it."""
+    from sklearn.metrics import get_scorer
+
+    from ..model_selection.strategies import is_bounded
+
+    scorer = get_scorer(scoring or searching.SCORES[targets])
+    is_of_numbers = scorer._score_func.__module__.endswith("_regression")
+    if is_of_numbers != (targets == "numbers"):
+        what, such = SCORERS[targets]
+        raise click.UsageError(f"--scoring must be {what}, such as {such}, got {scoring!r}.")
+    if strategy == "bounded" and not is_bounded(scorer, is_classifier=targets == "classes"):
+        from ..diagnostics.metrics import scorer_in_words
+
+        name = scorer_in_words(scoring or searching.SCORES[targets])
+        raise click.UsageError(
+            f"--strategy bounded needs scores between 0 and 1, such as the accuracy, which {name} "
+            "is not: use --strategy halving."
+        )
+
+
 @click.command()
 @click.argument("data", metavar="DATA")
 @options.target
-@click.option("--model", "names", type=click.Choice(searching.MODELS), multiple=True,
+@click.option("--model", "names", type=click.Choice(search_grids.MODELS), multiple=True,
               default=("svc",), show_default=True,
-              help="Tune this model; may be repeated, the best of all is chosen.")  # fmt: skip
-@click.option("--Cs", "Cs", callback=searching.numbers, metavar="N|C,C,…",
-              help="Costs C, or how many powers of 2; 7 by default. Of nusvc: how many ν.",
-              )  # fmt: skip
-@click.option("--gammas", callback=searching.numbers, metavar="N|γ,γ,…",
+              help="Tune this model; may be repeated for several of one kind, classifiers or "
+              "regressions: the best of all is chosen.")  # fmt: skip
+@click.option("--Cs", "Cs", callback=search_grids.numbers, metavar="N|C,C,…",
+              help="Costs C, or how many powers of 2; 7 by default. Those of a regression are in "
+              "units of the standard deviation of the target.")  # fmt: skip
+@click.option("--gammas", callback=search_grids.numbers, metavar="N|γ,γ,…",
               help="γ of the kernel, or how many powers of 2; 7 by default.")  # fmt: skip
+@click.option("--epsilons", callback=search_grids.numbers, metavar="N|ε,ε,…",
+              help="ε of svr and linear-svr, or how many powers of 2 between 1/64 and 1/2 of the "
+              "standard deviation of the target; 3 by default.")  # fmt: skip
+@click.option("--epsilon", type=click.FloatRange(0), metavar="ε",
+              help="The only ε of svr and linear-svr, in units of the target.")  # fmt: skip
+@click.option("--nus", callback=search_grids.numbers, metavar="N|ν,ν,…",
+              help="ν of nusvc and nu-svr, or how many; by default 7 and 3.")  # fmt: skip
 @options.kernel
 @options.kernel_constants
 @options.class_weight
 @click.option("--cv", type=click.IntRange(2), metavar="K", default=5, show_default=True,
-              help="Cross-validate in K folds, stratified by class.")  # fmt: skip
+              help="Cross-validate in K folds, those of classifiers stratified by class.",
+              )  # fmt: skip
 @click.option("--scoring", callback=_scorer, metavar="NAME",
-              help="A scorer of scikit-learn, such as balanced_accuracy or roc_auc; by default "
-              "accuracy.")  # fmt: skip
+              help="A scorer of scikit-learn, such as balanced_accuracy, roc_auc, or "
+              "neg_mean_absolute_error of a regression; by default accuracy, or R².")  # fmt: skip
 @click.option("--one-standard-error", is_flag=True,
               help="Choose the simplest candidate of the best model (the least C, then the least "
-              "γ) whose score is within one standard error of the best.")  # fmt: skip
+              "γ, then the largest ε) whose score is within one standard error of the best.",
+              )  # fmt: skip
 @click.option("--strategy", type=click.Choice(["all", "bounded", "halving"]), default="all",
               show_default=True,
               help="Fit all candidates on all folds; none that can no longer win; or after every "
@@ -67,7 +106,8 @@ def _scorer(ctx: Any, param: Any, name: str | None) -> str | None:
               help="Test the chosen model on this fraction of the rows, which the search does not "
               "see.")  # fmt: skip
 @click.option("--plot", "picture", type=click.Path(dir_okay=False), metavar="FILE",
-              help="Draw the scores over C and γ: PNG, SVG, PDF.")  # fmt: skip
+              help="Draw the scores over C and γ, at the chosen ε or ν: PNG, SVG, PDF.",
+              )  # fmt: skip
 @click.option("--out", type=click.Path(dir_okay=False),
               help="File in which the chosen model is saved, fitted to all training rows.",
               )  # fmt: skip
@@ -77,18 +117,19 @@ def _scorer(ctx: Any, param: Any, name: str | None) -> str | None:
 @options.seed
 @options.as_json
 def tune(
-    data: str, target: str | None, names: tuple[str, ...], Cs: Any, gammas: Any, cv: int,
-    test: float | None, picture: str | None, out: str | None, strict: bool, seed: int,
-    as_json: bool, scoring: str | None, one_standard_error: bool, strategy: str,
+    data: str, target: str | None, names: tuple[str, ...], Cs: Any, gammas: Any, epsilons: Any,
+    nus: Any, cv: int, test: float | None, picture: str | None, out: str | None, strict: bool,
+    seed: int, as_json: bool, scoring: str | None, one_standard_error: bool, strategy: str,
     time_limit: float | None, **given: Any,
 ) -> None:  # fmt: skip
-    """Choose a classifier and its parameters by cross-validation on DATA, and fit it.
+    """Choose a classifier or a regression and its parameters by cross-validation on DATA.
 
-    A coarse grid of C and γ is followed by a fine one around its best candidate; values that are
-    listed by --Cs or --gammas are taken as they are. Every fold is prepared as fit prepares DATA,
-    by its own training rows. The chosen model is fitted to all of them, certified and saved as fit
-    does it. The score of the best of many candidates is optimistic: --test measures it on rows
-    that had no part in the choice. Ctrl-C ends the search, and prints the best so far.
+    A coarse grid of C and γ, and of ε or ν of a regression, is followed by a fine one around its
+    best candidate; values that are listed by --Cs, --gammas, --epsilons or --nus are taken as they
+    are. Every fold is prepared as fit prepares DATA, by its own training rows. The chosen model is
+    fitted to all of them, certified and saved as fit does it. The score of the best of many
+    candidates is optimistic: --test measures it on rows that had no part in the choice. Ctrl-C ends
+    the search, and prints the best so far.
 
     \b
     Examples:
@@ -97,20 +138,28 @@ def tune(
       maxmargin tune fruit.csv --target fruit --model svc --model linear-svc --cv 10
       maxmargin tune heart_scale --Cs 0.1,1,10,100 --gammas scale --scoring roc_auc
       maxmargin tune a9a.bz2 --strategy halving --one-standard-error --time-limit 600
+      maxmargin tune houses.csv --target price --model svr --plot search.png --out price.mm
+      maxmargin tune houses.csv --target price --model svr --model linear-svr --epsilons 0,1,5
+      maxmargin tune houses.csv --target price --model nu-svr --scoring neg_mean_absolute_error
     """
     check_input(data)
     check_out(picture, data, endings=options.PICTURES)
     check_out(out, data)
+    names = tuple(dict.fromkeys(names))
+    targets = options.common_targets(names)
     shared = {key: given.pop(key) for key in SHARED}
-    models = _models(tuple(dict.fromkeys(names)), shared, Cs, gammas, seed)
+    asked = {"C": Cs, "gamma": gammas, "epsilon": epsilons, "nu": nus}
+    _check_score(scoring, strategy, targets)
+    models = _models(names, shared, asked, seed)
+    searched = tuple(key for key in asked if key != "epsilon" or shared["epsilon"] is None)
     plan = searching.Plan(
-        cv, seed, scoring, strategy, time_limit, one_standard_error, Cs, gammas
-    )  # fmt: skip
+        cv, seed, scoring, strategy, time_limit, one_standard_error, asked, searched
+    )
     reading = Reading(target, **given)
-    table, held = reading.table(data), None
-    record: dict[str, Any] = {"data": described(table, "classes")}
+    table, held = reading.table(data, targets), None
+    record: dict[str, Any] = {"data": described(table, targets)}
     if test is not None:
-        table, held = split(table, test, seed)
+        table, held = split(table, test, seed, targets)
     search = plan.prepare(reading, table, models)
     try:
         found = plan.run(search)
@@ -125,13 +174,13 @@ def tune(
         searching.print_search(record["search"], Path(data).name)
     model = found.family.model.set_params(**found.parameters)
     trained = refitted(reading, table, held, model, record)
-    publish(record, trained, "classes", out=out, strict=strict, as_json=as_json)
+    publish(record, trained, targets, out=out, strict=strict, as_json=as_json)
     if picture is not None and not as_json:
         click.echo(f"picture: {picture}")
 
 
 def _models(
-    names: tuple[str, ...], shared: dict[str, Any], Cs: Any, gammas: Any, seed: int
+    names: tuple[str, ...], shared: dict[str, Any], asked: dict[str, Any], seed: int
 ) -> list[Any]:
     """Return the models, each with those of the options that it has; raise for others."""
     made = []
@@ -143,11 +192,19 @@ def _models(
         left -= known
     if left:
         raise click.UsageError(f"{' and '.join(names)} have no parameter {min(left)!r}.")
-    if isinstance(Cs, list) and names == ("nusvc",):
-        raise click.UsageError("--Cs of nusvc, which has no C, must be a number of values of ν.")
-    if gammas is not None and not any(searching.has_gamma(model) for model in made):
-        raise click.UsageError("--gammas needs a model whose kernel has γ.")
+    if shared["epsilon"] is not None and asked["epsilon"] is not None:
+        raise click.UsageError("pass either --epsilon or --epsilons, not both.")
+    axes = {key for model in made for key in search_grids.axes_of(model)}
+    for key, values in asked.items():
+        if values is not None and key not in axes:
+            needed = "a model whose kernel has γ" if key == "gamma" else _with_axis(key)
+            raise click.UsageError(f"--{key}s needs {needed}, got {' and '.join(names)}.")
     return made
+
+
+def _with_axis(key: str) -> str:
+    """Return the models of which a parameter is chosen."""
+    return " or ".join(name for name, axes in search_grids.AXES.items() if key in axes)
 
 
 def _print_so_far(plan: searching.Plan, search: Any, data: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -71,29 +72,35 @@ def scaling_advice(model: ModelLike, X: MatrixLike, y: ArrayLike | None = None) 
     return advice
 
 
-def target_advice(model: FittedModel, targets: Floats) -> list[str]:
-    """Return what is wrong with ε and C beside the spread of the targets."""
-    return spread_advice(model, float(targets.std()), float(np.ptp(targets)))
+def target_advice(model: FittedModel, targets: Floats, chosen: Collection[str] = ()) -> list[str]:
+    """Return what is wrong with ε and C beside the spread of the targets.
+
+    Nothing is said of parameters that a search has ``chosen``.
+    """
+    return spread_advice(model, float(targets.std()), float(np.ptp(targets)), chosen)
 
 
-def spread_advice(model: FittedModel, spread: float, width: float) -> list[str]:
+def spread_advice(
+    model: FittedModel, spread: float, width: float, chosen: Collection[str] = ()
+) -> list[str]:
     """Return the same from the standard deviation and the range of the targets."""
     epsilon, clf = model.epsilon or 0.0, model.classifier
     if not spread:
         return []
     advice, share = [], epsilon / spread
     # A NuSVR finds its ε, in the unit of y.
-    if not hasattr(clf, "epsilon_") and 0.5 * width <= epsilon:
+    is_found = hasattr(clf, "epsilon_") or "epsilon" in chosen
+    if not is_found and 0.5 * width <= epsilon:
         advice.append(
             f"ε = {epsilon:.3g} is at least half the range of y, so that the tube holds all "
             f"targets and w = 0: lower epsilon, or {STANDARDISE}."
         )
-    elif not hasattr(clf, "epsilon_") and share > MOST_EPSILON:
+    elif not is_found and share > MOST_EPSILON:
         advice.append(
             f"ε = {epsilon:.3g} is {share:.3g} standard deviations of y: lower epsilon, or "
             f"{STANDARDISE}."
         )
-    if _is_held_back(model, spread):
+    if "C" not in chosen and _is_held_back(model, spread):
         advice.append(
             f"C = {clf.C:.3g} is only {clf.C / spread:.1g} standard deviations of y, and most "
             "support vectors are at that bound, so that predictions fall short: raise C, or "

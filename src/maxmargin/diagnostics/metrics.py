@@ -268,6 +268,18 @@ def of_folds(folds: list[dict[str, Any]]) -> dict[str, Any]:
     return {"folds": len(folds)} | means | {"standard_errors": errors, "by_fold": by_fold}
 
 
+def scorer_in_words(scoring: str) -> str:
+    """Return what a scorer of scikit-learn is called.
+
+    >>> scorer_in_words("r2"), scorer_in_words("neg_mean_absolute_error")
+    ('R²', 'negative mean absolute error')
+    """
+    if scoring in MEASURES["numbers"]:
+        return MEASURES["numbers"][scoring]
+    sign = "negative " if scoring.startswith("neg_") else ""
+    return sign + scoring.removeprefix("neg_").replace("_", " ")
+
+
 def in_words(
     measures: Mapping[str, Any], spread: Mapping[str, float] | None = None, *, named: bool = True
 ) -> str:

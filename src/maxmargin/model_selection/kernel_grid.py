@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
@@ -72,8 +72,17 @@ class KernelGrid:
         self._distances: SquaredDistances | None = None
         self._has_looked, self._lock = False, Lock()
 
-    def evaluate(self, kernel: Kernel, folds: Sequence[Fold], costs: Floats) -> Evaluated:
-        """Return the machines of one kernel, for costs that ascend."""
+    def evaluate(
+        self,
+        kernel: Kernel,
+        folds: Sequence[Fold],
+        costs: Floats,
+        solved: Callable[[float], None] = lambda share: None,
+    ) -> Evaluated:
+        """Return the machines of one kernel, for costs that ascend.
+
+        ``solved`` is called with shares of the machines, after each that takes long.
+        """
         started = time.perf_counter()
         posed = [
             (fold, task, self.formulation.pose(kernel, fold.training, task))
@@ -90,7 +99,7 @@ class KernelGrid:
             shrinking=self.model.shrinking, n_tasks=len(problems),
             largest=largest * float(costs[-1]),
         )  # fmt: skip
-        scores, certificates = self._solved(dual, posed, problems, costs)
+        scores, certificates = self._solved(dual, posed, problems, costs, solved)
         ends = np.cumsum([0, *(len(fold.tasks) for fold in folds)])
         shape = (costs.size, len(folds))
         gaps, holds = np.empty(shape), np.empty(shape, dtype=bool)
@@ -109,6 +118,7 @@ class KernelGrid:
         posed: list[tuple[Fold, Task, DualProblem]],
         problems: list[DualProblem],
         costs: Floats,
+        solved: Callable[[float], None],
     ) -> tuple[list[Floats], list[list[MarginCertificate]]]:
         """Return g(x) of held-out rows, (n_costs, n_test) of every task, and the certificates."""
         limits = self.time_limit.limits(self.model.max_iter)
@@ -116,7 +126,7 @@ class KernelGrid:
         if self.model.max_iter == -1:
             small = solve_small_costs(dual, problems, costs, [fold.test for fold, *_ in posed])
         if small is None:
-            return self._one_by_one(dual, posed, problems, costs, limits)
+            return self._one_by_one(dual, posed, problems, costs, limits, solved)
         starts = np.cumsum([0, *(problem.n_variables for problem in problems)])
         ends = np.cumsum([0, *(fold.test.size for fold, *_ in posed)])
         alpha, b, scores = small.alpha, small.b, small.scores
@@ -152,8 +162,9 @@ class KernelGrid:
         problems: list[DualProblem],
         costs: Floats,
         limits: Limits,
+        solved: Callable[[float], None],
     ) -> tuple[list[Floats], list[list[MarginCertificate]]]:
-        by_task = solve_costs(dual, problems, costs, limits)
+        by_task = solve_costs(dual, problems, costs, limits, solved)
         scores = [
             np.array([self._held_out(dual, fold, task, solution) for solution in solutions])
             for (fold, task, _), solutions in zip(posed, by_task, strict=True)

@@ -56,6 +56,7 @@ class KernelSearch(ModelSearch):
             template, self._grid(template, X), X, y, sample_weight, groups, cv=self.cv,
             scoring=self.scoring, error_score=self.error_score, strategy=self.strategy,
             time_limit=self.time_limit, n_jobs=self.n_jobs, verbose=self.verbose,
+            tell=self._progress_callback,
         )  # fmt: skip
         try:
             search.run()

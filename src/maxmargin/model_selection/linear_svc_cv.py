@@ -30,6 +30,7 @@ from .grid import Grid
 from .model_search import ModelSearch, costs_of
 from .results import Results
 from .scoring import HeldOut, failed, score_of, takes_weights
+from .search_progress import SearchProgress
 
 # The default grid of costs: powers of 10 between these.
 COSTS = (-4.0, 4.0)
@@ -224,19 +225,17 @@ class _Paths:
         self.splits = splits_of(model.cv, X, y, groups, is_classifier=True)
         self.results = Results(grid.candidates(), len(self.splits))
         self.time_limit = TimeLimit(model.time_limit)
-        self.is_complete, self._n_done, self._started = False, 0, time.perf_counter()
+        self.progress, self.is_complete = (
+            SearchProgress(self.results, model._progress_callback),
+            False,
+        )
 
     def run(self) -> None:
         """Fit and score all folds, or as many as the time limit leaves."""
         with limited_threads(self.model.n_jobs):
             in_parallel(self._fold, range(len(self.splits)), alone=not self.is_small)
         if self.time_limit.left(1.0) == 0.0 and np.isnan(self.results.fit_seconds).any():
-            warn_caller(
-                f"The search ended at time_limit={self.time_limit.seconds:g} s with "
-                f"{self._n_done} of {self.results.scores.size} fits: candidates without all folds "
-                "have no mean score. Raise it, or use a smaller grid.",
-                ConvergenceWarning,
-            )
+            warn_caller(self.progress.ended_at(self.time_limit.seconds), ConvergenceWarning)
             return
         self.is_complete = True
 
@@ -269,17 +268,10 @@ class _Paths:
             results.holds[c, k] = all(each.holds(self.model.tol) for each in proofs)
             results.score_seconds[c, k] = time.perf_counter() - fitted
             results.fit_seconds[c, k] = fitted - started
-            self._n_done += 1
+            self.progress.advance(1)
         if self.model.verbose:
-            self._tell()
+            print(self.progress.in_words(), flush=True)
 
     def _some(self, rows: Any) -> tuple[Any, Any, Any]:
         weights = None if self.weights is None else _safe_indexing(self.weights, rows)
         return _safe_indexing(self.X, rows), _safe_indexing(self.y, rows), weights
-
-    def _tell(self) -> None:
-        """Print how far the search is."""
-        total, seconds = self.results.scores.size, time.perf_counter() - self._started
-        left = seconds / self._n_done * (total - self._n_done)
-        print(f"{self._n_done} of {total} fits in {seconds:.1f} s, about {left:.0f} s left",
-              flush=True)  # fmt: skip

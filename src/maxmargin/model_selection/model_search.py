@@ -15,6 +15,7 @@ from ..estimators.base import Constraints
 from ..estimators.fitting import is_fitted
 from .grid import Grid
 from .results import Results
+from .search_progress import Tell
 
 # The default grid of costs: powers of 2 between these.
 COSTS = (-5.0, 15.0)
@@ -56,6 +57,8 @@ class ModelSearch:
     # Parameters of the machine that a search leaves alone.
     warm_start: bool = False
     callback: Any = None
+    # Told of progress, as (n, best) of `SearchProgress`; "callback" in its name outlasts `_forget`.
+    _progress_callback: Tell | None = None
 
     # The class of the machine, and its parameters that candidates have.
     _machine: ClassVar[Any]

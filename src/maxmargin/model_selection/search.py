@@ -6,7 +6,6 @@ is what scikit-learn's GridSearchCV finds with the same estimator.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -42,6 +41,7 @@ from .scoring import (
     scored,
     takes_weights,
 )
+from .search_progress import SearchProgress, Tell
 from .strategies import going_on, is_bounded
 
 
@@ -65,6 +65,9 @@ class Search:
         The data.
     cv, scoring, error_score, strategy, time_limit, n_jobs, verbose
         Parameters of the search.
+    tell : callable, optional
+        (n, best) ↦ None, called after some fits with their number and the best mean score so far,
+        by any thread, but by one at a time.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Search:
         time_limit: float | None,
         n_jobs: int | None,
         verbose: bool | int,
+        tell: Tell | None = None,
     ) -> None:
         X, y, sample_weight, groups = indexable(X, y, sample_weight, groups)
         self.template, self.grid, self.X, self.y = template, grid, X, y
@@ -102,7 +106,7 @@ class Search:
             template, template._formulation(), self.training.X, self.time_limit
         )
         self._known: dict[int, HeldOut] = {}
-        self._started, self._done = time.perf_counter(), 0
+        self.progress = SearchProgress(self.results, tell, is_fixed=strategy == "all")
         self.is_complete = False
 
     def run(self) -> None:
@@ -113,12 +117,7 @@ class Search:
                     self.results.scores[:, k] = failed(fold.error, self.error_score)
             for blocks in self._blocks():
                 if self.time_limit.left(1.0) == 0.0:
-                    warn_caller(
-                        f"The search ended at time_limit={self.time_limit.seconds:g} s with "
-                        f"{self._done} of {self.results.scores.size} fits: candidates without all "
-                        "folds have no mean score. Raise it, or use a smaller grid.",
-                        ConvergenceWarning,
-                    )
+                    warn_caller(self.progress.ended_at(self.time_limit.seconds), ConvergenceWarning)
                     return
                 self._evaluate(blocks)
         self.is_complete = True
@@ -164,16 +163,16 @@ class Search:
         def one(k: int, stop: Event) -> Evaluated:
             block, (kernel, folds) = parts[k]
             mine = [self.folds[fold] for fold in folds]
-            return self.machines.evaluate(kernel, mine, self.grid.costs[block.costs])
+            with self.progress.part(len(folds) * len(block.costs)) as solved:
+                return self.machines.evaluate(kernel, mine, self.grid.costs[block.costs], solved)
 
         is_elementwise = all(kernel.elementwise for _, (kernel, _) in parts)
         Dual.load_solvers()
         found = in_parallel(one, range(len(parts)), alone=not is_elementwise or len(parts) == 1)
         for (block, (_, folds)), evaluated in zip(parts, found, strict=True):
             self._score(block.kernel, folds, block.costs, evaluated)
-            self._done += len(folds) * len(block.costs)
         if self.verbose:
-            self._tell()
+            print(self.progress.in_words(), flush=True)
 
     def _by_kernel(self, block: Block) -> list[tuple[Kernel, list[int]]]:
         """Return the folds of every kernel: gamma="scale" is another number in every fold."""
@@ -234,15 +233,6 @@ class Search:
             weight, multi_class = self.template.class_weight, self.template.multi_class
             return class_fold(self.training, train, test, weight, multi_class)
         return target_fold(self.training, train, test)
-
-    def _tell(self) -> None:
-        """Print how far the search is."""
-        total, seconds = self.results.scores.size, time.perf_counter() - self._started
-        best = np.nanmax(np.append(self.results.means(), -np.inf))
-        left = seconds / self._done * (total - self._done) if self.strategy == "all" else np.nan
-        about = "" if np.isnan(left) else f", about {left:.0f} s left"
-        score = f", best mean score {best:.4f}" if np.isfinite(best) else ""
-        print(f"{self._done} of {total} fits in {seconds:.1f} s{about}{score}", flush=True)
 
 
 def _by_class(training: Training, *, is_pairwise: bool) -> tuple[Training, Integers]:

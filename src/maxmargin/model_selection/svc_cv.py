@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import StrOptions
 
 from ..arrays import MatrixLike
 from ..estimators.base import Constraints, KernelLike, validated
@@ -107,6 +108,7 @@ class SVCCV(KernelSearch, SVC):  # type: ignore[misc, override]
         **{k: v for k, v in SVC._parameter_constraints.items() if k not in ("C", "gamma")},
         **KernelSearch._searched,
         "kernel": [*SVC._parameter_constraints["kernel"], list, tuple],
+        "multi_class": [StrOptions({"ovo", "ovr"})],  # the joint machine has another dual
     }
 
     def __init__(

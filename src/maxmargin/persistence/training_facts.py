@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..diagnostics.metrics import CALLED, in_words
+from ..diagnostics.metrics import CALLED, in_words, scorer_in_words
 from .files import ADDED_KEYS
 
 
@@ -59,16 +59,18 @@ def search_in_words(search: Mapping[str, Any]) -> str:
     >>> search_in_words({"chosen": chosen, "scoring": "accuracy", "folds": 5, "candidates": 49})
     'accuracy 0.9500 ± 0.0100 in 5 folds, chosen from 49 candidates'
     """
-    score, folds = search["scoring"].replace("_", " "), search["folds"]
+    score, folds = scorer_in_words(search["scoring"]), search["folds"]
     within = f"in {folds} folds, chosen from {search['candidates']} candidates"
     return f"{score} {score_in_words(search['chosen'])} {within}"
 
 
 def score_in_words(candidate: Mapping[str, Any]) -> str:
     """Return the mean score of a candidate and its standard error, where it is known."""
-    error = candidate["standard_error"]
-    spread = "" if error is None or math.isnan(error) else f" ± {error:.4f}"
-    return f"{candidate['score']:.4f}{spread}"
+    score, error = candidate["score"], candidate["standard_error"]
+    # Shares and R² have four decimals; errors in the unit of the targets are of any size.
+    form = ".4f" if score == 0.0 or 0.01 <= abs(score) < 10.0 else ".5g"
+    spread = "" if error is None or math.isnan(error) else f" ± {error:{form.replace('5', '2')}}"
+    return f"{score:{form}}{spread}"
 
 
 def _some(words: list[str]) -> str:

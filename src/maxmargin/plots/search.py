@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,7 +15,6 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
-from sklearn.base import is_classifier
 
 from ..arrays import Floats
 from ..model_selection.results import Results
@@ -33,29 +32,24 @@ from .canvas import (
     set_title,
 )
 from .cells import border_of, cell_of, edges_of, set_log, united
+from .search_table import (
+    Candidates,
+    SearchAxes,
+    best_of,
+    candidates_of,
+    chosen_of,
+    place_of,
+    score_of,
+    slice_of,
+    symbol_of,
+    table_of,
+    value_in_words,
+)
 
-SYMBOLS = {"gamma": "γ", "nu": "ν"}
 # Cells with their scores written in them.
 MOST_NUMBERS = 64
 # Standard errors below the best score at which the range of colours ends.
 MOST_ERRORS = 10.0
-
-
-class Candidates(NamedTuple):
-    """The candidates of one search as points of a plane.
-
-    Parameters
-    ----------
-    x, y : ndarray of shape (n_candidates,)
-        C or ν, and γ or the number of a kernel.
-    mean, standard_error : ndarray of shape (n_candidates,)
-        Of the scores; NaN where a fold is missing.
-    """
-
-    x: Floats
-    y: Floats
-    mean: Floats
-    standard_error: Floats
 
 
 @dataclass(eq=False)
@@ -67,20 +61,22 @@ class SearchDisplay:
     names : tuple of str
         The parameters on the axes; the second is "" where there is one kernel.
     kernels : list of str
-        Names of the kernels; empty where the second axis is γ.
+        Names of the kernels; empty where the second axis is γ, or another positive number.
     grids : list of Candidates
         The candidates of a search, and of a finer one.
     chosen : tuple of float
         x and y of the chosen candidate.
     score : str
         What the scores are.
+    others : dict of str to list, optional
+        Further parameters: the value that was chosen, and the one at which each grid is drawn.
+    best : float, optional
+        The largest mean score, of all candidates; by default of those drawn.
+    least : float, optional
+        The largest mean score less its standard error.
 
     Attributes
     ----------
-    best : float
-        The largest mean score.
-    least : float
-        The largest mean score less its standard error.
     ax_, figure_ : Axes, Figure
         Axes and their figure.
     cells_ : QuadMesh or None
@@ -112,8 +108,9 @@ class SearchDisplay:
     grids: list[Candidates]
     chosen: tuple[float, float]
     score: str
-    best: float = field(init=False)
-    least: float = field(init=False)
+    others: Mapping[str, list[Any]] = field(default_factory=dict)
+    best: float = np.nan
+    least: float = np.nan
     ax_: Axes = field(init=False)
     figure_: Figure = field(init=False)
     cells_: QuadMesh | None = field(init=False, default=None)
@@ -124,13 +121,8 @@ class SearchDisplay:
     legend_: Legend | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        means = np.concatenate([grid.mean for grid in self.grids])
-        if np.isnan(means).all():
-            raise ValueError("no candidate of the search has a score on all folds.")
-        errors = np.concatenate([grid.standard_error for grid in self.grids])
-        k = int(np.nanargmax(means))
-        self.best = float(means[k])
-        self.least = self.best - (float(errors[k]) if errors[k] > 0.0 else 0.0)
+        if np.isnan(self.best):
+            self.best, self.least = best_of(self.grids)
 
     @classmethod
     def from_estimator(
@@ -146,12 +138,14 @@ class SearchDisplay:
 
         Of several kernels a map over C and γ: every cell is a candidate, the chosen one is marked,
         and the region within one standard error of the best is outlined. Of one kernel a curve
-        over C with standard errors. C, ν and γ are on logarithmic axes.
+        over C with standard errors. C, ν, γ and ε are on logarithmic axes. Where more than two
+        parameters vary, such as ε of an `SVR`, candidates of the chosen value are drawn, or of the
+        one nearest to it.
 
         Parameters
         ----------
         search : fitted SVCCV, SVRCV, LinearSVCCV, GridSearchCV or the like
-            Has ``cv_results_`` over C (or ν), and over γ or kernels if any; steps of a pipeline
+            Has ``cv_results_`` over C (or ν), and over γ, kernels or ε if any; steps of a pipeline
             may precede their names, as in ``svc__C``.
         finer : the same, optional
             A second search around the best candidate of the first, drawn over it.
@@ -179,17 +173,23 @@ class SearchDisplay:
         1
         """
         searches = [search] if finer is None else [search, finer]
-        tables = [_table(each) for each in searches]
-        x, y = _axes_of(tables[0])
-        kernels = _kernels(tables, y)
-        grids = [_candidates(table, x, y, kernels) for table in tables]
+        tables = [table_of(each) for each in searches]
+        axes = SearchAxes.of(tables)
         if chosen is None:
-            chosen = _chosen(searches, grids)
-        at = float(chosen[x]), _place(chosen.get(y), kernels)
+            chosen = chosen_of(searches)
+        best, least = best_of([candidates_of(table, axes) for table in tables])
+        slices = [slice_of(table, axes.others, chosen) for table in tables]
+        others = {
+            name.rpartition("__")[2]: [chosen[name], *(at[name] for _, at in slices)]
+            for name in axes.others
+        }
+        grids = [candidates_of(table, axes) for table, _ in slices]
+        at = float(chosen[axes.x]), place_of(chosen.get(axes.y), axes.kernels)
+        names = (axes.x.rpartition("__")[2], axes.y.rpartition("__")[2])
         if np.unique(np.concatenate([each.y for each in grids])).size == 1:
-            y = ""
-        names = (x.rpartition("__")[2], y.rpartition("__")[2])
-        return cls(names, kernels, grids, at, _score_of(search)).plot(ax, legend=legend)
+            names = (names[0], "")
+        display = cls(names, axes.kernels, grids, at, score_of(search), others, best, least)
+        return display.plot(ax, legend=legend)
 
     @classmethod
     def from_record(
@@ -243,10 +243,8 @@ class SearchDisplay:
             self._draw_map(self.ax_)
         else:
             self._draw_curves(self.ax_)
-        self.ax_.set_xlabel(_symbol(self.names[0]))
-        scored = [np.column_stack(grid[:2])[np.isfinite(grid.mean)] for grid in self.grids]
-        n = len(np.unique(np.concatenate(scored), axis=0))
-        set_title(self.ax_, self._title(), f"{number(n, 'candidate')} with a score on all folds")
+        self.ax_.set_xlabel(symbol_of(self.names[0]))
+        set_title(self.ax_, self._title(), self._subtitle())
         if legend:
             self.legend_ = self._legend(below=ax is None)
         return self
@@ -281,7 +279,7 @@ class SearchDisplay:
             ax.set_yticks(range(len(self.kernels)), self.kernels)
         ax.set_xlim(across[0], across[-1])
         ax.set_ylim(up[0], up[-1])
-        ax.set_ylabel(_symbol(self.names[1]))
+        ax.set_ylabel(symbol_of(self.names[1]))
         if len(self.grids) == 1 and self.grids[0].mean.size <= MOST_NUMBERS:
             self._write_scores(ax)
         (self.chosen_,) = ax.plot(
@@ -355,90 +353,24 @@ class SearchDisplay:
         return [*curves, marked, line_handle(near, ":", width=1.2)]
 
     def _title(self) -> str:
-        texts = [f"{_symbol(self.names[0])} = {self.chosen[0]:.4g}"]
-        if self.kernels and self.names[1]:
-            texts.append(self.kernels[int(self.chosen[1])])
-        elif self.names[1]:
-            texts.append(f"{_symbol(self.names[1])} = {self.chosen[1]:.4g}")
+        texts = [f"{symbol_of(self.names[0])} = {self.chosen[0]:.4g}"]
+        if self.names[1]:
+            value: Any = self.kernels[int(self.chosen[1])] if self.kernels else self.chosen[1]
+            texts.append(value_in_words(self.names[1], value))
+        texts += [value_in_words(name, chosen) for name, (chosen, *_) in self.others.items()]
         return f"{self.score[0].upper()}{self.score[1:]}: {', '.join(texts)} chosen"
+
+    def _subtitle(self) -> str:
+        """Return how many candidates are drawn, and which where there are others."""
+        scored = [np.column_stack(grid[:2])[np.isfinite(grid.mean)] for grid in self.grids]
+        n = len(np.unique(np.concatenate(scored), axis=0))
+        if not self.others:
+            return f"{number(n, 'candidate')} with a score on all folds"
+        text = number(n, "scored candidate")
+        for name, (_, *drawn) in self.others.items():
+            words = dict.fromkeys(value_in_words(name, value) for value in drawn)
+            text += f", at {', around the best at '.join(words)}"
+        return text
 
 
 search = SearchDisplay.from_estimator
-
-
-# The candidates ------------------------------------------------------------------------------
-
-
-def _table(search: Any) -> Mapping[str, Any]:
-    table = getattr(search, "cv_results_", None)
-    if table is None:
-        raise TypeError(
-            f"{type(search).__name__} has no cv_results_: pass a fitted search, such as SVCCV."
-        )
-    if "mean_test_score" not in table:
-        raise ValueError("cv_results_ must hold one score, mean_test_score: use a single scoring.")
-    return table  # type: ignore[no-any-return]
-
-
-def _score_of(search: Any) -> str:
-    """Return the name of the scores."""
-    scoring = getattr(search, "scoring", None)
-    if isinstance(scoring, str):
-        return f"mean {scoring.replace('_', ' ')}"
-    is_default = scoring is None and hasattr(search, "__sklearn_tags__") and is_classifier(search)
-    return "mean accuracy" if is_default else "mean score"
-
-
-def _axes_of(table: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the names of the parameters on both axes; the second may be "" where none varies."""
-    names = [key.removeprefix("param_") for key in table if key.startswith("param_")]
-    by_end = {name.rpartition("__")[2]: name for name in names}
-    x = by_end.get("C") or by_end.get("nu")
-    if x is None:
-        raise ValueError(f"a search over C or nu is drawn, got one over {', '.join(names)}.")
-    others = [name for name in names if name != x]
-    varying = [name for name in others if len({str(v) for v in table[f"param_{name}"]}) > 1]
-    if len(varying) > 1:
-        raise ValueError(
-            f"one parameter beside {x} is drawn, got {' and '.join(varying)}: pass a search with "
-            "one of them fixed."
-        )
-    return x, varying[0] if varying else (others[0] if others else "")
-
-
-def _kernels(tables: list[Mapping[str, Any]], y: str) -> list[str]:
-    """Return the names of the values on the second axis, empty where all are numbers."""
-    values = [value for table in tables for value in (table[f"param_{y}"] if y else [None])]
-    if all(isinstance(value, (int, float, np.number)) for value in values):
-        return []
-    return list(dict.fromkeys(str(value) for value in values))
-
-
-def _candidates(table: Mapping[str, Any], x: str, y: str, kernels: list[str]) -> Candidates:
-    mean = np.asarray(table["mean_test_score"], dtype=float)
-    folds = [table[key] for key in table if key.startswith("split") and key.endswith("_test_score")]
-    error = np.zeros(mean.size)
-    if len(folds) > 1:
-        error = np.std(np.array(folds, dtype=float), axis=0, ddof=1) / np.sqrt(len(folds))
-    across = np.array([float(value) for value in table[f"param_{x}"]])
-    up = [_place(value, kernels) for value in (table[f"param_{y}"] if y else [None] * mean.size)]
-    return Candidates(across, np.array(up), mean, error)
-
-
-def _place(value: Any, kernels: list[str]) -> float:
-    """Return where a value is on the second axis."""
-    return float(kernels.index(str(value)) if kernels else value)
-
-
-def _chosen(searches: list[Any], grids: list[Candidates]) -> Mapping[str, Any]:
-    """Return the parameters that a search chose, or those of its best candidate."""
-    found = []
-    for each, grid in zip(searches, grids, strict=True):
-        means = np.where(np.isnan(grid.mean), -np.inf, grid.mean)
-        k = int(getattr(each, "best_index_", np.argmax(means)))
-        found.append((means[k], each.cv_results_["params"][k]))
-    return max(found, key=lambda pair: pair[0])[1]  # type: ignore[no-any-return]
-
-
-def _symbol(name: str) -> str:
-    return SYMBOLS.get(name, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Event
 
@@ -53,8 +53,12 @@ def solve_costs(
     problems: Sequence[DualProblem],
     costs: Floats,
     limits: Limits,
+    solved: Callable[[float], None] = lambda share: None,
 ) -> list[list[Solution]]:
-    """Return the solutions of every task at all costs, which ascend, tasks side by side."""
+    """Return the solutions of every task at all costs, which ascend, tasks side by side.
+
+    ``solved`` is called after each of them with its share of all.
+    """
     dual.load_solvers()
 
     def one(k: int, stop: Event) -> list[Solution]:
@@ -62,6 +66,7 @@ def solve_costs(
         for c, cost in enumerate(costs.tolist()):
             solution = dual.solve(at_cost(problems[k], cost), start, Progress(stop=stop), limits)
             found.append(solution)
+            solved(1.0 / (len(problems) * costs.size))
             if c + 1 < costs.size:
                 start = grown(problems[k], solution, float(costs[c + 1]) / cost)
         return found
