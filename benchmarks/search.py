@@ -4,6 +4,7 @@
     python benchmarks/search.py leave-one-out [--samples N] [--repeat N]
     python benchmarks/search.py grid [--data FOLDER] [--only NAME …] [--peers NAME …]
     python benchmarks/search.py linear [--data FOLDER]
+    python benchmarks/search.py cache [--repeat N]
 
 ``path`` compares the exact path over C with warm-started fits of SVC on a logarithmic grid of the
 same range, certificates included on both sides. ``leave-one-out`` compares exact leave-one-out
@@ -11,7 +12,8 @@ predictions with a loop of fits, of which some are timed. Both run in this proce
 shortest of the repetitions counts. ``grid`` compares SVCCV on 7 × 7 candidates and five folds with
 a loop over all fits of its peers on two processes (oneDAL: one, with two threads): our own SVC,
 scikit-learn's and that of scikit-learn-intelex; ``linear`` compares LinearSVCCV of 20 costs with
-GridSearchCV of LinearSVC. Both print the largest difference of scores.
+GridSearchCV of LinearSVC. Both print the largest difference of scores. ``cache`` measures
+the CPU time of GridSearchCV of our SVC with and without the cache of kernel values.
 """
 
 from __future__ import annotations
@@ -59,13 +61,15 @@ def data_sets(n: int) -> dict[str, tuple[np.ndarray, np.ndarray, dict[str, objec
     }
 
 
-def shortest(work: Callable[[], object], repeat: int) -> float:
+def shortest(
+    work: Callable[[], object], repeat: int, clock: Callable[[], float] = time.perf_counter
+) -> float:
     """Return the shortest of several times in seconds."""
     times = []
     for _ in range(repeat):
-        started = time.perf_counter()
+        started = clock()
         work()
-        times.append(time.perf_counter() - started)
+        times.append(clock() - started)
     return min(times)
 
 
@@ -197,10 +201,33 @@ def compare_linear(folder: Path | None) -> None:
                   flush=True)  # fmt: skip
 
 
+def compare_cache(repeat: int) -> None:
+    """Print CPU seconds of GridSearchCV of SVC without and with the cache of kernel values."""
+    for name, X, y in search_data(None):
+        if name.startswith("generated"):
+            name, X, y = "generated, 2,000 x 20", X[:2000], y[:2000]
+        searched_with(None, X, y)  # compiles
+        pairs = [[searched_with(size, X, y) for size in (None, "1GB")] for _ in range(repeat)]
+        plain, kept = (min(run[0] for run in runs) for runs in zip(*pairs, strict=True))
+        info, scores = pairs[-1][1][1], [run[2] for pair in pairs for run in pair]
+        same = all(np.array_equal(each, scores[0]) for each in scores)
+        print(f"{name}: {plain:.2f} s without, {kept:.2f} s with the cache, {1 - kept / plain:.0%} "
+              f"less; {info.hits} hits, {info.misses} misses, {info.n_bytes / 1e6:.0f} MB; "
+              f"{'equal' if same else 'DIFFERENT'} scores", flush=True)  # fmt: skip
+
+
+def searched_with(size: str | None, X: Any, y: Any) -> tuple[float, Any, np.ndarray]:
+    """Return CPU seconds of a search with such a cache, what the cache did, and mean scores."""
+    grid = GridSearchCV(mm.SVC(), {"C": CS, "gamma": GAMMAS}, refit=False)
+    with mm.config(kernel_cache=size):
+        seconds = shortest(lambda: grid.fit(X, y), 1, time.process_time)
+        return seconds, mm.kernel_cache.info(), grid.cv_results_["mean_test_score"]
+
+
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["path", "leave-one-out", "grid", "linear"])
+    parser.add_argument("what", choices=["path", "leave-one-out", "grid", "linear", "cache"])
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--fits", type=int, default=100)
     parser.add_argument("--repeat", type=int, default=3)
@@ -217,6 +244,8 @@ def main() -> None:
         compare_grids(given)
     elif given.what == "linear":
         compare_linear(given.data)
+    elif given.what == "cache":
+        compare_cache(given.repeat)
     else:
         compare_leave_one_out(given.samples, given.repeat)
 

@@ -31,6 +31,7 @@ _HOME = {
     "Step": "progress",
     "certify": "certificates",
     "config": "runtime.settings",
+    "kernel_cache": "runtime.kernel_cache",
     "l1_min_c": "estimators.l1_min_c",
     "load": "persistence",
     "save": "persistence",
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
     from .persistence import save as save
     from .progress import Recorder as Recorder
     from .progress import Step as Step
+    from .runtime.kernel_cache import kernel_cache as kernel_cache
     from .runtime.settings import config as config
     from .schedules import Constant as Constant
     from .schedules import Harmonic as Harmonic

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import blake2b
 from threading import Event
 from typing import Any
 
@@ -31,6 +30,7 @@ from ..kernels.mercer import check_precomputed, warn_if_indefinite
 from ..multiclass import OneVsOne, Task, reduction_for
 from ..problems import DualProblem
 from ..progress import Progress
+from ..runtime.kernel_cache import digest_of
 from ..runtime.loading import load
 from ..runtime.memory import bytes_to_keep
 from ..runtime.threads import in_parallel, n_threads
@@ -570,10 +570,7 @@ def _fingerprint(X: Matrix) -> bytes:
     """Return a digest of the numbers in X: scores of a last fit belong to them."""
     if isinstance(X, OnDevice):
         return X.digest()
-    digest = blake2b()
-    for part in (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,):
-        digest.update(np.ascontiguousarray(part).data)
-    return digest.digest()
+    return digest_of(X)
 
 
 def _claims(model: KernelMachine, remedy: str | None) -> Optimal:

@@ -10,11 +10,14 @@ import numpy as np
 
 from ...arrays import Floats, Integers
 from ...kernels import Kernel, Precomputed
+from ...kernels.registry import KERNELS
+from ...runtime.kernel_cache import digest_of, kernel_cache
 from ...runtime.memory import bytes_to_keep
+from ...runtime.row_access import readable
 from ...runtime.simd import square
 from ...runtime.threads import in_parallel
 from .dual_state import CpuDualState
-from .kernel_values import is_few, values_of
+from .kernel_values import fits_dense, is_few, values_of
 from .products import Products
 from .row_cache import STRIP_COLUMNS, RowCache, Slots, keep_rows, strip_of
 from .row_sums import RowSums
@@ -124,9 +127,14 @@ class Gram:
             if self._values is None and self._store is not None:
                 self._values = self._store.view(self.index)
             elif self._values is None:
-                share = self.budget / 4
-                self._values = values_of(self.kernel, self.X, self._subset, self.dtype, share)
+                how = self.dtype, self._share
+                self._values = values_of(self.kernel, self.X, self._subset, *how)
         return self._values
+
+    @property
+    def _share(self) -> float:
+        """Bytes that rows may take which are made ready for products."""
+        return self.budget / 4
 
     @property
     def cheap(self) -> bool:
@@ -158,16 +166,43 @@ class Gram:
     def whole(self) -> Floats:
         """Return all of K, and keep it."""
         if self._whole is None:
-            K = square(self.n_samples, self.dtype)
-            if self._is_quick:
-                K[:] = self.kernel(self.X[self.index].astype(np.float64, copy=False))
+            if self._may_be_known:
+                K = readable(kernel_cache.matrix(self._content(), self._computed))
             else:
-                if self._store is not None:
-                    self._store.fill(self.index)
-                self._fill(K)
-            np.fill_diagonal(K, self.diagonal())
+                K = self._computed()
             self._whole, self._padded = K, True
         return self._whole
+
+    def _computed(self) -> Floats:
+        """Return all of K in memory of its own."""
+        K = square(self.n_samples, self.dtype)
+        if self._is_quick:
+            K[:] = self.kernel(self.X[self.index].astype(np.float64, copy=False))
+        else:
+            if self._store is not None:
+                self._store.fill(self.index)
+            self._fill(K)
+        np.fill_diagonal(K, self.diagonal())
+        return K
+
+    @property
+    def _may_be_known(self) -> bool:
+        """Whether the cache of the process has room for K, and the kernel is one of ours."""
+        n_bytes = self.n_samples**2 * self.dtype.itemsize
+        if n_bytes > kernel_cache.max_bytes or self._store is not None:
+            return False
+        return self.kernel.elementwise and type(self.kernel) in KERNELS.values()
+
+    def _content(self) -> tuple[Any, ...]:
+        """Return what the values of K depend on, to the last bit."""
+        rows = None if self._subset is None else digest_of(self._subset)
+        # In which order products are added depends on these, too.
+        way = (
+            getattr(self.X, "strides", None),
+            self._is_quick,
+            fits_dense(self.X, self.dtype, self._share),
+        )
+        return digest_of(self.X), rows, self.kernel, self.dtype, way
 
     @property
     def _is_quick(self) -> bool:

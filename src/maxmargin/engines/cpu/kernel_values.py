@@ -55,9 +55,14 @@ def _products_of(
         return DenseProducts(kernel, X, index, dtype)
     if _density(X) > TUNING.sparse_density:
         return DenseProducts(kernel, X, index, dtype)
-    if X.shape[0] * X.shape[1] * np.dtype(dtype).itemsize <= budget:
+    if fits_dense(X, dtype, budget):
         return SparseProducts(kernel, X, index, dtype)
     return WideProducts(kernel, X, index, dtype)
+
+
+def fits_dense(X: Any, dtype: Any, budget: float) -> bool:
+    """Return whether X as a dense array takes so many bytes at most."""
+    return bool(X.shape[0] * X.shape[1] * np.dtype(dtype).itemsize <= budget)
 
 
 def is_few(X: Any) -> bool:
