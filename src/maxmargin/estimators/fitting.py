@@ -261,7 +261,7 @@ def adopt(
         problems = [work.pose(task) for task in tasks]
         outcome = _certified(method, work, training, tasks, problems, list(solutions))
         _publish(model, method, work, outcome, tasks, outcome.solutions, method.multi_class)
-        for remark in _shortcomings(method, outcome):
+        for remark in [*method.remarks(outcome), *_shortcomings(method, outcome)]:
             warn_caller(remark.text, remark.category)
 
 

@@ -203,12 +203,11 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
     def _rounding(self) -> float:
         """Return what rounding may make of a score that is 0: where w = 0, all scores are that."""
-        of_border = BORDER * abs(float(self.intercept_[0]))
-        if isinstance(self.kernel_, Precomputed) or not self.support_.size:
-            return of_border
-        n_terms = self.n_features_in_ + self.support_.size
-        largest = float(np.abs(self.kernel_.diagonal(self.support_vectors_)).max())
-        return max(of_border, n_terms * EPS * float(abs(self.dual_coef_).sum()) * largest)
+        largest = 0.0
+        if not isinstance(self.kernel_, Precomputed) and self.support_.size:
+            largest = float(np.abs(self.kernel_.diagonal(self.support_vectors_)).max())
+        n_terms, total = self.n_features_in_ + self.support_.size, float(abs(self.dual_coef_).sum())
+        return border_rounding(float(self.intercept_[0]), n_terms, total, largest)
 
     @by_blocks
     def score_samples(self, X: MatrixLike) -> Floats:
@@ -239,10 +238,21 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         X = validation.check_samples(self, X, reset=reset, accept_sparse=accepted)
         return without_classes(X, np.ones(X.shape[0]), sample_weight)
 
+    def _formulation(self) -> Formulation:
+        return Formulation(self._pose, lambda training: 1.0, may_centre=False)
+
     def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
-        formulation = Formulation(self._pose, lambda training: 1.0, may_centre=False)
-        return machine_method(self, formulation)
+        return machine_method(self, self._formulation())
 
     def _pose(self, kernel: Kernel, training: Training, task: Task) -> DualProblem:
         weights = training.weights[task.rows]
         return DualProblem.one_class(kernel, training.X, float(self.nu), weights, index=task.rows)
+
+
+def border_rounding(b: float, n_terms: int, total: float, largest: float) -> float:
+    """Return what rounding may make of a score that is 0.
+
+    ``n_terms`` are the features and support vectors, ``total`` is Σα, and ``largest`` the largest
+    K(x, x) of support vectors.
+    """
+    return max(BORDER * abs(b), n_terms * EPS * total * largest)

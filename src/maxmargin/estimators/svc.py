@@ -330,7 +330,7 @@ class NuSVC(KernelClassifier):
         self.probability = probability
         self.device = device
 
-    def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
+    def _formulation(self) -> Formulation:
         formulation = Formulation(
             self._pose,
             lambda training: 1.0,
@@ -344,7 +344,10 @@ class NuSVC(KernelClassifier):
             pose=partial(self._pose, lowered=True),
             expand=partial(self._expand, lowered=True),
         )
-        method = machine_method(self, replace(formulation, of_some=of_some))
+        return replace(formulation, of_some=of_some)
+
+    def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
+        method = machine_method(self, self._formulation())
         return replace(method, check=partial(_check_nu, method.check))
 
     def _pose(
@@ -380,21 +383,7 @@ class NuSVC(KernelClassifier):
         lowered: bool = False,
     ) -> tuple[Floats, float]:
         """Return α y and b divided by ρ: of the machine whose margin is 1."""
-        assert solution.alpha is not None
-        problem = self._pose(kernel, training, task, lowered=lowered)
-        b, scores = float(solution.b[0]), scores_of(problem, solution)
-        if solution.status is Status.CONVERGED and not _has_margin(problem, solution, scores):
-            return np.zeros_like(solution.alpha), 0.0
-        margins = task.labels * (scores + b)
-        # The ρ of the KKT conditions, which are those of the certificate; of an unfinished α that
-        # of the least P.
-        converged = solution.status is Status.CONVERGED
-        kkt = kkt_rho(problem, solution.alpha, margins)
-        rho = kkt if converged else best_rho(problem, margins)
-        # Without a margin, as of an unfinished machine, there is nothing to divide by.
-        if rho <= _rounding(problem):
-            rho = 1.0
-        return task.labels * solution.alpha / rho, b / rho
+        return with_unit_margin(self._pose(kernel, training, task, lowered=lowered), solution)
 
     def _remarks(self, outcome: Outcome[DualProblem, MarginCertificate]) -> list[Remark]:
         """Return a warning of the tasks without a margin."""
@@ -426,6 +415,24 @@ def _check_nu(
         return check(X, y, sample_weight, reset=reset)
     except validation.OneClassError as error:
         raise ValueError(f"specified nu is infeasible: {error}") from None
+
+
+def with_unit_margin(problem: DualProblem, solution: Solution) -> tuple[Floats, float]:
+    """Return α y and b of a ν-machine divided by ρ; 0 where there is no margin."""
+    assert solution.alpha is not None
+    b, scores = float(solution.b[0]), scores_of(problem, solution)
+    converged = solution.status is Status.CONVERGED
+    if converged and not _has_margin(problem, solution, scores):
+        return np.zeros_like(solution.alpha), 0.0
+    margins = problem.signs * (scores + b)
+    # The ρ of the KKT conditions, which are those of the certificate; of an unfinished α that
+    # of the least P.
+    kkt = kkt_rho(problem, solution.alpha, margins)
+    rho = kkt if converged else best_rho(problem, margins)
+    # Without a margin, as of an unfinished machine, there is nothing to divide by.
+    if rho <= _rounding(problem):
+        rho = 1.0
+    return problem.signs * solution.alpha / rho, b / rho
 
 
 def _has_margin(problem: DualProblem, solution: Solution, scores: Floats) -> bool:

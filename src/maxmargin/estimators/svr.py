@@ -404,20 +404,20 @@ class NuSVR(KernelRegressor):
         self.callback = callback
         self.device = device
 
-    def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
-        return machine_method(
-            self,
-            Formulation(
-                self._pose,
-                self._largest_cost,
-                may_centre=True,
-                expand=_expand_about_centre,
-                centre=_centre_of_task,
-                variables_per_row=2,
-                growth=partial(growth_with_cost, self),
-                attributes=self._attributes,
-            ),
+    def _formulation(self) -> Formulation:
+        return Formulation(
+            self._pose,
+            self._largest_cost,
+            may_centre=True,
+            expand=_expand_about_centre,
+            centre=_centre_of_task,
+            variables_per_row=2,
+            growth=partial(growth_with_cost, self),
+            attributes=self._attributes,
         )
+
+    def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
+        return machine_method(self, self._formulation())
 
     def _pose(self, kernel: Kernel, training: Training, task: Task) -> DualProblem:
         return DualProblem.nu_regression(

@@ -5,10 +5,19 @@ of all C in a range, `leave_one_out` what a machine predicts for every sample wh
 without it. All of them are certified.
 """
 
-from .leave_one_out import LeaveOneOut, leave_one_out
+from .leave_one_out import LeaveOneOut, RefitStep, leave_one_out
 from .linear_svc_cv import LinearSVCCV
 from .path import CPath, c_path
 from .svc_cv import SVCCV
 from .svr_cv import SVRCV
 
-__all__ = ["SVCCV", "SVRCV", "CPath", "LeaveOneOut", "LinearSVCCV", "c_path", "leave_one_out"]
+__all__ = [
+    "SVCCV",
+    "SVRCV",
+    "CPath",
+    "LeaveOneOut",
+    "LinearSVCCV",
+    "RefitStep",
+    "c_path",
+    "leave_one_out",
+]

@@ -174,19 +174,27 @@ class Dual:
         return back(self._answer(self.moved(problem), start, BestSeen(progress, back), limits))
 
     def solve_exactly(
-        self, problem: DualProblem, alpha: Floats | None, limits: Limits, tol: float = 1e-12
+        self,
+        problem: DualProblem,
+        alpha: Floats | None,
+        limits: Limits,
+        *,
+        tol: float = 1e-12,
+        gram: HostGram | None = None,
     ) -> Solution:
         """Return the optimum to rounding, from an α nearby or by way of `solve`.
 
-        Its b and scores are those about the origin of the engine: see `moved_back`.
+        Its b and scores are those about the origin of the engine: see `moved_back`. ``gram`` may
+        be one of the engine that holds values of K already.
         """
         from .active_set import ActiveSet
 
         progress, moved = Progress(), self.moved(problem)
-        solver = ActiveSet(self.engine.gram(self.kernel, problem.index), tol, limits)
+        gram = gram or self.engine.gram(self.kernel, problem.index)
+        solver = ActiveSet(gram, tol, limits)
         if alpha is not None:
             solution = solver.solve(moved, alpha, progress)
-            if solution.status is Status.CONVERGED:
+            if solution.status in (Status.CONVERGED, Status.TIME_LIMIT):
                 return solution
         whole = replace(self, origin=None)
         start = None if alpha is None else WarmStart(alpha, None)
