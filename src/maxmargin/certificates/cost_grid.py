@@ -101,33 +101,32 @@ def certify_costs(
     clipped = [np.clip(a, each.lower, each.upper) for a, each in zip(alpha, at_cost, strict=True)]
     coefficients = np.array(clipped) * tasks.signs
     index = np.concatenate([problem.index for problem in problems])
-    scores, sizes = _scores(tasks, index, coefficients, distances.kernel_values(kernel))
+    scores = _scores(tasks, index, coefficients, distances.kernel_values(kernel))
     found = []
     for k, each in enumerate(at_cost):
         bias = each.each(b[k])
         values = scores[k] + bias
         n_terms = each.total((coefficients[k] != 0.0).astype(float))
-        errors = (relative[index] + each.each(n_terms + 4.0) * UNIT) * sizes[k]
+        # K ≤ 1: Σ |c_l| K(x_l, x_m) is at most Σ |c_l|.
+        sizes = each.each(each.total(np.abs(coefficients[k])))
+        errors = (relative[index] + each.each(n_terms + 4.0) * UNIT) * sizes
         errors += 2.0 * UNIT * (np.abs(bias) + np.abs(values))
         margins = Margins(each.signs * values, errors, 0, "complete")
         found.append(certificates_of(each, Claim(alpha[k], clipped[k], b[k]), margins, lengths))
     return found
 
 
-def _scores(
-    tasks: Tasks, index: Integers, coefficients: Floats, K: Floats
-) -> tuple[Floats, Floats]:
-    """Return Σ_l c_l K(x_l, x_m) within each task, and Σ_l |c_l| K, for every vector c."""
+def _scores(tasks: Tasks, index: Integers, coefficients: Floats, K: Floats) -> Floats:
+    """Return Σ_l c_l K(x_l, x_m) within each task, for every vector c."""
     n_parts = -(-tasks.sizes // PART_ROWS)
     task = np.repeat(np.arange(tasks.sizes.size), n_parts)
     first = PART_ROWS * (np.arange(task.size) - np.repeat(np.cumsum(n_parts) - n_parts, n_parts))
     starts = np.append(tasks.starts, index.size)
-    weights = np.concatenate([coefficients, np.abs(coefficients)]).T.copy()
+    weights = np.ascontiguousarray(coefficients.T)
     found = np.empty(weights.shape)
     with single_threaded_blas():
         add_scores(task.size, task, first + tasks.starts[task], starts, index, K, weights, found)
-    scores, sizes = np.split(np.ascontiguousarray(found.T), 2)
-    return scores, sizes
+    return np.ascontiguousarray(found.T)
 
 
 @parallel

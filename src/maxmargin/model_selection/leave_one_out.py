@@ -49,6 +49,12 @@ class RefitStep:
         Refits so far, and how many there are in all.
     seconds, seconds_left : float
         Time since the start, and about the time until the end.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> print(mm.model_selection.RefitStep(n_done=3, n_refits=12, seconds=1.5, seconds_left=4.5))
+    3 of 12 refits in 1.5 s, about 4 s left
     """
 
     n_done: int

@@ -1,4 +1,4 @@
-"""Small tasks at one cost after the other, from kernel values to the scores of held-out rows.
+"""Small tasks at one cost after the other, and the scores of held-out rows.
 
 K of a task is gathered once for all costs. From one cost C to the next, C', every α is multiplied
 by the number t ≤ C'/C of the largest dual value, which needs no kernel value, and the descent goes
@@ -8,6 +8,8 @@ part of K fits the cache.
 
 from __future__ import annotations
 
+from itertools import pairwise
+from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +17,7 @@ import numpy as np
 from ...runtime.row_access import compiled_part
 from ...runtime.simd import vectors
 from ...runtime.team import parallel
+from ...runtime.threads import in_parallel, single_threaded_blas
 from ..base import CostGrid, TaskArrays, TaskGoal
 from .small_tasks import padded_values
 from .smo import pair_steps
@@ -47,8 +50,6 @@ N_VECTORS = 7
 ROUND_SHARE = 0.1
 # Classes of violations into which variables are counted, to find the worst of them.
 N_BINS = 128
-# Rows whose scores are computed at a time.
-TEST_ROWS = 128
 
 
 def solve_cost_grid(
@@ -60,27 +61,69 @@ def solve_cost_grid(
     """
     n_tasks, m = tasks.sizes.size, costs.size
     order = np.argsort(-tasks.sizes, kind="stable")
-    ends = np.cumsum([0, *(test.size for test in tests)])
-    columns = tasks.starts[:-1], tasks.sizes, goal.max_steps, ends[:-1], ends[1:]
+    columns = tasks.starts[:-1], tasks.sizes, goal.max_steps
     listed = np.column_stack([order, *(column[order] for column in columns)])
     variables = np.array(
         [tasks.signs, tasks.p, tasks.lower, tasks.upper, tasks.ridge, gram.diagonal()[tasks.index]]
     )
     alpha, numbers = np.zeros((m, tasks.index.size)), np.zeros((m, n_tasks, N_NUMBERS))
-    scores = np.zeros((m, ends[-1]))
     tols = np.array([goal.tol, goal.final_tol, goal.rounding])
-    solve_path(
-        n_tasks, listed, variables, padded_values(gram), tasks.index, costs, tols,
-        np.concatenate(tests), alpha, numbers, scores,
-    )  # fmt: skip
+    K = padded_values(gram)
+    solve_path(n_tasks, listed, variables, K, tasks.index, costs, tols, alpha, numbers)
     columns_of = (numbers[:, :, k] for k in (BIAS, CONVERGED, STEPS))
     b, converged, steps = (np.ascontiguousarray(each) for each in columns_of)
-    return CostGrid(alpha, b, converged > 0.0, steps, scores)
+    return CostGrid(alpha, b, converged > 0.0, steps, held_out_scores(K, tasks, alpha, b, tests))
+
+
+def held_out_scores(
+    K: Floats, tasks: TaskArrays, alpha: Floats, b: Floats, tests: list[Integers]
+) -> Floats:
+    """Return the scores of the rows that every task holds out, one task after the other.
+
+    Tasks that hold out the same rows are a fold. Where several of them have a class in common, its
+    kernel values are gathered once, and multiplied by the coefficients of all of them.
+    """
+    ends = np.cumsum([0, *(test.size for test in tests)])
+    coefficients, scores = alpha * tasks.signs, np.empty((len(alpha), ends[-1]))
+    folds: dict[int, list[int]] = {}
+    for t, test in enumerate(tests):
+        folds.setdefault(id(test), []).append(t)
+
+    def score(members: list[int], stop: Event) -> None:
+        test = tests[members[0]]
+        found = {t: np.repeat(b[:, t, None], test.size, axis=1) for t in members}
+        for columns, users in _classes(tasks, members):
+            if stop.is_set():
+                return
+            weights = np.concatenate([coefficients[:, part] for _, part in users])
+            products = np.split(weights @ K[np.ix_(columns, test)], len(users))
+            for (t, _), product in zip(users, products, strict=True):
+                found[t] += product
+        for t, values in found.items():
+            scores[:, ends[t] : ends[t + 1]] = values
+
+    with single_threaded_blas():
+        in_parallel(score, list(folds.values()))
+    return scores
+
+
+def _classes(
+    tasks: TaskArrays, members: list[int]
+) -> list[tuple[Integers, list[tuple[int, slice]]]]:
+    """Return rows of equal sign, and the tasks in which they have it with their variables."""
+    found: dict[bytes, tuple[Integers, list[tuple[int, slice]]]] = {}
+    for t in members:
+        first, last = int(tasks.starts[t]), int(tasks.starts[t + 1])
+        changes = 1 + first + np.flatnonzero(np.diff(tasks.signs[first:last]))
+        for start, end in pairwise([first, *changes.tolist(), last]):
+            rows = tasks.index[start:end]
+            found.setdefault(rows.tobytes(), (rows, []))[1].append((t, slice(start, end)))
+    return list(found.values())
 
 
 @parallel
-def solve_path(part, tasks, variables, whole, index, costs, goal, tests, alpha, numbers, scores):
-    """Solve a task at every cost, and compute the scores of its rows that are held out."""
+def solve_path(part, tasks, variables, whole, index, costs, goal, alpha, numbers):
+    """Solve a task at every cost."""
     t, start, n, max_steps = tasks[part, 0], tasks[part, 1], tasks[part, 2], tasks[part, 3]
     task, curvature, _ = posed(start, n, n, variables, alpha[0], index, whole)
     mine, few = index[start : start + n], min(n, SET_SIZE)
@@ -104,18 +147,6 @@ def solve_path(part, tasks, variables, whole, index, costs, goal, tests, alpha, 
             grow(task, n, ratio, total)
         descend(whole, mine, curvature, task, goal, max_steps, memory, total, numbers[c, t])
         write_alpha(task, start, alpha[c])
-    weights = np.empty((n, costs.size))
-    for v in range(n):
-        for c in range(costs.size):
-            weights[v, c] = task[1][v] * alpha[c, start + v]
-    block = vectors(TEST_ROWS, n, whole)
-    for first in range(tasks[part, 4], tasks[part, 5], TEST_ROWS):
-        some = tests[first : min(first + TEST_ROWS, tasks[part, 5])]
-        gather(whole, some, mine, block)
-        found = np.dot(block[: some.size], weights)
-        for r in range(some.size):
-            for c in range(costs.size):
-                scores[c, first + r] = numbers[c, t, BIAS] + found[r, c]
 
 
 @compiled_part
