@@ -137,6 +137,44 @@ def test_bad_input(here):
     bad(call("tune", "nothing.csv"), "no such file")
 
 
+def write_rows(path, labels):
+    """Write rows of two features, with these labels."""
+    X = np.random.default_rng(0).normal(size=(len(labels), 2))
+    rows = [f"{a:.4f},{b:.4f},{label}" for (a, b), label in zip(X, labels, strict=True)]
+    path.write_text("a,b,kind\n" + "\n".join(rows) + "\n", encoding="utf-8")
+
+
+def test_folds_without_a_class(here):
+    few = ["tune", "few.csv", "--target", "kind", "--Cs", "1.0", "--gammas", "scale"]
+    write_rows(here / "few.csv", ["x"] * 20 + ["y"])
+    bad(call(*few), "--cv 5 leaves a fold", "y has 1 of 21 rows", "Add rows of it.", code=2)
+    # Two classes are left in every fold.
+    write_rows(here / "few.csv", ["x"] * 10 + ["y"] * 10 + ["z"])
+    assert "one candidate (accuracy" in good(call(*few))
+
+
+def test_scorers_of_other_classes(here):
+    bad(call(*SMALL, "--scoring", "roc_auc"), "does not take the 5 classes", "f1_macro", code=2)
+    bad(call(*SMALL, "--scoring", "f1"), "does not take the 5 classes of fruit.csv", code=2)
+    write_rows(here / "two.csv", ["x", "y"] * 10)
+    two = ["tune", "two.csv", "--target", "kind", "--Cs", "1.0,2", "--gammas", "1.0"]
+    bad(call(*two, "--scoring", "f1"), "2 classes", "pos_label", code=2)
+    assert "candidates (" in good(call(*two, "--scoring", "roc_auc", "--cv", 2))
+    # A fold with held-out rows of one class has no ROC curve.
+    for model in (), ("--model", "linear-svc"), ("--model", "nusvc"):
+        given = [word for word in two if model == () or word not in ("--gammas", "1.0")]
+        given = [*given[:4], *model] if "nusvc" in model else [*given, *model]
+        said = ("roc_auc is not a number", "use fewer folds than --cv 20")
+        bad(call(*given, "--scoring", "roc_auc", "--cv", 20), *said)
+
+
+def test_grid_of_one(here):
+    one = [*FRUITS, "--Cs", "1.0", "--gammas", "scale", "--cv", 3]
+    assert "in 3 folds\n" in good(call(*one))
+    assert json.loads(good(call(*one, "--json")))["search"]["candidates"] == 1
+    bad(call(*FRUITS, "--Cs", ""), "number of values", code=2)
+
+
 def test_interrupted(here):
     done = on_terminal(*FRUITS, "--cv", 50, "--Cs", 7, cwd=here, interrupted_at="best 0.")
     assert done.code == 130

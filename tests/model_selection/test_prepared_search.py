@@ -7,8 +7,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
+from maxmargin.estimators.claims import TimeLimit
 from maxmargin.model_selection.families import Family
-from maxmargin.model_selection.prepared_folds import PreparedFolds
+from maxmargin.model_selection.prepared_folds import GridOnFolds, PreparedFolds
 from maxmargin.model_selection.prepared_search import PreparedSearch
 
 AXES = {"C": [0.1, 1.0, 10.0], "gamma": [0.01, 0.1, 1.0]}
@@ -150,6 +151,49 @@ def test_a_search_ends_at_its_time_limit(folds):
     search.run()
     assert not search.is_complete
     assert search.chosen() is None
+
+
+@pytest.mark.filterwarnings("ignore:NuSVC")
+@pytest.mark.parametrize(
+    "family", [Family("svc", mm.SVC(), AXES), Family("nusvc", mm.NuSVC(), {"nu": [0.1, 0.3]})]
+)
+def test_fits_that_the_time_limit_ended_have_no_score(folds, monkeypatch, family):
+    whole = PreparedSearch([family], folds)
+    whole.run()
+    full = whole.grids[0].results.scores
+    search, left, take = PreparedSearch([family], folds), TimeLimit.left, GridOnFolds._was_cut_short
+
+    def cut_short(self, k, wanted, time_limit):
+        if k == 1:  # the time is over in the second fold, the last fit unfinished
+            self.results.holds[wanted[-1], k] = False
+            with monkeypatch.context() as patch:
+                patch.setattr(TimeLimit, "left", lambda self, share: 0.0)
+                return take(self, k, wanted, time_limit)
+        return take(self, k, wanted, time_limit)
+
+    monkeypatch.setattr(GridOnFolds, "_was_cut_short", cut_short)
+    search.run()
+    assert TimeLimit.left is left
+    assert not search.is_complete
+    scores = search.grids[0].results.scores
+    assert np.isnan(scores[-1, 1])
+    np.testing.assert_array_equal(scores[:-1, 1], full[:-1, 1])
+    assert {each.scores.size for each in search.ranked()} == {1}
+    assert search.chosen().mean == pytest.approx(full[:, 0].max())
+    assert search.n_candidates == len(full)
+
+
+def test_scores_that_are_not_numbers(fruit):
+    X, y = fruit
+    two = np.isin(y, ["apple", "lemon"])
+    X, y = X[two], y[two]
+    one_row = PreparedFolds(X, y, StandardScaler(), [(np.arange(1, y.size), np.arange(1))])
+    for model in mm.SVC(), mm.LinearSVC():
+        search = PreparedSearch([Family("it", model, {"C": [1.0]})], one_row, "roc_auc")
+        with pytest.warns(UserWarning, match="one class"):
+            search.run()
+        assert search.is_complete
+        assert search.chosen() is None
 
 
 def test_one_standard_error_is_the_simplest_near_the_best(folds):

@@ -117,13 +117,15 @@ class Plan:
         import numpy as np
 
         if targets == "classes":
-            for learn, _ in splits:
-                if len(known := np.unique(table.labels[learn])) < 2:
-                    raise click.UsageError(
-                        f"--cv {self.folds} leaves a fold with training rows of one class only, "
-                        f"{known[0]}: use another number of folds or --seed, or more rows of the "
-                        "other class."
-                    )
+            classes, counts = np.unique(table.labels, return_counts=True)
+            few = counts.argmin()
+            if any(len(np.unique(table.labels[learn])) < 2 for learn, _ in splits):
+                raise click.UsageError(
+                    f"--cv {self.folds} leaves a fold with training rows of one class only: "
+                    f"{classes[few]} has {counts[few]} of {len(table.labels)} rows. Add rows of it"
+                    + (", or try another --seed." if counts[few] > 1 else ".")
+                )
+            self._check_scorer(table)
         elif self.scoring in (None, "r2") and min(len(hold) for _, hold in splits) < 2:
             raise click.UsageError(
                 f"R² needs two rows or more in every fold, which --cv {self.folds} of "
@@ -131,12 +133,37 @@ class Plan:
                 "neg_mean_absolute_error."
             )
 
+    def _check_scorer(self, table: DataTable) -> None:
+        """Raise for a scorer that does not take the classes of a table."""
+        import numpy as np
+        from sklearn.dummy import DummyClassifier
+        from sklearn.metrics import get_scorer
+
+        if self.scoring is None:
+            return
+        y = table.labels
+        rows = np.zeros((y.size, 1))
+        try:
+            with console.collected_warnings():
+                get_scorer(self.scoring)(DummyClassifier().fit(rows, y), rows, y)
+        except ValueError as error:
+            raise click.UsageError(
+                f"--scoring {self.scoring} does not take the {len(np.unique(y))} classes of "
+                f"{table.source}: use one such as f1_macro or balanced_accuracy. Details: "
+                f"{' '.join(str(error).split())}"
+            ) from None
+
     def _why(self, search: PreparedSearch) -> str:
         """Return why no candidate has a score."""
         if not search.is_complete:
             return "raise --time-limit."
         errors = [str(grid.error) for grid in search.grids if grid.error is not None]
-        return errors[0] if errors else f"{self.scoring} is not a number on some fold."
+        if errors and not any(grid.is_scored for grid in search.grids):
+            return errors[0]
+        return (
+            f"{self.scoring or 'the score'} is not a number on some fold, as where its held-out "
+            f"rows are of one class: use fewer folds than --cv {self.folds}, or another --scoring."
+        )
 
 
 def plan_of_fit(
@@ -206,7 +233,8 @@ def print_search(record: dict[str, Any], source: str) -> None:
     if len(record["by_model"]) > 1:
         _print_lines(record["by_model"], f"{source}: the best of each model ({told})")
     best = record["best"]
-    _print_lines(best, f"{source}: the best {len(best)} of {n} candidates ({told})")
+    many = f"the best {len(best)} of {n} candidates" if n > 1 else "one candidate"
+    _print_lines(best, f"{source}: {many} ({told})")
 
 
 def _print_lines(lines: list[dict[str, Any]], title: str) -> None:

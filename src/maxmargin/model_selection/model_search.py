@@ -91,6 +91,9 @@ class ModelSearch:
         self.cv_results_, self.n_splits_ = results.table(), results.n_folds
         self.is_complete_ = is_complete
         best = results.best()
+        if best is None and not is_complete:  # a search that goes fold by fold
+            results = results.on_complete_folds()
+            best = results.best() if results.n_folds else None
         if best is not None and self.one_standard_error:
             best = results.simplest(grid.from_simple())
         if best is None:
@@ -108,7 +111,8 @@ class ModelSearch:
         """Fit the best candidate of the search to all samples.
 
         `fit` does it at its end with ``refit=True``. After an interrupted search it fits the best
-        of those candidates that were scored on all folds.
+        of those candidates that were scored on all folds, or, without any, the best on the folds on
+        which all were.
 
         Parameters
         ----------

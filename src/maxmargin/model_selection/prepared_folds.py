@@ -15,14 +15,14 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from ..arrays import Integers
-from ..estimators.claims import TimeLimit
+from ..estimators.claims import SOLVER_TIME_SHARE, TimeLimit
 from ..estimators.linear_svc import LinearSVC
 from ..estimators.linear_svr import LinearSVR
 from ..estimators.svc import SVC
 from ..estimators.svr import SVR
 from .families import Block, Family, blocks_of, chains_of
 from .linear_svc_cv import LinearSVCCV
-from .results import Results
+from .results import Parameters, Results
 from .search_progress import Tell
 from .strategies import going_on, is_bounded
 from .svc_cv import SVCCV
@@ -105,6 +105,11 @@ class GridOnFolds:
         """Whether all folds are complete."""
         return self.n_done == len(self.folds)
 
+    @property
+    def is_scored(self) -> bool:
+        """Whether some candidate was scored on all folds, be it by a score that is not a number."""
+        return bool((~np.isnan(self.results.score_seconds)).all(axis=1).any())
+
     def run(self, time_limit: TimeLimit, tell: Tell) -> None:
         """Fit and score the candidates, fold by fold, until the time is over.
 
@@ -127,10 +132,21 @@ class GridOnFolds:
                 self._one_by_one(k, wanted, time_limit, told)
             else:
                 self._by_blocks(search, k, wanted, time_limit, told)
-            if np.isnan(self.results.fit_seconds[wanted, k]).any():  # the time is over
+            if self._was_cut_short(k, wanted, time_limit):
                 return
             self.n_done = k + 1
             tell(max(left, 0.0), self.best_mean())
+
+    def _was_cut_short(self, k: int, wanted: list[int], time_limit: TimeLimit) -> bool:
+        """Return whether the time was over before a fold was complete.
+
+        Fits that it has ended are not scored: other candidates would be compared with what is not
+        their machine.
+        """
+        results, is_late = self.results, time_limit.left(SOLVER_TIME_SHARE) == 0.0
+        ended = [place for place in wanted if is_late and not results.holds[place, k]]
+        results.scores[ended, k] = np.nan
+        return bool(ended) or bool(np.isnan(results.fit_seconds[wanted, k]).any())
 
     def so_far(self) -> Results:
         """Return the results of complete folds; of the first one where none is complete."""
@@ -139,6 +155,11 @@ class GridOnFolds:
         for name in ("scores", "gaps", "fit_seconds", "score_seconds", "holds"):
             setattr(found, name, getattr(own, name)[:, :n])
         return found
+
+    def begun(self) -> list[Parameters]:
+        """Return the candidates that were fitted, to the first fold at least."""
+        fitted = np.flatnonzero(~np.isnan(self.results.fit_seconds[:, 0]))
+        return [self.results.candidates[k] for k in fitted]
 
     def best_mean(self) -> float:
         """Return the largest mean score of the complete folds, −∞ without one."""
@@ -173,6 +194,10 @@ class GridOnFolds:
             one._progress_callback = tell
             try:
                 one.fit(X, self.folds.y)
+            except ValueError:
+                if not getattr(one, "is_complete_", False):
+                    raise
+                # All was fitted, but no score is a number: others may have one.
             finally:  # what was found before Ctrl-C is kept
                 self._take(getattr(one, "cv_results_", None), block.places, k)
 

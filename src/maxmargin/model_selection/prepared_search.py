@@ -128,7 +128,7 @@ class PreparedSearch:
         """How many different candidates were compared, those that were dropped included."""
         return len(
             {(grid.family.name, *each.items())
-             for grid in self.counted() for each in grid.results.candidates}
+             for grid in self.counted() for each in grid.begun()}
         )  # fmt: skip
 
     def ranked(self) -> list[Candidate]:

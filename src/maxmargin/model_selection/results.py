@@ -64,6 +64,14 @@ class Results:
         means = self.means()
         return None if np.isnan(means).all() else int(np.nanargmax(means))
 
+    def on_complete_folds(self) -> Results:
+        """Return the results of the folds on which all candidates have scores."""
+        kept = ~np.isnan(self.scores).any(axis=0)
+        found = Results(self.candidates, int(kept.sum()))
+        for name in ("scores", "gaps", "fit_seconds", "score_seconds", "holds"):
+            setattr(found, name, getattr(self, name)[:, kept])
+        return found
+
     def simplest(self, order: list[int]) -> int | None:
         """Return the first candidate of an order within one standard error of the best one."""
         best = self.best()

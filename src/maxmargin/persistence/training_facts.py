@@ -60,7 +60,8 @@ def search_in_words(search: Mapping[str, Any]) -> str:
     'accuracy 0.9500 ± 0.0100 in 5 folds, chosen from 49 candidates'
     """
     score, folds = scorer_in_words(search["scoring"]), search["folds"]
-    within = f"in {folds} folds, chosen from {search['candidates']} candidates"
+    n, spread = search["candidates"], "one fold" if folds == 1 else f"{folds} folds"
+    within = f"in {spread}, chosen from {n} candidates" if n > 1 else f"in {spread}"
     return f"{score} {score_in_words(search['chosen'])} {within}"
 
 
