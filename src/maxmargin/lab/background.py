@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 
@@ -19,12 +19,18 @@ class Background:
     def __init__(self, work: Callable[[Any, Callable[[], bool]], None]) -> None:
         self._work = work
         self._wanted = 0
+        self._last: Future[None] | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="maxmargin-lab")
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the last request is waiting or at work."""
+        return self._last is not None and not self._last.done()
 
     def ask(self, request: Any) -> None:
         """Work on this next."""
         self._wanted += 1
-        self._pool.submit(self._run, request, self._wanted)
+        self._last = self._pool.submit(self._run, request, self._wanted)
 
     def drop(self) -> None:
         """Drop the request at work, and those that wait."""

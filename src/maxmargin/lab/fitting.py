@@ -133,6 +133,11 @@ class Worker:
         self.judged: tuple[Points, mm.Separability | None] | None = None
         self.background = Background(self._work)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a fit is waiting or at work."""
+        return self.background.is_busy
+
     def ask(self, request: Request) -> None:
         """Fit this next; a running fit stops at its next step."""
         self.background.ask(request)
