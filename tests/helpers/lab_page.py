@@ -221,8 +221,8 @@ class Page:
         for key in keys:
             self.page.keyboard.press(key)
 
-    def place(self, x, y, name="A"):
-        """Return where a point of the plane is on the screen."""
+    def place(self, x, y, name="scene-A"):
+        """Return where a point of a figure is on the screen."""
         return self.page.evaluate(
             """([id, x, y]) => {
               const view = Bokeh.index.find_one_by_id(id)
@@ -230,10 +230,10 @@ class Page:
               const frame = view.frame
               return [box.x + frame.x_scale.compute(x), box.y + frame.y_scale.compute(y)]
             }""",
-            [self.model(f"scene-{name}", "id"), float(x), float(y)],
+            [self.model(name, "id"), float(x), float(y)],
         )
 
-    def click(self, x, y, name="A"):
+    def click(self, x, y, name="scene-A"):
         self.page.mouse.click(*self.place(x, y, name))
         self.page.wait_for_timeout(460)  # another click would be the second of a double one
 
@@ -245,6 +245,15 @@ class Page:
             for point in points:
                 self.click(*point)
         self.until("() => model('points').data.x.length == 6")
+        self.settle()
+
+    def compute_scores(self):
+        """Compute the scores over C and γ, in their tab."""
+        self.button("compute scores").click()
+        self.until(
+            "() => model('score-words').text.includes('folds;')"
+            " && model('ask-scores').label == 'compute scores'"
+        )
         self.settle()
 
     def upload(self, content, name="points.csv"):

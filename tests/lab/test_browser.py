@@ -214,7 +214,7 @@ def test_two_algorithms_are_compared(lab):
     assert lab.proof("A") != lab.proof("B")
     start, end = (lab.model("scene-B", f"x_range.{side}") for side in ("start", "end"))
     low, high = (lab.model("scene-B", f"y_range.{side}") for side in ("start", "end"))
-    lab.click(start + 0.06 * (end - start), low + 0.5 * (high - low), "B")  # of both figures
+    lab.click(start + 0.06 * (end - start), low + 0.5 * (high - low), "scene-B")  # of both figures
     lab.until("() => model('points').data.x.length == 7")
     lab.settle()
     assert "of 7 points" in lab.proof("A")
@@ -367,6 +367,64 @@ def test_names_and_files_do_not_become_formulas(lab):
     assert lab.page.locator("mjx-container").count() == 0
     assert lab.foreign == []
     assert formula in lab.note() or not lab.note()
+
+
+# Scores -------------------------------------------------------------------------------------------
+
+
+def test_candidates_are_chosen_from_a_map_and_from_a_list(lab):
+    lab.choose("kernel", "rbf")
+    lab.tab("scores")
+    lab.page.get_by_text("3-fold cross-validation at 8 × 11 values of C and γ").wait_for()
+    lab.compute_scores()
+    picture = lab.page.get_by_role("img", name="Map over C and γ of the mean accuracy. Best:")
+    assert picture.is_visible()
+    assert len(lab.data("cells")["mean"]) == 88
+    assert lab.data("score-sliders") == {"x": [0], "y": [0]}
+
+    lab.act(lambda: lab.click(2.1, -1.4, "score-map"))
+    assert (lab.model("C-A", "value"), lab.model("gamma-A", "value")) == (2, -1.5)
+    assert lab.page.get_by_text("C = 100:", exact=True).is_visible()  # of the slider
+    lab.page.get_by_text("Sliders: C = 100, γ = 0.0316:").wait_for()
+    assert lab.data("score-sliders") == {"x": [2], "y": [-1.5]}
+
+    # By the keyboard: an option further down.
+    lab.page.get_by_label("candidate", exact=True).focus()
+    lab.act(lambda: lab.page.keyboard.press("ArrowDown"))
+    assert (lab.model("C-A", "value"), lab.model("gamma-A", "value")) == (2, -1)
+    lab.button("use the simplest").focus()
+    lab.act(lambda: lab.page.keyboard.press("Enter"))
+    simplest = lab.data("score-simplest")
+    assert [lab.model("C-A", "value"), lab.model("gamma-A", "value")] == [
+        simplest["x"][0], simplest["y"][0],
+    ]  # fmt: skip
+
+    lab.choose("kernel", "linear")
+    lab.page.get_by_text("Points or settings have changed.").wait_for()
+    assert not picture.is_visible()
+    lab.compute_scores()
+    assert lab.page.get_by_role("img", name="Curve over C of the mean accuracy.").is_visible()
+    lab.act(lambda: lab.click(-2.0, lab.data("score-curve")["mean"][2], "score-curve-figure"))
+    assert lab.model("C-A", "value") == -2
+
+
+@pytest.mark.slow
+def test_scores_are_read_on_a_narrow_dark_page(opened):
+    lab = opened(width=390, height=844)
+    lab.button("dark").click()
+    lab.sample("moons")
+    lab.choose("kernel", "rbf")
+    lab.tab("scores")
+    lab.compute_scores()
+    assert lab.model("score-map", "background_fill_color") != "#ffffff"
+    assert lab.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    for part in (lab.page.locator(".bk-Figure:visible").last, lab.button("use the simplest")):
+        box = part.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+    lab.algorithm("Perceptron")
+    lab.page.get_by_text("Scores over C are computed for: Support vector machine").wait_for()
+    assert lab.button("compute scores").is_disabled()
 
 
 # Without classes ----------------------------------------------------------------------------------
@@ -542,7 +600,7 @@ def test_forged_links_are_harmless(opened, changes):
 def test_nothing_is_cut_off(opened, width, height):
     lab = opened(width=width, height=height)
     page = lab.page
-    for tab in ("convergence", "weight space", "points", "download"):
+    for tab in ("convergence", "weight space", "points", "scores", "download"):
         lab.tab(tab)
         inner, outer = page.evaluate(
             "() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]"

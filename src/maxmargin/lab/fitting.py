@@ -6,7 +6,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +17,7 @@ import maxmargin as mm
 from ..arrays import Floats, Integers
 from ..diagnostics.fitted_model import ModelLike
 from .algorithms import ALGORITHMS, Algorithm
+from .background import Background
 from .points import Points
 
 
@@ -130,14 +130,21 @@ class Worker:
 
     def __init__(self, tell: Callable[[Outcome], None]) -> None:
         self.tell = tell
-        self.wanted = 0
         self.judged: tuple[Points, mm.Separability | None] | None = None
-        self.pool = ThreadPoolExecutor(1, thread_name_prefix="maxmargin-lab")
+        self.background = Background(self._work)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a fit is waiting or at work."""
+        return self.background.is_busy
 
     def ask(self, request: Request) -> None:
         """Fit this next; a running fit stops at its next step."""
-        self.wanted += 1
-        self.pool.submit(self._work, request, self.wanted)
+        self.background.ask(request)
+
+    def close(self) -> None:
+        """Stop the thread."""
+        self.background.close()
 
     def _verdict(self, points: Points) -> mm.Separability | None:
         """Decide whether a plane separates; the decision is cached for the same points."""
@@ -149,29 +156,22 @@ class Worker:
             self.judged = points, report
         return self.judged[1]
 
-    def close(self) -> None:
-        """Stop the thread."""
-        self.wanted += 1
-        self.pool.shutdown(wait=False, cancel_futures=True)
-
-    def _work(self, request: Request, number: int) -> None:
-        if number != self.wanted:
-            return
+    def _work(self, request: Request, is_dropped: Callable[[], bool]) -> None:
         end = time.perf_counter() + LIMITS.seconds
 
         def is_over(step: Any = None) -> bool:
-            return number != self.wanted or time.perf_counter() > end
+            return is_dropped() or time.perf_counter() > end
 
         verdict = self._verdict(request.points) if request.recipe.has_classes else None
         outcome = answered(request, is_over, verdict)
         outcome = replace(outcome, overdue=time.perf_counter() > end)
-        if number == self.wanted:
+        if not is_dropped():
             self.tell(outcome)
         if outcome.model is None:
             return
         frames, complete = ([], False) if is_over() else recorded(request, is_over)
         outcome = replace(outcome, frames=frames, recorded=True, complete=complete)
-        if number == self.wanted:
+        if not is_dropped():
             self.tell(outcome)
 
 

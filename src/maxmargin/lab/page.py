@@ -38,6 +38,7 @@ from .points import (
     chosen_columns,
     read_upload,
 )
+from .score_view import ScoreView
 from .sharing import restored
 from .style import button, dress
 from .table import PointTable
@@ -136,6 +137,7 @@ class Lab:
         self.subject = RadioButtonGroup(labels=["A", "B"], active=0, visible=False, name="subject")
         self.subject.on_change("active", lambda attr, old, new: self._draw())
         self.downloads = Downloads(self)
+        self.scores = ScoreView(self)
         self.weight_space = TabPanel(title="weight space", child=column(
             self.beside.note, self.beside.weights, sizing_mode="stretch_width"))  # fmt: skip
         self.tabs = Tabs(
@@ -146,6 +148,7 @@ class Lab:
                 TabPanel(title="points", child=column(
                     self.table.task, self.table.grid, self.editor.widgets,
                     sizing_mode="stretch_width")),
+                TabPanel(title="scores", child=self.scores.widgets),
                 TabPanel(title="download", child=self.downloads.widgets),
             ],
             sizing_mode="stretch_width",
@@ -207,6 +210,7 @@ class Lab:
         self._stop()
         for panel in self.panels:
             panel.close()
+        self.scores.close()
 
     def say(self, text: str, *, bad: bool = False) -> None:
         """Show a note, as text and not as markup."""
@@ -352,6 +356,7 @@ class Lab:
         self.quiet = False
         for panel in self.shown():
             panel.ask(self.points)
+        self.scores.follow()
 
     def shown(self) -> list[Panel]:
         """Return the visible panels."""
@@ -380,6 +385,7 @@ class Lab:
             panel.draw(k)
         self.subject.labels = [panel.algorithm.title for panel in self.panels]
         self._show_what_has_meaning()
+        self.scores.follow()
         outcome, picture = self.looked_at().outcome, self.looked_at().picture
         if outcome is not None and picture is not None:
             self.beside.draw(outcome, k)
@@ -430,6 +436,7 @@ class Lab:
         for panel in self.panels:
             panel.scene.dress()
         self.beside.dress()
+        self.scores.figures.dress()
         self._draw()
 
 

@@ -73,6 +73,14 @@ class Panel:
         self.values = values
         self._show_controls()
 
+    def put(self, values: dict[str, float]) -> None:
+        """Move sliders, and fit once."""
+        self.quiet = True
+        for name, value in values.items():
+            self.by_name[name].value = value
+        self.quiet = False
+        self.lab.changed()
+
     def show(self, visible: bool) -> None:
         """Show or hide the panel."""
         for part in (self.widgets, self.scene.figure, self.proof):
@@ -176,7 +184,8 @@ class Panel:
         if control.accepts(value):
             self.values[control.name] = value
             self._show_those_that_matter()
-            self.lab.changed()
+            if not self.quiet:
+                self.lab.changed()
 
 
 def _by_family() -> dict[str, list[tuple[str, str]]]:

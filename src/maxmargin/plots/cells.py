@@ -11,6 +11,9 @@ from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 from ..arrays import Floats
 from .canvas import Bools
 
+# Standard errors below the best score at which the range of colours ends.
+MOST_ERRORS = 10.0
+
 
 def edges_of(values: Floats, *, is_log: bool) -> Floats:
     """Return the edges of cells around values, half-way between neighbours."""
@@ -44,6 +47,15 @@ def border_of(across: Floats, up: Floats, inside: Bools) -> list[Floats]:
     for row, column in zip(*np.nonzero(framed[1:-1, 1:] != framed[1:-1, :-1]), strict=True):
         sides.append(np.array([[across[column], up[row]], [across[column], up[row + 1]]]))
     return sides
+
+
+def lowest_shown(lowest: float, best: float, least: float) -> float:
+    """Return the score of the darkest colour; ``least`` is one standard error below the best.
+
+    The range of colours is for the good candidates: those far below share the darkest.
+    """
+    low = max(lowest, best - MOST_ERRORS * (best - least))
+    return low if low < best else lowest
 
 
 def set_log(ax: Axes, axis: str, values: Floats) -> None:

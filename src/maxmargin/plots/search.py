@@ -31,7 +31,7 @@ from .canvas import (
     set_legend,
     set_title,
 )
-from .cells import border_of, cell_of, edges_of, set_log, united
+from .cells import border_of, cell_of, edges_of, lowest_shown, set_log, united
 from .search_table import (
     Candidates,
     SearchAxes,
@@ -48,8 +48,6 @@ from .search_table import (
 
 # Cells with their scores written in them.
 MOST_NUMBERS = 64
-# Standard errors below the best score at which the range of colours ends.
-MOST_ERRORS = 10.0
 
 
 @dataclass(eq=False)
@@ -254,10 +252,8 @@ class SearchDisplay:
         across = united([edges_of(grid.x, is_log=True) for grid in self.grids])
         up = united([edges_of(grid.y, is_log=is_log) for grid in self.grids])
         values = self._values(across, up)
-        # The range of colours is for the good candidates: those far below share the darkest.
         lowest = float(np.nanmin(values))
-        low = max(lowest, self.best - MOST_ERRORS * (self.best - self.least))
-        low = low if low < self.best else lowest
+        low = lowest_shown(lowest, self.best, self.least)
         self.cells_ = ax.pcolormesh(
             across, up, np.ma.masked_invalid(values), cmap="cividis", vmin=low, vmax=self.best
         )
