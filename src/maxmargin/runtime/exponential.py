@@ -25,7 +25,7 @@ def _exp2(power):
 
         def single(power):
             one = np.float32(1.0)
-            t = power if power > np.float32(-126.0) else np.float32(-126.0)
+            t = power if power > np.float32(-100.0) else np.float32(-100.0)
             n = np.floor(t + np.float32(0.5))
             f = t - n
             p = np.float32(1.5403530e-4) * f + np.float32(1.3333558e-3)
@@ -39,7 +39,7 @@ def _exp2(power):
         return single
 
     def double(power):
-        t = power if power > -1022.0 else -1022.0
+        t = power if power > -960.0 else -960.0
         n = np.floor(t + 0.5)
         x = (t - n) * 0.6931471805599453
         p = x / 6227020800.0 + 1.0 / 479001600.0

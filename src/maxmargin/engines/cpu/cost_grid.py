@@ -3,7 +3,8 @@
 K of a task is gathered once for all costs. From one cost C to the next, C', every α is multiplied
 by the number t ≤ C'/C of the largest dual value, which needs no kernel value, and the descent goes
 on from there: by SMO on all variables where they are few, else on those that violate most, whose
-part of K fits the cache.
+part of K fits the cache. Where SMO has taken as long as a Newton step of the free variables would,
+one is made.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ...runtime.simd import vectors
 from ...runtime.team import parallel
 from ...runtime.threads import in_parallel, single_threaded_blas
 from ..base import CostGrid, TaskArrays, TaskGoal
+from .free_step import MAX_FREE, free_step, free_step_numbers
 from .small_tasks import padded_values
 from .smo import pair_steps
 from .task_descent import (
@@ -37,17 +39,20 @@ from .task_descent import (
     write_alpha,
 )
 from .task_rows import VECTOR, copy
+from .values import UNIT
 
 if TYPE_CHECKING:
     from ...arrays import Floats, Integers
     from .gram import Gram
 
 # Variables of a working set, a multiple of the numbers in a vector, and steps with it per variable.
-SET_SIZE, STEPS_PER_VARIABLE = 768, 20
+SET_SIZE, LEAST_SET, STEPS_PER_VARIABLE = 768, 128, 20
 # Vectors of a working set beside its part of K.
 N_VECTORS = 7
 # A round ends at this share of the violation before it.
 ROUND_SHARE = 0.1
+# f is computed anew where rounding may have changed it by this share of the violation allowed.
+DRIFT_SHARE = 0.01
 # Classes of violations into which variables are counted, to find the worst of them.
 N_BINS = 128
 
@@ -184,6 +189,7 @@ def descend(whole, mine, curvature, task, goal, max_steps, memory, total, number
     _, _, target, _, low, up, beta, f = task
     tol, final_tol, rounding, n = goal[0], goal[1], goal[2], mine.size
     tightened, steps, b, is_fresh = 1.0, 0, 0.0, False
+    passed, patience, set_size = 0.0, 1.0, SET_SIZE
     while True:
         top, least, mean = extremes(f, beta, low, up, 0, n)
         violation, b = top - least, multiplier(top, least, mean, final_tol)
@@ -191,14 +197,26 @@ def descend(whole, mine, curvature, task, goal, max_steps, memory, total, number
         if violation > stop:
             if steps >= max_steps:
                 break
-            made = move(
-                whole, mine, curvature, task, top, least, stop, max_steps - steps, memory, total
+            n_free = count_free(beta, low, up, n)
+            due = patience * free_step_numbers(n_free)
+            may_solve = 1 < n_free <= MAX_FREE
+            if may_solve and passed >= due:
+                gains = move_free(whole, mine, task, n_free, memory, total)
+                passed, patience, is_fresh = 0.0, 1.0 if gains else 2.0 * patience, False
+                continue
+            most = max_steps - steps
+            if may_solve:
+                most = min(most, int((due - passed) / min(n, set_size)) + min(n, set_size))
+            made, moved, size = move(
+                whole, mine, curvature, task, top, least, stop, most, memory, total, set_size
             )
             steps, is_fresh = steps + made, False
+            passed += float(made) * size + (0.0 if n <= SET_SIZE else size**2 + float(moved) * n)
+            set_size = next_size(size, moved)
             if made == 0:
                 break
             continue
-        if not is_fresh:  # f has gathered the rounding of many steps
+        if not is_fresh and drift(beta, n, steps) > DRIFT_SHARE * stop:
             refresh(whole, mine, task, memory, total)
             is_fresh = True
             continue
@@ -214,6 +232,72 @@ def descend(whole, mine, curvature, task, goal, max_steps, memory, total, number
         numbers[CONVERGED] = firm <= 2.0 * tol * scale
         break
     numbers[BIAS], numbers[STEPS] = b, steps
+
+
+@compiled_part
+def next_size(size, moved):
+    """Return the size of the next working set, for one of which so many variables have moved."""
+    wanted = 2 * moved + -(2 * moved) % VECTOR
+    return min(max(wanted, size // 2, LEAST_SET), SET_SIZE)
+
+
+@compiled_part
+def drift(beta, n, steps):
+    """Return about how far rounding may have moved f in so many steps."""
+    largest = 0.0
+    for k in range(n):
+        largest = max(largest, abs(beta[k]))
+    return UNIT * (steps + n) * largest
+
+
+@compiled_part
+def count_free(beta, low, up, n):
+    """Return how many variables are between their bounds."""
+    found = 0
+    for k in range(n):
+        found += low[k] < beta[k] < up[k]
+    return found
+
+
+@compiled_part
+def move_free(whole, mine, task, n_free, memory, total):
+    """Make a Newton step of the free variables, and move f with them; return whether it gains."""
+    _, _, _, _, low, up, beta, f = task
+    n, m = mine.size, 0
+    free = np.empty(n_free, dtype=np.intp)
+    for k in range(n):
+        if low[k] < beta[k] < up[k]:
+            free[m] = k
+            m += 1
+    A, slopes = np.empty((n_free, n_free)), np.empty(n_free)
+    lowest, highest = np.empty(n_free), np.empty(n_free)
+    is_small = n <= SET_SIZE
+    for v in range(n_free):
+        k = free[v]
+        row, out = memory[k] if is_small else whole[mine[k]], A[v]
+        for u in range(n_free):
+            out[u] = row[free[u] if is_small else mine[free[u]]]
+        slopes[v], lowest[v], highest[v] = f[k], low[k] - beta[k], up[k] - beta[k]
+    change, gains = free_step(A, slopes, lowest, highest)
+    if not gains:
+        return False
+    for v in range(n_free):
+        k, by = free[v], change[v]
+        before = beta[k]
+        # The bound itself, not what rounding makes of it.
+        if by <= lowest[v]:
+            beta[k] = low[k]
+        elif by >= highest[v]:
+            beta[k] = up[k]
+        else:
+            beta[k] += by
+        if is_small:
+            subtract(memory[k], beta[k] - before, f)
+        else:
+            add_row(whole[mine[k]], beta[k] - before, mine, total)
+    if not is_small:
+        read(mine, task, total)
+    return True
 
 
 @compiled_part
@@ -256,18 +340,22 @@ def read(mine, task, total):
 
 
 @compiled_part
-def move(whole, mine, curvature, task, top, least, stop, most, memory, total):
-    """Move pairs of variables, those that violate most where there are many, and f with them."""
+def move(whole, mine, curvature, task, top, least, stop, most, memory, total, set_size):
+    """Move pairs of variables, those that violate most where there are many, and f with them.
+
+    Return the steps, how many variables moved, and of how many.
+    """
     _, _, _, _, low, up, beta, f = task
     edges, n = np.empty(2, dtype=np.intp), mine.size
     edges[0], edges[1] = 0, f.size
     last = memory.shape[0] - N_VECTORS
     if n <= SET_SIZE:
-        return pair_steps(
+        steps = pair_steps(
             memory, curvature, beta, low, up, f, memory[last], memory[last + 1], edges, 0.5 * stop,
             most,
         )  # fmt: skip
-    members, rows = np.empty(SET_SIZE, dtype=np.intp), np.empty(SET_SIZE, dtype=np.intp)
+        return steps, n, n
+    members, rows = np.empty(set_size, dtype=np.intp), np.empty(set_size, dtype=np.intp)
     m = choose(f, beta, low, up, n, top, least, members)
     size = m + -m % VECTOR
     edges[1] = size
@@ -293,13 +381,15 @@ def move(whole, mine, curvature, task, top, least, stop, most, memory, total):
     steps = pair_steps(
         memory, bend, now, lowest, highest, slopes, grows, shrinks, edges, enough, most
     )
+    moved = 0
     for v in range(m):
         k = members[v]
         if now[v] != beta[k]:
             add_row(whole[mine[k]], now[v] - beta[k], mine, total)
             beta[k] = now[v]
+            moved += 1
     read(mine, task, total)
-    return steps
+    return steps, moved, m
 
 
 @compiled_part
@@ -308,15 +398,15 @@ def choose(f, beta, low, up, n, top, least, members):
 
     They are counted by their violation; those of the last class that has room are taken in order.
     """
-    counts = np.zeros((2, N_BINS), dtype=np.intp)
+    counts, size = np.zeros((2, N_BINS), dtype=np.intp), members.size
     per_bin = (N_BINS - 1) / (top - least)
     for k in range(n):
         kind, excess = violation_of(f[k], beta[k] < up[k], beta[k] > low[k], top, least)
         if excess > 0.0:
             counts[kind, int(excess * per_bin)] += 1
     totals = counts[0].sum(), counts[1].sum()
-    first = min(totals[0], max(SET_SIZE // 2, SET_SIZE - totals[1]))
-    second = min(totals[1], SET_SIZE - first)
+    first = min(totals[0], max(size // 2, size - totals[1]))
+    second = min(totals[1], size - first)
     edge0, room0 = last_class(counts[0], first)
     edge1, room1 = last_class(counts[1], second)
     m = 0

@@ -95,6 +95,10 @@ def pair_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, edges, 
         _open(i, beta, lower, upper, raisable, lowerable)
         _open(j, beta, lower, upper, raisable, lowerable)
         steps += 1
+    if steps == max_steps:  # f of the last of them
+        Ki, Kj, by = kernel_row(K, i), kernel_row(K, j), fill(f, t)
+        for k in range(edges[0], edges[n_groups], n):
+            store(f, k, load(f, k) - by * (load(Ki, k) - load(Kj, k)))
     return steps
 
 
