@@ -143,7 +143,7 @@ class KernelGrid:
         tol, distances = self.model.tol, self._squared_distances(problems[0].kernel)
         known: list[list[MarginCertificate] | None] = [None] * costs.size
         if distances is not None:
-            known = list(certify_costs(problems, costs, alpha, b, distances))
+            known = list(certify_costs(problems, costs, alpha, b, distances, tol))
         starts = np.cumsum([problem.n_variables for problem in problems])[:-1]
         found = []
         for proofs, cost, of_cost, biases in zip(known, costs.tolist(), alpha, b, strict=True):
