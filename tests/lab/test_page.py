@@ -212,7 +212,8 @@ def test_what_has_no_meaning_is_hidden(lab, key, tmp_path):
     lab.panels[0].select.value = key
     assert not lab.pen.visible
     assert not lab.beside.errors.visible
-    assert [tab.title for tab in lab.tabs.tabs] == ["convergence", "points", "download"]
+    titles = [tab.title for tab in lab.tabs.tabs]
+    assert titles == ["convergence", "points", "scores", "download"]
     assert lab.tabs.active == 1  # still the points
     scene = lab.panels[0].scene
     assert (
@@ -255,11 +256,11 @@ def test_a_regression_beside_a_classifier_keeps_its_classes(lab):
     lab.panels[1].select.value = "svr"
     lab.compare.active = True
     assert lab.pen.visible
-    assert len(lab.tabs.tabs) == 4
+    assert len(lab.tabs.tabs) == 5
     for panel in lab.panels:
         panel._arrive(replace(fitted(panel.select.value, lab.points), request=panel.request))
     lab.subject.active = 1
-    assert len(lab.tabs.tabs) == 3
+    assert len(lab.tabs.tabs) == 4
     assert lab.pen.visible
     lab.panels[0].select.value = "one-class"
     assert not lab.pen.visible
