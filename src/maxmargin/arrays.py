@@ -256,6 +256,10 @@ class Partitioned(ABC):
     def split(self, values: NDArray[Any]) -> Any:
         """Return one number per row, in the memory of this process, as a vector in partitions."""
 
+    @abstractmethod
+    def spread(self, places: Integers, values: Floats) -> Any:
+        """Return the vector of these values at these rows, in ascending order, and 0 elsewhere."""
+
 
 class VectorOnDevice(ABC):
     """Labels, targets, costs or α on a device, or in partitions of a cluster.

@@ -7,6 +7,9 @@ import signal
 import time
 import warnings
 
+# Seconds that nothing takes on a busy machine, unless it hangs.
+LONG = 60.0
+
 
 def new_cluster(n_workers=2, **options):
     """Return a cluster of processes."""
@@ -46,9 +49,14 @@ def n_tasks(client):
     return client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
 
 
-def comes_to(expected, value, seconds=5.0):
+def n_workers(client):
+    """Return how many workers the scheduler knows."""
+    return len(client.scheduler_info(n_workers=-1)["workers"])
+
+
+def comes_to(expected, value, seconds=LONG):
     """Return whether a function returns a value before long."""
     end = time.monotonic() + seconds
-    while value() != expected and time.monotonic() < end:
-        time.sleep(0.05)
-    return value() == expected
+    while (found := value()) != expected and time.monotonic() < end:
+        time.sleep(0.02)
+    return found == expected

@@ -169,7 +169,7 @@ class PartitionedSamples(Samples):
 
     def spread(self, places: Integers, values: Floats) -> Any:
         """Return the vector that has these values at these places, and 0 elsewhere."""
-        return self.X.map(_spread, self.X.starts, common=(places, values))
+        return self.X.spread(places, values)
 
     def plane_norms(self, w: Floats) -> Any:
         raise NotImplementedError("ask for the smallest margin of each partition")
@@ -304,11 +304,3 @@ def merged_rows(found: list[SomeRows]) -> SomeRows:
     joined = np.concatenate(places)
     order = np.argsort(joined)
     return SomeRows(joined[order], X[order], np.concatenate(labels)[order])
-
-
-def _spread(X: Any, start: Integers, places: Integers, values: Floats) -> Floats:
-    n = X.shape[0]
-    first, last = np.searchsorted(places, [start[0], start[0] + n])
-    out = np.zeros(n)
-    out[places[first:last] - start[0]] = values[first:last]
-    return out

@@ -20,7 +20,7 @@ from maxmargin.engines.dask import client as clients
 from maxmargin.engines.dask import rows
 from maxmargin.engines.dask.client import ClusterError
 from maxmargin.engines.dask.cluster import Cluster
-from tests.helpers.clusters import Once, comes_to, kill_one, n_tasks, new_cluster
+from tests.helpers.clusters import LONG, Once, comes_to, kill_one, n_tasks, n_workers, new_cluster
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -103,18 +103,20 @@ def test_no_worker_left(impatient, how, options):
             leave.at = time.monotonic()
             if how == "scaled":
                 cluster.scale(0)
-                return
-            for nanny in cluster.workers.values():
-                nanny.close_gracefully()  # do not start it again
-            kill_one(client)
+            else:
+                for nanny in cluster.workers.values():
+                    nanny.close_gracefully()  # do not start it again
+                kill_one(client)
+            assert comes_to(0, lambda: n_workers(client))
 
         model = mm.LinearSVC(tol=TOL, callback=Once(leave))
         with pytest.raises(ClusterError, match=r"no worker for 2 s.*wait_for_workers"):
             model.fit(dX, dy)
-        assert time.monotonic() - leave.at < 10.0
+        assert time.monotonic() - leave.at < LONG
         assert not hasattr(model, "coef_")
         assert comes_to(0, lambda: n_tasks(client))
         cluster.scale(2)  # one more than there was
+        client.wait_for_workers(1)
         same(mm.LinearSVC(tol=TOL).fit(dX, dy), in_memory(X, y))
 
 
@@ -124,7 +126,7 @@ def test_no_worker_from_the_beginning(impatient):
         started = time.monotonic()
         with pytest.raises(ClusterError, match="has had no worker"):
             mm.LinearSVC().fit(dX, dy)
-        assert time.monotonic() - started < 10.0
+        assert time.monotonic() - started < LONG
 
 
 def test_the_scheduler_goes_away():
@@ -132,18 +134,12 @@ def test_the_scheduler_goes_away():
     other = new_cluster(1, processes=False)
     with distributed.Client(other, timeout=3) as own:
         dX, dy = collections(X, y)
-        threads = []
-
-        def leave():
-            threads.append(threading.Thread(target=other.close))
-            threads[0].start()
-            leave.at = time.monotonic()
-            time.sleep(0.5)
-
+        leave = Once(other.close)
+        started = time.monotonic()
         with pytest.raises(ClusterError, match="connection to the Dask scheduler was lost"):
-            mm.LinearSVC(callback=Once(leave)).fit(dX, dy)
-        assert time.monotonic() - leave.at < 10.0
-        threads[0].join()
+            mm.LinearSVC(callback=leave).fit(dX, dy)
+        assert time.monotonic() - started < LONG
+        assert leave.is_done
         assert own.status != "running"
     with new_cluster(1, processes=False) as another, distributed.Client(another):
         same(mm.LinearSVC(tol=TOL).fit(dX, dy), in_memory(X, y))
@@ -158,38 +154,41 @@ def test_an_interrupt_cancels_the_graph(client, local):
     import dask.array as da, numpy as np
     from distributed import Client, wait
     import maxmargin as mm
+    from tests.helpers.clusters import comes_to, n_tasks
 
     def slow(block):
-        time.sleep(3.0)
+        import time
+
+        time.sleep(0.5)
         return block
 
     with Client(sys.argv[1]) as client:
-        y = client.persist(da.from_array(np.arange(8) % 2, chunks=1))
+        y = client.persist(da.from_array(np.arange(600) % 2, chunks=2))
         wait(y)
-        X = da.random.random((8, 2), chunks=(1, 2)).map_blocks(slow)
+        X = da.random.random((600, 2), chunks=(2, 2)).map_blocks(slow)  # 75 s of two workers
         model = mm.LinearSVC()
 
         def interrupt():
+            while not any(client.processing().values()):
+                time.sleep(0.05)
             interrupt.at = time.monotonic()
             os.kill(os.getpid(), signal.SIGINT)
 
-        threading.Timer(2.0, interrupt).start()
+        threading.Thread(target=interrupt).start()
         try:
             model.fit(X, y)
         except KeyboardInterrupt as error:
             kept = error  # as a session does, and with it all frames of the fit
             print(time.monotonic() - interrupt.at, hasattr(model, "coef_"))
-        time.sleep(0.5)
-        print(client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)))
+        print(comes_to(300, lambda: n_tasks(client)))  # the labels are the caller's
         print(y.sum().compute(), client.submit(len, "abc").result())
     """
     command = [sys.executable, "-c", textwrap.dedent(script), local.scheduler_address]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    seconds, is_fitted, n_keys, total, length = done.stdout.split()
-    assert float(seconds) < 1.0
-    assert is_fitted == "False"
-    assert (n_keys, total, length) == ("8", "4", "3")  # the labels are the caller's
+    seconds, is_fitted, are_released, total, length = done.stdout.split()
+    assert float(seconds) < 30.0  # not at the end of the round
+    assert (is_fitted, are_released, total, length) == ("False", "True", "300", "3")
 
 
 def test_a_limit_of_time_ends_with_the_best_plane_so_far(client):

@@ -236,6 +236,16 @@ class DaskRows(Partitioned):
         """Return one number per row, in the memory of this process, as a vector in partitions."""
         return split(self.cluster, values, self.sizes)
 
+    def spread(self, places: Integers, values: Floats) -> DaskVector:
+        """Return the vector of these values at these rows, in ascending order, and 0 elsewhere.
+
+        X is not read: tasks that nobody waits for would otherwise read streamed rows once more, or
+        keep them in memory until the next passes.
+        """
+        ends = np.searchsorted(places, np.cumsum(self.sizes)[:-1])
+        columns = self.sizes, self.places_in(places), np.split(values, ends)
+        return DaskVector(self.cluster, self.cluster.start(_spread, *columns), self.sizes)
+
 
 class Received(NamedTuple):
     """The arguments of a fit in partitions."""
@@ -387,6 +397,12 @@ def _some_rows(block: Block, first: int, step: int) -> Any:
 
 def _rows_at(block: Block, places: Integers) -> Any:
     return block.X[places]
+
+
+def _spread(n_rows: int, places: Integers, values: Floats) -> Floats:
+    out = np.zeros(n_rows)
+    out[places] = values
+    return out
 
 
 def _moments(X: Any, weights: Floats) -> tuple[float, float, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class HoKashyap:
         """Move ``a`` to the plane of the last step."""
         problem = on_engine(problem)
         Z, project = problem.Z, _pseudoinverse_of(problem)
-        m = problem.map(_first_margins)
+        m = _first_margins(problem)
         a += project(m, a, reduced(problem, _pull, added, m, common=(a,)))
         show = partial(snapshot, Z, a)
         status, multipliers = Status.ITERATION_LIMIT, None
@@ -156,8 +156,16 @@ def merged_errors(found: list[Errors]) -> Errors:
     )  # fmt: skip
 
 
-def _first_margins(problem: SeparationProblem) -> Floats:
-    return problem.margins.astype(float).copy()
+def _first_margins(problem: SeparationProblem) -> Any:
+    """Return a vector of the margins that are asked for; rows in partitions are not read for it."""
+    if not problem.in_partitions:
+        return problem.margins.astype(float)
+    labels: Any = problem.Z.labels
+    return labels.combined(_of_each, labels, problem.margins)
+
+
+def _of_each(labels: Floats, margins: Floats) -> Floats:
+    return np.where(labels != 0, margins, 0.0)  # rows that do not take part have label 0
 
 
 def _pull(problem: SeparationProblem, m: Floats, a: Floats) -> Floats:
