@@ -105,6 +105,48 @@ def test_nearly_dependent_rows(seed):
     assert path.at(1.0).certificate_.holds(1e-6)
 
 
+def test_row_far_from_all_others():
+    samples = X.copy()
+    samples[0] = 1e6
+    path = c_path(samples, Y, kernel="linear")
+    assert path.status is Status.CONVERGED
+    assert all(each.holds(1e-6) for each in path.certificates)
+    for C in np.geomspace(0.011, 99.0, 9):
+        assert path.at(C).certificate_.holds(1e-6)
+    # The numbers of a point are those of its α, whichever solver it is from.
+    w = (path.alpha * Y) @ samples
+    np.testing.assert_allclose(path.margin, 1.0 / np.linalg.norm(w, axis=1), rtol=1e-5)
+    predicted = np.where(w @ samples.T + path.intercept[:, np.newaxis] >= 0.0, 1, -1)
+    np.testing.assert_allclose(path.training_error, (predicted != Y).mean(axis=1), atol=2 / 80)
+
+
+def test_rows_far_apart_from_all_others_end_with_a_warning():
+    """Their α are known to fewer digits than the certificate sees."""
+    samples = X.copy()
+    samples[:2] = [[1e6], [-1e6]]
+    with pytest.warns(ConvergenceWarning, match="breakpoints are not optimal.*StandardScaler"):
+        path = c_path(samples, Y, kernel="linear")
+    assert path.status is Status.PATIENCE
+    assert path.C[-1] == 100.0
+    assert any(each.holds(1e-6) for each in path.certificates)
+
+
+def test_weights_below_the_rounding_of_others():
+    tiny = np.where(np.arange(80) % 2, 1.0, 1e-300)
+    path = c_path(X, Y, sample_weight=tiny)
+    assert path.status is Status.CONVERGED
+    assert path.n_resolved == 0
+    assert all(each.holds(1e-6) for each in path.certificates)
+
+
+def test_path_that_cannot_be_certified_has_an_end():
+    with pytest.warns(ConvergenceWarning, match="breakpoints are not optimal"):
+        path = c_path(1e8 * X, Y, kernel="linear", C_max=1.0)
+    assert path.status is Status.PATIENCE
+    assert path.C[-1] == 1.0
+    assert len(path) < 100
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_alpha_is_that_of_single_fits(kernel):
     path = c_path(X, Y, kernel)
@@ -264,6 +306,7 @@ def test_path_goes_on_where_a_step_is_wrong(kind, monkeypatch):
         ({"tol": 0.0}, "tol"),
         ({"time_limit": 0.0}, "time_limit"),
         ({"max_breakpoints": 0}, "max_breakpoints"),
+        ({"max_breakpoints": 1.5}, "max_breakpoints"),
         ({"sample_weight": np.ones(5)}, "sample_weight"),
     ],
 )
@@ -271,6 +314,12 @@ def test_path_goes_on_where_a_step_is_wrong(kind, monkeypatch):
 def test_bad_input_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         c_path(**{"X": X, "y": Y, **changes})
+
+
+@pytest.mark.parametrize("changes", [{"C_min": "0.1"}, {"C_max": None}, {"C_max": [1.0]}])
+def test_costs_that_are_not_numbers_are_refused(changes):
+    with pytest.raises(TypeError, match="C_min and C_max must be numbers"):
+        c_path(X, Y, **changes)
 
 
 def test_costs_outside_of_the_path_are_refused():

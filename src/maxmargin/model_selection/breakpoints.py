@@ -9,12 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from ..arrays import Floats
-from ..certificates import MarginCertificate
+from ..certificates import MarginCertificate, certify
 from ..certificates.dual import certify_tasks
+from ..certificates.scores import kernel_scores
 from ..problems import DualProblem
 from ..progress import Limits, Progress
 from ..solution import Solution, Status
-from ..solvers.dual.choice import Dual
+from ..solvers.dual.choice import Dual, WarmStart
 from ..solvers.dual.cost_path import CostWalk, Leg, Pause, Places
 from ..solvers.dual.optimality import exactly_balanced
 
@@ -26,10 +27,11 @@ class Tuning:
     # Breakpoints that are certified together.
     certified_together: int = 256
     # By how much C grows, relative to it, where no step leads on: at first, and from one time in
-    # a row to the next, at most by so much.
+    # a row to the next, at most by so much; and where not even single machines are certified.
     first_skip: float = 1e-9
     skip_growth: float = 4.0
     longest_skip: float = 1e-3
+    longest_uncertified_skip: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +64,12 @@ class PathMachine:
         problem = self.at(C)
         start = None if alpha is None else np.minimum(alpha, problem.upper)
         return self.dual.solve_exactly(problem, start, limits)
+
+    def otherwise(self, C: float, alpha: Floats, tol: float, limits: Limits) -> Solution | None:
+        """Return the answer of `Dual.solve`, which begins with α, if it is certified to tol."""
+        problem = self.at(C)
+        solution = self.dual.solve(problem, WarmStart(alpha, None), Progress(), limits)
+        return solution if certify(problem, solution).holds(tol) else None
 
     def moved_back(self, numbers: Floats, alpha: Floats) -> None:
         """Turn α and b about the origin of the engine into those of the rows where they are."""
@@ -100,6 +108,17 @@ class Breakpoints:
         self.numbers += list(numbers)
         self.alpha += list(alpha)
         self.at += list(leg.at[some])
+
+    def replace_last(self, solution: Solution) -> None:
+        """Put the answer of another solver in place of the last point."""
+        alpha, b = solution.alpha, float(solution.b[0])
+        assert alpha is not None
+        numbers = self.numbers[-1]
+        problem = self.machine.at(float(numbers[0]))
+        w = alpha * problem.signs
+        scores = kernel_scores(problem, w)[0]
+        errors = np.count_nonzero((scores + b >= 0.0) != (problem.signs > 0.0))
+        numbers[1:], self.alpha[-1] = (b, w @ scores, errors), alpha
 
     def certify(self, tol: float) -> float | None:
         """Certify the points added last; return C of the first that fails, and forget the rest."""
@@ -192,7 +211,10 @@ class FollowedPath:
         return self
 
     def _longer(self, skip: float) -> float:
-        return min(self.tuning.skip_growth * skip, self.tuning.longest_skip)
+        is_certified = self.points.certificates[-1].holds(self.tol)
+        tuning = self.tuning
+        longest = tuning.longest_skip if is_certified else tuning.longest_uncertified_skip
+        return min(tuning.skip_growth * skip, longest)
 
     def _legs(self) -> Iterator[Leg]:
         while True:
@@ -207,13 +229,21 @@ class FollowedPath:
         solution = self.machine.solve(C, alpha, left)
         assert solution.alpha is not None
         self.machine.walk.start(solution.alpha, C)
-        self.points.add(self.machine.walk.here())
         self.n_resolved += 1
-        if self.points.certify(self.tol) is not None:
+        here = self.machine.walk.here()
+        self.points.add(here)
+        if self.points.certify(self.tol) is None:
+            return
+        # The roundings of the walk, as where a row is far from all others: solvers know more ways.
+        self.points.add(here)
+        left = replace(self.limits, iterations=None).after(self.progress.seconds)
+        other = self.machine.otherwise(C, solution.alpha, self.tol, left)
+        if other is not None:
+            self.points.replace_last(other)
+        else:
             # The best there is: the certificate says how far it is from the optimum.
-            self.points.add(self.machine.walk.here())
-            self.points.accept()
             self.status = Status.PATIENCE
+        self.points.accept()
 
     def _ended(self) -> Status | None:
         """Tell the callbacks of the last point; return why the path ends here, if it does."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,11 @@ from sklearn.utils.validation import check_consistent_length
 
 from ..arrays import Floats, Integers, Labels, MatrixLike, blocks_of
 from ..caller import warn_caller
-from ..certificates import MarginCertificate
+from ..certificates import MarginCertificate, certify
 from ..certificates.scores import kernel_scores
 from ..engines.registry import host_array
 from ..estimators.base import Gamma, KernelLike
-from ..estimators.fitting import adopt
+from ..estimators.fitting import adopt, limited_threads
 from ..estimators.svc import SVC
 from ..estimators.training import ClassWeight
 from ..progress import Callback, Limits, Progress
@@ -133,9 +134,19 @@ class CPath:
         source = self._source
         model = copy(source.model)
         model.C = float(C)
-        solution = replace(self._interpolated(float(C)), trace=Progress().trace())
-        adopt(model, model._method(), source.training, [solution])
+        solution = self._refined(float(C), self._interpolated(float(C)))
+        solution = replace(solution, trace=Progress().trace())
+        with limited_threads(model.n_jobs):
+            adopt(model, model._method(), source.training, [solution])
         return model
+
+    def _refined(self, C: float, solution: Solution) -> Solution:
+        """Return the solution, or another one where it is not certified to tol and that is."""
+        machine, tol = self._source.machine, float(self._source.model.tol)
+        if certify(machine.at(C), solution).holds(tol):
+            return solution
+        assert solution.alpha is not None
+        return machine.otherwise(C, solution.alpha, tol, Limits()) or solution
 
     @property
     def n_free(self) -> Integers:
@@ -365,13 +376,20 @@ def c_path(
 
 
 def _check_ends(C_min: float, C_max: float, max_breakpoints: int | None) -> None:
+    if not (isinstance(C_min, Real) and isinstance(C_max, Real)):
+        raise TypeError(
+            f"C_min and C_max must be numbers, got C_min={C_min!r} and C_max={C_max!r}."
+        )
     if not 0.0 < C_min < C_max < np.inf:
         raise ValueError(
             f"C_min and C_max must satisfy 0 < C_min < C_max < inf, got C_min={C_min!r} and "
             f"C_max={C_max!r}."
         )
-    if max_breakpoints is not None and max_breakpoints < 1:
-        raise ValueError(f"max_breakpoints must be at least 1 or None, got {max_breakpoints!r}.")
+    is_count = isinstance(max_breakpoints, Integral) and max_breakpoints >= 1
+    if max_breakpoints is not None and not is_count:
+        raise ValueError(
+            f"max_breakpoints must be an integer of at least 1 or None, got {max_breakpoints!r}."
+        )
 
 
 def _published(source: PathSource, followed: FollowedPath) -> CPath:

@@ -191,7 +191,7 @@ class Dual:
 
         progress, moved = Progress(), self.moved(problem)
         gram = gram or self.engine.gram(self.kernel, problem.index)
-        solver = ActiveSet(gram, tol, limits)
+        solver = ActiveSet(gram, tol, limits, self._exact_work(problem))
         if alpha is not None:
             solution = solver.solve(moved, alpha, progress)
             if solution.status in (Status.CONVERGED, Status.TIME_LIMIT):
@@ -477,8 +477,7 @@ class Dual:
         n, tuning = problem.n_variables, self.tuning
         gram = self.engine.gram(self.kernel, problem.index)
         if name == "active-set":
-            dense = n <= tuning.dense_up_to_variables
-            work = tuning.all_work / self.n_tasks if dense else np.inf
+            work = self._exact_work(problem)
             return ActiveSet(gram, min(self.tol, tuning.polish_tol), limits, work)
         if not gram.fits:
             raise ValueError(
@@ -489,6 +488,11 @@ class Dual:
             return QuadraticProgram(gram, min(self.tol, 1e-12), limits)
         gram.whole()
         return Decomposition(gram, None, self.tol, limits, n, often=True)
+
+    def _exact_work(self, problem: DualProblem) -> float:
+        """Return what the active set may take of few samples, whose roundings may make it cycle."""
+        dense = problem.n_variables <= self.tuning.dense_up_to_variables
+        return self.tuning.all_work / self.n_tasks if dense else np.inf
 
     def _within_bounds(
         self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits

@@ -62,8 +62,9 @@ class Constraints:
     def snapped(self, alpha: Floats) -> Floats:
         """Return α with what is within the rounding of Σα of a bound put onto it."""
         unit = (64.0 + 4.0 * alpha.size) * EPSILON
-        alpha = np.where(alpha - self.lower <= unit * alpha.max(initial=0.0), self.lower, alpha)
-        return np.where(alpha >= (1.0 - unit) * self.upper, self.upper, alpha)
+        at_upper = alpha >= (1.0 - unit) * self.upper  # which may be less than that rounding
+        low = np.where(alpha - self.lower <= unit * alpha.max(initial=0.0), self.lower, alpha)
+        return np.where(at_upper, self.upper, low)
 
     def _lower(self, alpha: Floats, rows: Integers, amount: float) -> float:
         """Lower Σα over some variables; return what the bounds leave of the amount."""

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arrays import Floats, Integers
+from ...arrays import Floats, Integers, OnDevice, Partitioned, blocks_of, row_length
 from ...engines.base import HostGram
+from ...kernels import Precomputed
 from ...problems import DualProblem, PrimalProblem
 from ...problems.best_bias import best_biases
+from ...problems.dual import usual_length
 from ...solution import Solution, Status
 from .feasibility import Constraints, Mask
 
@@ -316,14 +318,33 @@ def moved_to_balance(alpha: Floats, y: Floats, upper: Floats) -> Floats | None:
     return alpha - y * room * (excess / total)
 
 
+def _are_far(problem: DualProblem, alpha: Floats, variables: Integers) -> Mask:
+    """Return which variables are those of rows far from the support vectors, by K(x, x)."""
+    kernel, X = problem.kernel, problem.X
+    if kernel.shift_invariant or isinstance(X, Partitioned):
+        return np.zeros(variables.size, dtype=bool)
+    lengths, rows = np.zeros(alpha.size), np.union1d(np.flatnonzero(alpha), variables)
+    if isinstance(X, OnDevice) or isinstance(kernel, Precomputed):
+        lengths = np.abs(kernel.diagonal(X))[problem.index]
+    else:
+        for block in blocks_of(rows.size, row_length(X)):
+            some = rows[block]
+            lengths[some] = np.abs(kernel.diagonal(X[problem.index[some]]))
+    return np.asarray(lengths[variables] > usual_length(lengths[rows]))
+
+
 def exactly_balanced(problem: DualProblem, alpha: Floats) -> Floats:
     """Return α with Σ sα = Σt to the last digit, where the free ones can take up the rest.
 
     Scores of rows far from the origin have the rest of Σ sα, times ‖x‖², in them. Free α are first
-    rounded to the spacing of the largest of them, so that their sum has no digits beyond it.
+    rounded to the spacing of the largest of them, so that their sum has no digits beyond it. Those
+    of rows far from all others keep their digits, which K(x, x) makes visible.
     """
     lower, upper, signs = problem.lower, problem.upper, problem.signs
     free = np.flatnonzero((alpha > lower) & (alpha < upper))
+    if not free.size:
+        return alpha
+    free = free[~_are_far(problem, alpha, free)]
     if not free.size:
         return alpha
     alpha = alpha.copy()

@@ -194,8 +194,11 @@ class Chunk:
         self.alpha[rows] = np.clip(self.alpha[rows] + change, self.lower[rows], self.upper[rows])
         self.gradient += turned
         self._look()
-        self.stalled = 0 if self.objective < self.lowest else self.stalled + 1
-        self.lowest = min(self.objective, self.lowest)
+        # Every step rounds the objective: a cycle may seem to lower it by that, without end.
+        rounding = (self.stalled + 1) * EPSILON * abs(self.lowest)
+        descends = self.objective < self.lowest - rounding
+        self.stalled = 0 if descends else self.stalled + 1
+        self.lowest = self.objective if descends else self.lowest
 
     def _leave(self, k: int, direction: float) -> None:
         """Put the k-th free variable to rest at the bound it has met."""
