@@ -392,6 +392,20 @@ class DeviceMemoryFull(MemoryError):  # noqa: N818
 
 
 @runtime_checkable
+class MovesFree(Protocol):
+    """A `DualState` that can move all variables between their bounds at once."""
+
+    def free_step_numbers(self) -> float:
+        """Return how many numbers of K steps of pairs pass over in the time of one such step.
+
+        ∞ where none can be made.
+        """
+
+    def move_free(self) -> bool:
+        """Make a Newton step of the free variables; return whether it lowers the objective."""
+
+
+@runtime_checkable
 class SolvesCosts(Protocol):
     """An engine that solves small tasks at one cost after the other, in one call."""
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Floats, Integers
 from ..base import Claim, DualState, Level, Moves, Result, Totals
+from .free_step import best_free_step, free_step_numbers
 from .selection import gap_totals, survey, violators
 from .working_set import WorkingSet
 
@@ -30,6 +31,11 @@ class Tuning:
     refresh_share: float = 0.5
     # Rows on which claimed scores are checked.
     n_checked_claims: int = 256
+    # Variables that a Newton step moves, at least and at most, and how many matrices of their
+    # kernel values it needs.
+    least_free: int = 32
+    most_free: int = 4096
+    free_matrices: int = 3
 
 
 TUNING = Tuning()
@@ -236,6 +242,28 @@ class CpuDualState:
         rows, beta, steps = self._working_set.solve(self, stop, max_steps)
         return Moves(steps, self._move(rows, beta))
 
+    def free_step_numbers(self) -> float:
+        """Return how many numbers steps of pairs pass over in the time of `move_free`."""
+        if len(self.groups) != 1 or self.dtype != np.float64:
+            return np.inf
+        n = int(np.count_nonzero(self.free(self.everything)))
+        fits = TUNING.free_matrices * 8 * n**2 <= self.gram.budget
+        can = fits and TUNING.least_free <= n <= TUNING.most_free
+        return free_step_numbers(n) if can else np.inf
+
+    def move_free(self) -> bool:
+        """Make a Newton step of the free variables; return whether it lowers the objective."""
+        rows = np.flatnonzero(self.free(self.everything))
+        K = self.gram.block(rows)
+        np.fill_diagonal(K, self.curvature[rows])
+        f, beta, lower, upper = (each[rows] for each in self._of(self.everything))
+        change, gains = best_free_step(K, f, lower - beta, upper - beta)
+        if not gains or not _gains_more_than_rounding(K, f, change):
+            return False
+        # The bound itself, not what rounding makes of it.
+        moved = np.where(change <= lower - beta, lower, beta + change)
+        return self._move(rows, np.where(change >= upper - beta, upper, moved))
+
     def take(self, rows: Integers, part: DualState) -> bool:
         """Take β of some variables from their own state and update f; False if none has moved."""
         assert isinstance(part, CpuDualState)
@@ -324,3 +352,12 @@ class CpuDualState:
         if rows is None:
             return f - gram.dot(support, beta, error=error), error
         return f - gram.product(rows, support, beta), gram.bound(rows, support, beta)
+
+
+def _gains_more_than_rounding(K: Floats, f: Floats, change: Floats) -> bool:
+    """Return whether a change lowers the objective visibly; where K is singular it may not."""
+    turned = K @ change
+    gain = float(change @ (f - 0.5 * turned))
+    size = np.abs(change)
+    rounding = ROUNDING * change.size * float(size @ (np.abs(f) + np.abs(K).max() * size.sum()))
+    return gain > rounding

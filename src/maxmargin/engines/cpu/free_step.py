@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...runtime.row_access import compiled_part
+from ...runtime.row_access import compiled, compiled_part
 
 # Variables that may be free, and how often those that meet a bound are held there.
 MAX_FREE, MAX_CLIPS = 1536, 10
@@ -66,6 +66,12 @@ def free_step(A, f, low, high):
         if not has_met:
             return change, along(A, f, change)
     return change, False
+
+
+@compiled
+def best_free_step(A, f, low, high):
+    """Call `free_step`."""
+    return free_step(A, f, low, high)
 
 
 @compiled_part

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...arrays import Floats, Integers
-from ...engines.base import Claim, DualState, Gram, Level, Moves, Totals
+from ...engines.base import Claim, DualState, Gram, Level, Moves, MovesFree, Totals
 from ...problems import DualProblem
 from ...problems.dual import usual_length
 from ...progress import Limits, Progress
@@ -163,6 +163,9 @@ class _Descent:
         self.steps = 0
         self.best, self.least, self.idle = np.inf, np.inf, 0
         self.n_corrections = 0
+        # Numbers that steps have passed over since all free variables moved at once, and by how
+        # much more than the time of that they may take before the next time.
+        self.passed, self.patience = 0.0, 1.0
 
     def _usual_length(self) -> float:
         """Return K(x, x) for the unit of violations, where targets set none."""
@@ -229,6 +232,8 @@ class _Descent:
 
     def round(self) -> Status | None:
         """Solve the problem of some variables, the others held fixed, and update all others."""
+        if self.free_step():
+            return None
         rows, ended = self.near(), None
         if rows is not None:
             part = self.state.restrict(rows)
@@ -237,6 +242,7 @@ class _Descent:
         else:
             steps, moved = self.working_set.solve(self)
             self.steps += steps
+            self.passed += float(steps) * self.working_set.n_members
         if moved:
             return ended
         if self.parent is not None:
@@ -245,6 +251,20 @@ class _Descent:
         self.idle += self.tuning.patience_rounds // 4
         self.state.refresh()
         return ended
+
+    def free_step(self) -> bool:
+        """Move all free variables at once, where steps have taken as long as that takes.
+
+        Steps of pairs are many and short where K of the free variables is ill-conditioned.
+        """
+        state = self.state
+        if self.progress.watchers or not isinstance(state, MovesFree):
+            return False
+        if self.passed == 0.0 or self.passed < self.patience * state.free_step_numbers():
+            return False
+        gains = state.move_free()
+        self.passed, self.patience = 0.0, 1.0 if gains else 2.0 * self.patience
+        return gains
 
     def near(self) -> Integers | None:
         """Return the variables that can come to violate soon, where they are few of many."""
@@ -259,9 +279,10 @@ class _Descent:
         inside = state.totals(self.multipliers()).errors
         part.errors_outside = self.errors_outside + self.totals().errors - inside
         part.steps, part.tightened = self.steps, self.tightened
+        part.passed, part.patience = self.passed, self.patience
         stop = max(self.tuning.round_share * self.violation, 0.5 * self.goal())
         ended = part.descend(lambda: stop)
-        self.steps = part.steps
+        self.steps, self.passed, self.patience = part.steps, part.passed, part.patience
         # What the part cannot improve the whole may.
         return None if ended is Status.PATIENCE else ended
 
@@ -423,7 +444,7 @@ class _WorkingSet:
             for k in range(len(self.members)):
                 self._renew(descent, k)
         options, tuning = descent.options, descent.tuning
-        n = sum(int(np.count_nonzero(members >= 0)) for members in self.members)
+        n = self.n_members
         most = min(tuning.steps_per_variable * n, tuning.numbers_per_round // n)
         if options.limits.iterations is not None:
             most = min(most, options.limits.iterations - descent.steps)
@@ -431,6 +452,11 @@ class _WorkingSet:
             most = 1
         stop = max(self._share(descent) * descent.violation, 0.5 * descent.goal())
         return self.state.solve_block(self.members, stop, most)
+
+    @property
+    def n_members(self) -> int:
+        """The number of variables in the set."""
+        return sum(int(np.count_nonzero(members >= 0)) for members in self.members)
 
     def _share(self, descent: _Descent) -> float:
         """Return the share of the violation at which all other variables are updated."""
