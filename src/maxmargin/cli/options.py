@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # files/reading.py holds these names too, but imports NumPy and more, which --help does not need.
-FORMATS = ("csv", "tsv", "parquet", "svmlight", "npz")
+FORMATS = ("csv", "tsv", "parquet", "arrow", "xlsx", "ods", "arff", "svmlight", "npz")
 MODEL_NAMES = tuple(MODELS)
 
 KINDS = {"classes": "a classifier", "numbers": "a regression", "none": "a one-class model"}

@@ -90,7 +90,7 @@ def find_dates(
         dtype = text.schema[column]
         if isinstance(dtype, (pl.Date, pl.Datetime)):
             found.append(DateColumn(column, _parts(how, isinstance(dtype, pl.Datetime))))
-        elif dtype == pl.String:
+        elif dtype == pl.String or (format is not None and dtype.is_integer()):
             values = text.text_of(column)
             held = values.drop_nulls()
             shape = held.to_frame().select(is_date(pl.col(column)).sum()).item() if len(held) else 0
