@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from .data import (  # fmt: skip
     train,
     training_of,
 )
+from .file_options import ColumnChoice, FileForm
 
 if TYPE_CHECKING:
     from ..arrays import Labels, Matrix
@@ -38,8 +39,8 @@ FIGURES = {
     "numbers": ("regression", "support", "convergence"),
     "none": ("boundary", "margins", "support", "convergence"),
 }
-READING = ("format", "separator", "no_header", "first_index")
-PREPARING = ("drop", "words", "no_scale", "impute", "float32")
+READING = tuple(each.name for each in fields(FileForm))
+PREPARING = (*(each.name for each in fields(ColumnChoice)), "no_scale", "impute", "float32")
 
 
 @click.command()
@@ -178,10 +179,8 @@ def rows_of(model: ModelLike, model_file: str, data: str, reading: Reading) -> t
     """Return all rows of a file with the columns of the model, and their labels or numbers."""
     from scipy import sparse
 
-    rows = NewRows(
-        model, training_of(facts_of(model_file)), data, reading.target, reading.format,
-        reading.separator, reading.no_header,
-    )  # fmt: skip
+    form = {name: getattr(reading, name) for name in READING}
+    rows = NewRows(model, training_of(facts_of(model_file)), data, reading.target, **form)
     parts = list(rows.parts(labelled=True))
     y = _targets_of(model, parts, data)
     if len(parts) == 1:

@@ -170,6 +170,7 @@ def described(table: DataTable, targets: Targets) -> dict[str, Any]:
         "target": table.target,
         "dropped": table.dropped,
         "first_index": table.first_index,
+        **({"reading": table.reading} if table.reading else {}),
     } | _of_targets(table, targets)
 
 

@@ -51,7 +51,9 @@ class CsvLines:
         """Raise where the file is not text, or names a column twice."""
         self.check_separator()
         if b"\0" in self._start or self._start.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise DataFileError(f"{self.source}: the file must be text in UTF-8, or pass its encoding.")
+            raise DataFileError(
+                f"{self.source}: the file must be text in UTF-8, or pass its encoding."
+            )
         first = self.first if self.header else []
         if any("\ufffd" in name for name in first):
             raise first_bad_line(self.file, self.source) or DataFileError(

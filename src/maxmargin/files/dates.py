@@ -156,7 +156,9 @@ def _format_of(values: pl.Series, column: str, source: str) -> str:
 
 def _ambiguity(values: pl.Series, column: str, format: str) -> list[str]:
     for order, other in OTHER_ORDER.items():
-        if format.startswith(order) and _parsed(values, format.replace(order, other)) == len(values):
+        if format.startswith(order) and _parsed(values, format.replace(order, other)) == len(
+            values
+        ):
             return [
                 f"the dates of column {cut(column)}, such as {values[0]}, are read as "
                 f"month/day/year: pass --date-format {format.replace(order, other)} if the day "

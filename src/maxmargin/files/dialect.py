@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
-from .column_types import PLAIN, NumberStyle
+from .column_types import NumberStyle
 from .table import DataFileError, cut
 
 Header = bool | Literal["auto"]
@@ -40,7 +40,7 @@ class Dialect:
     separator: str | None = None
     header: Header = "auto"
     encoding: str | None = None
-    decimal: str = "."
+    decimal: str | None = None
     thousands: str | None = None
     missing: tuple[str, ...] = ()
     dates: Dates | None = None
@@ -55,21 +55,19 @@ class Dialect:
         if self.dates not in (None, *get_args(Dates)):
             raise ValueError(f"dates must be 'parts' or 'numbers', got {self.dates!r}.")
         for name, mark in (("decimal", self.decimal), ("thousands", self.thousands)):
-            if mark is not None and (len(mark) != 1 or re.match(r"[\w+-]", mark)):
+            if mark and (len(mark) != 1 or re.match(r"[\w+-]", mark)):
                 raise ValueError(
                     f"{name} must be one character, not a letter, digit or sign; got {mark!r}."
                 )
-        if self.decimal == self.thousands:
-            raise ValueError(f"decimal and thousands must differ, got {self.decimal!r} for both.")
+        if (self.decimal or ".") == self.thousands:
+            raise ValueError(f"decimal and thousands must differ, got {self.thousands!r} for both.")
         if self.date_format is not None and self.dates is None:
             raise ValueError("date_format has no effect without dates.")
 
     @property
     def style(self) -> NumberStyle:
         """How numbers and missing values are written."""
-        if self.decimal == "." and self.thousands is None and not self.missing:
-            return PLAIN
-        return NumberStyle(self.decimal, self.thousands, self.missing)
+        return NumberStyle(self.decimal or ".", self.thousands or None, self.missing)
 
     def check(self, kind: str, source: str) -> None:
         """Raise for options that have no effect on a format."""
@@ -92,6 +90,7 @@ class Dialect:
         """Return what to remember, as JSON; what is usual is left out."""
         found = {name: getattr(self, name) for name in REMEMBERED}
         usual = {name: getattr(STANDARD, name) for name in REMEMBERED} | {"header": True}
+        found["decimal"] = None if self.decimal == "." else self.decimal
         kept = {name: value for name, value in found.items() if value != usual[name]}
         if "missing" in kept:
             kept["missing"] = list(kept["missing"])
@@ -100,7 +99,7 @@ class Dialect:
     def like(self, learnt: Mapping[str, Any]) -> Dialect:
         """Return this dialect, with what is remembered where an option is not given."""
         known = {f.name for f in fields(self)} & set(REMEMBERED)
-        taken = {
+        taken: dict[str, Any] = {
             name: tuple(value) if name == "missing" else value
             for name, value in learnt.items()
             if name in known and getattr(self, name) == getattr(STANDARD, name)

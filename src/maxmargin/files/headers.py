@@ -8,7 +8,7 @@ from itertools import islice
 
 from .column_types import NumberStyle
 from .csv_lines import CsvLines
-from .table import listed
+from .table import bounded_lines, listed
 
 # Whole numbers that count columns from 0 or 1, or name years.
 YEARS = range(1900, 2101)
@@ -48,7 +48,8 @@ def _top(lines: CsvLines) -> list[list[str]]:
     found = []
     with lines.open_text() as text:
         try:
-            for row in islice(csv.reader(text, delimiter=lines.separator), 1000):
+            rows = csv.reader(bounded_lines(text, lines.source), delimiter=lines.separator)
+            for row in islice(rows, 1000):
                 if any(field.strip() for field in row):
                     found.append([field.strip() for field in row])
                 if len(found) == 2:

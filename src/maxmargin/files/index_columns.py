@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 # Names that pandas gives to an index that has none, in CSV and in Parquet.
 OF_PANDAS = re.compile(r"Unnamed: 0(\.\d+)*|__index_level_\d+__")
 # Names of columns that identify rows.
-LIKE_AN_INDEX = re.compile(r"(?i)(.*[_ .-])?(id|index|idx|uuid|guid)|.*[a-z]I[dD]|row|rownum|row_?no")
+LIKE_AN_INDEX = re.compile(
+    r"(?i)(.*[_ .-])?(id|index|idx|uuid|guid)|.*[a-z]I[dD]|row|rownum|row_?no"
+)
 
 
 def index_columns(text: TabularFile, columns: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -63,6 +65,4 @@ def dropped_note(columns: Sequence[str]) -> str:
     """Return the note about columns that were left out."""
     called = [column or "(no name)" for column in columns]
     what = "is an index" if len(columns) == 1 else "are indexes"
-    return (
-        f"column {listed(called)} {what}, not a feature, and left out: pass --keep-index to keep it."
-    )
+    return f"column {listed(called)} {what}, and left out: pass --keep-index to keep it."

@@ -60,7 +60,7 @@ def read(
     separator: str | None = None,
     header: Header = "auto",
     encoding: str | None = None,
-    decimal: str = ".",
+    decimal: str | None = None,
     thousands: str | None = None,
     missing: str | Sequence[str] = (),
     dates: Dates | None = None,
@@ -100,10 +100,10 @@ def read(
     encoding : str, optional
         The encoding of text, as Python calls it. By default UTF-8, UTF-16 with or without a byte
         order mark, or Latin-1 (Windows-1252) where it is none of them, with a note.
-    decimal : str, default="."
-        The decimal mark.
+    decimal : str, optional
+        The decimal mark; by default a point.
     thousands : str, optional
-        The separator of thousands, as in 1,000,000; " " is any blank.
+        The separator of thousands, as in 1,000,000; " " is any blank, "" is none.
     missing : str or sequence of str, default=()
         Texts that mark missing values, such as "n/a", besides the usual ones.
     dates : {"parts", "numbers"}, optional
@@ -199,7 +199,7 @@ def batches(
     separator: str | None = None,
     header: Header = "auto",
     encoding: str | None = None,
-    decimal: str = ".",
+    decimal: str | None = None,
     thousands: str | None = None,
     missing: str | Sequence[str] = (),
     sheet: str | None = None,
@@ -262,9 +262,7 @@ def batches(
     150
     """
     _check_targets(targets)
-    how = Dialect(
-        separator, header, encoding, decimal, thousands, as_missing(missing), sheet=sheet
-    )
+    how = Dialect(separator, header, encoding, decimal, thousands, as_missing(missing), sheet=sheet)
     learnt = like or {}
     with local(path, format) as (file, kind, source):
         how.check(kind, source)

@@ -185,8 +185,8 @@ def require_classes(classes: Labels, n: int, source: str, where: str) -> None:
     """Raise where the distinct labels of n rows are one class only, or too many for classes."""
     if len(classes) == 1:
         raise DataFileError(
-            f"{source}: {where} must hold at least two classes, got {listed(classes[:1])} in all "
-            f"{n} rows."
+            f"{source}: {where} must hold at least two classes, got "
+            f"{listed(classes[:1].tolist())} in all {n} rows."
         )
     if len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > n / 2):
         remedy = USE_REGRESSION if classes.dtype.kind == "i" else "pass the column of classes"

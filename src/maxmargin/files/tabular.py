@@ -155,7 +155,10 @@ class TabularFile:
                     as_number(pl.col(c), self.style).is_not_null().sum().alias(f"n{k}")
                     for k, c in enumerate(texts)
                 ],
-                *[is_present(pl.col(c), self.style).sum().alias(f"m{k}") for k, c in enumerate(texts)],
+                *[
+                    is_present(pl.col(c), self.style).sum().alias(f"m{k}")
+                    for k, c in enumerate(texts)
+                ],
                 *[has_commas(pl.col(c)).sum().alias(f"c{k}") for k, c in enumerate(texts)],
                 *[
                     as_truth(pl.col(c)).is_not_null().sum().alias(f"t{k}")
@@ -208,7 +211,7 @@ class TabularFile:
                 .select(wanted)
                 .with_columns(
                     *[without_marks(pl.col(c), self.style) for c in numbers],
-                    *[as_text(pl.col(c), self.style) for c in texts]
+                    *[as_text(pl.col(c), self.style) for c in texts],
                 )
             )
         plain = (pl.String, pl.Boolean)
@@ -221,7 +224,10 @@ class TabularFile:
             .select(wanted)
             .with_columns(
                 *[as_text(pl.col(c), self.style) for c in texts],
-                *[pl.coalesce(as_truth(pl.col(c)), as_number(pl.col(c), self.style)).alias(c) for c in spaced],
+                *[
+                    pl.coalesce(as_truth(pl.col(c)), as_number(pl.col(c), self.style)).alias(c)
+                    for c in spaced
+                ],
             )
         )
 
@@ -340,7 +346,8 @@ class TabularFile:
         assert not isinstance(blank, DataFileError)
         for row, text in self._rows_where(bad, column, len(blank) + 1):
             if row not in blank:
-                value = None if text is None else pl.select(as_number(pl.lit(text), self.style)).item()
+                shown = as_number(pl.lit(text), self.style)
+                value = None if text is None else pl.select(shown).item()
                 where = f"{self.source}: {self._place(row)}, column {column!r}"
                 return wrong_number(where, text if value is None else value)
         raise AssertionError("every target is a finite number")

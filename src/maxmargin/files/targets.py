@@ -180,10 +180,7 @@ def numbers_of(column: pl.Series, text: TabularFile) -> Floats:
     """Return a column of text as the targets of a regression."""
     pl = polars()
     numbers: Floats = (
-        column.to_frame()
-        .select(as_number(pl.col(column.name), text.style))
-        .to_series()
-        .to_numpy()
+        column.to_frame().select(as_number(pl.col(column.name), text.style)).to_series().to_numpy()
     )
     if not are_targets(numbers).all():
         raise text.not_a_target(column.name)

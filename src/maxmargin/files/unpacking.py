@@ -152,8 +152,7 @@ def _write_arff(file: Path, source: str, out: Path) -> tuple[str, ...]:
         import arff
     except ImportError:
         raise ImportError(
-            "ARFF files need liac-arff, which is not installed: pip install "
-            '"maxmargin[arff]"'
+            'ARFF files need liac-arff, which is not installed: pip install "maxmargin[arff]"'
         ) from None
     with file.open(encoding="utf-8-sig") as text:
         sparse = any(line.lstrip().startswith("{") for line in text)

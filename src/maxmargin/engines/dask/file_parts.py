@@ -129,8 +129,8 @@ def survey(path: str, how: Format) -> list[FileFacts]:
     with local(path, how.kind) as (file, kind, source):
         if kind not in ("csv", "tsv", "parquet", "svmlight"):
             raise DataFileError(
-                f"{source}: {kind} files are read by one process: use Parquet, CSV or svmlight text "
-                "on a cluster."
+                f"{source}: {kind} files are read by one process: use Parquet, CSV or svmlight "
+                "text on a cluster."
             )
         if kind == "svmlight":
             return [FileFacts(path, kind, size, [], [])]
