@@ -129,7 +129,8 @@ def _read(reading: Reading, files: list[str], source: str, targets: Targets) -> 
     header, index = look_at_first(files[0], reading, wanted, keep_index=reading.keep_index)
     with console.progress(f"reading {len(files)} files"):
         table = read_files(
-            files, drop=(*reading.drop, *index), words=reading.words, source=source, kind=reading.format,
+            files, drop=(*reading.drop, *index), words=reading.words, source=source,
+            kind=reading.format,
             separator=reading.separator, header=header, targets=targets,
             dtype="float32" if reading.float32 else "float64", first_index=reading.first_index,
             target=reading.target,

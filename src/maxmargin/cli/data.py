@@ -332,7 +332,9 @@ def own_facts(about: dict[str, Any]) -> dict[str, Any]:
 def training_of(about: dict[str, Any]) -> dict[str, Any]:
     """Return the facts that ``fit`` wrote about the data; none where others wrote them."""
     data, written = about.get("data"), {"source", "target", "rows", "columns"}
-    return data if isinstance(data, dict) and written <= set(data) else {}
+    if not isinstance(data, dict) or not written <= set(data):
+        return {}
+    return data | {key: about[key] for key in ("held_out",) if key in about}
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from .data import (  # fmt: skip
     training_of,
 )
 from .file_options import ColumnChoice, FileForm
+from .held_out import HeldOut
 
 if TYPE_CHECKING:
     from ..arrays import Labels, Matrix
@@ -346,7 +347,8 @@ def _verdict(X: Matrix, y: Labels) -> Any:
 def report(model_file: str, data: str, out: str, target: str | None, **given: Any) -> None:
     """Write one HTML page about MODEL and its results on DATA: figures, certificate, measures.
 
-    The page needs no other file and no network.
+    The page needs no other file and no network. Of a model that was fitted with --test, rows that
+    were held out and rows of the training are shown apart.
 
     \b
     Example:
@@ -356,9 +358,12 @@ def report(model_file: str, data: str, out: str, target: str | None, **given: An
 
     check_out(out, model_file, data)
     model = load_model(model_file)
+    about = facts_of(model_file)
     X, y = rows_of(model, model_file, data, Reading(target, **given))
+    held_out = HeldOut.of(training_of(about), targets_of(model) != "none")
+    parts = {} if held_out is None else held_out.masks(X, y)
     with console.progress("drawing"), console.collected_warnings():
-        text = page.render(model, X, y, about=facts_of(model_file), data=Path(data).name)
+        text = page.render(model, X, y, about=about, data=Path(data).name, parts=parts)
     page.write(text, out)
     click.echo(f"report: {out}")
 

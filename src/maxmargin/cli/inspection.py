@@ -9,6 +9,7 @@ import click
 
 from . import console, options
 from .data import Reading, facts_of, load_model, targets_of
+from .held_out import without_hashes
 from .training import tube_in_words
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
 
     found, linear = summarize(model), planes(FittedModel(model))
     if as_json:
-        record: dict[str, Any] = {"file": Path(model_file).name} | vars(found) | {"about": about}
+        record: dict[str, Any] = (
+            {"file": Path(model_file).name} | vars(found) | {"about": without_hashes(about)}
+        )
         record["features"] = list(found.features[:100_000])
         if linear is not None:
             record |= {"w": linear.w, "b": linear.b}

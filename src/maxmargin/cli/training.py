@@ -20,6 +20,7 @@ from .data import (
     targets_of,
     train,
 )
+from .held_out import held_out_record
 
 if TYPE_CHECKING:
     from ..diagnostics.fitted_model import ModelLike
@@ -107,6 +108,7 @@ def publish(
 
         persistence.save(trained.model, out, about=_about(record))
         record["saved"] = out
+    record.pop("held_out", None)  # hashes, for the file only
     console.print_json(record) if as_json else _print_fit(record, targets)
     for message in (*trained.warnings, *([] if as_json else record["advice"])):
         console.note(f"warning: {message}")
@@ -141,6 +143,8 @@ def refitted(
 ) -> Trained:
     """Return a pipeline fitted to training rows; record the facts about it and its test."""
     targets = targets_of(model)
+    if held is not None:
+        record["held_out"] = held_out_record(table, held, targets, single=reading.float32)
     with console.progress(f"fitting {type(model).__name__}") as bar:
         trained = train(reading, table, model, bar)
     record["data"] |= _of_targets(table, targets)  # of the training rows
@@ -273,7 +277,7 @@ def _about(record: dict[str, Any]) -> dict[str, Any]:
     import datetime
 
     kept = ("data", "training_rows", "training", "training_error", "test", "cv", "search",
-            "seconds", "fit_report", "warnings")  # fmt: skip
+            "seconds", "fit_report", "warnings", "held_out")  # fmt: skip
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return {"date": today} | {k: console.plain(record[k]) for k in kept if k in record}
 

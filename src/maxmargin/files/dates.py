@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .column_types import NumberStyle, as_text, is_date, is_present, polars
@@ -108,6 +108,20 @@ def find_dates(
                 f"{cut(date.column)}, but there is one: rename it."
             )
     return found, notes
+
+
+def present_dates(text: TabularFile, dates: Sequence[DateColumn]) -> tuple[DateColumn, ...]:
+    """Return the columns of dates that a table has, as it has them: of type date, or text."""
+    pl = polars()
+    found = []
+    for date in (date for date in dates if date.column in text.schema):
+        if isinstance(text.schema[date.column], (pl.Date, pl.Datetime)):
+            date = replace(date, format=None)
+        elif date.format is None:
+            held = text.text_of(date.column).drop_nulls()
+            date = replace(date, format=_format_of(held, date.column, text.source))
+        found.append(date)
+    return tuple(found)
 
 
 def check_dates(text: TabularFile, dates: Sequence[DateColumn]) -> None:

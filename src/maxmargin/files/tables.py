@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import Matrix
 from .column_types import polars
-from .dates import DateColumn, check_dates, find_dates
+from .dates import DateColumn, check_dates, find_dates, present_dates
 from .dialect import Dialect
 from .headers import has_header
 from .index_columns import dropped_note, index_columns
@@ -152,7 +152,7 @@ def tabular_batches(
     pl = polars()
     asked = [*(names or []), *(date.column for date in dates)]
     with opened(file, kind, source, how, DOUBLE, [*asked, *([target] if target else [])]) as table:
-        text = replace(table.text, dates=_present(dates, table.text.names))
+        text = replace(table.text, dates=present_dates(table.text, dates))
         check_dates(text, text.dates)
         label = target_column(target, text.names, source, labelled if targets != "none" else False)
         wanted = [n for n in text.names if n != label] if names is None else names
@@ -170,11 +170,6 @@ def tabular_batches(
             elif read is not None:
                 y = labels_of(frame[read], text, required=labelled != "if present")
             yield DataTable(frame.select(wanted), y, wanted, source, label, notes=table.notes)
-
-
-def _present(dates: Sequence[DateColumn], names: list[str]) -> tuple[DateColumn, ...]:
-    """Return the columns of dates that a table has."""
-    return tuple(date for date in dates if date.column in names)
 
 
 def _check_wanted(wanted: list[str], text: TabularFile, label: str | None, targets: str) -> None:
