@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..diagnostics.fitted_model import ModelLike
     from ..estimators.base import CertifiedEstimator
     from ..estimators.column_encoder import ColumnEncoder
+    from ..estimators.text_encoder import TextEncoder
     from ..files import DataTable
     from ..files.targets import Labelled, Targets
 
@@ -56,6 +57,8 @@ class Reading(FileForm, ColumnChoice):
                 targets=targets,
             )
         tell(table)
+        for name in set(self.text) - set(table.names or ()):
+            raise click.UsageError(f"--text must be the name of a column, got {name!r}.")
         self.check_options(table, targets)
         if targets == "classes":
             note_many_classes(np.unique(table.labels_to_learn()))
@@ -85,10 +88,15 @@ class Reading(FileForm, ColumnChoice):
             )  # fmt: skip
         require_none(source, infinite, "infinite", "--drop a column, or remove those rows")
 
-    def encoder(self, *, copy: bool = True) -> ColumnEncoder:
+    def encoder(self, *, copy: bool = True) -> ColumnEncoder | TextEncoder:
         """Return the transformer of the columns."""
         from ..estimators.column_encoder import ColumnEncoder
 
+        if self.text:
+            from ..estimators.text_encoder import TextEncoder
+
+            names = [str(name) for name in self.text]
+            return TextEncoder(names, scale=not self.no_scale, impute=self.impute, copy=copy)
         return ColumnEncoder(scale=not self.no_scale, impute=self.impute, copy=copy)
 
 
@@ -275,7 +283,7 @@ def targets_of(model: ModelLike) -> Targets:
 
 
 def joined(
-    encoder: ColumnEncoder, model: CertifiedEstimator[Any], names: list[str] | None
+    encoder: ColumnEncoder | TextEncoder, model: CertifiedEstimator[Any], names: list[str] | None
 ) -> Pipeline:
     """Return a pipeline of fitted parts with the names of the columns."""
     import numpy as np
@@ -364,7 +372,7 @@ class NewRows(FileForm):
         if encoder is not None and names is not None:
             pairs = zip(names, encoder.categories_, strict=True)
             words = [str(name) for name, known in pairs if known is not None]
-        text = [str(name) for name in getattr(encoder, "text", ())]
+        text = [] if names is None else [names[k] for k in getattr(encoder, "text_columns_", ())]
         words = words if words is None else [*words, *text]
         targets = targets_of(self.model)
         required: Labelled = labelled

@@ -88,6 +88,8 @@ def _preparation(model: ModelLike) -> dict[str, str]:
     how = ["centred and scaled"] if encoder.mean_.any() else how
     words = sum(c is not None for c in encoder.categories_)
     how += [f"{words} columns of categories as 0/1"] if words else []
+    texts = len(getattr(encoder, "text_columns_", ()))
+    how += [f"{texts} columns of text as tf-idf of words"] if texts else []
     how += ["missing values filled"] if encoder.impute else []
     return {"preparation": ", ".join(how)}
 

@@ -233,6 +233,7 @@ def _outcome(trained: Trained) -> dict[str, Any]:
         "kernel": found.kernel,
         "features": len(found.features),
         "words": words_of(trained.model),
+        "text": texts_of(trained.model),
         **_measured(trained.measures),
         "margin": found.margin,
         "margin_in_words": found.margin_in_words,
@@ -261,6 +262,14 @@ def words_of(pipeline: Any) -> dict[str, int]:
     names = getattr(encoder, "feature_names_in_", ())
     pairs = zip(names, encoder.categories_, strict=False)
     return {str(name): len(known) for name, known in pairs if known is not None}
+
+
+def texts_of(pipeline: Any) -> dict[str, int]:
+    """Return the columns of free text, and the number of words of each."""
+    encoder = pipeline[0]
+    pairs = zip(getattr(encoder, "text_columns_", ()), getattr(encoder, "vocabulary_", ()),
+                strict=True)  # fmt: skip
+    return {str(encoder.feature_names_in_[k]): len(words) for k, words in pairs}
 
 
 def _tested(pipeline: Any, held: DataTable, baseline: float | None) -> dict[str, Any]:
@@ -294,6 +303,7 @@ def _print_fit(record: dict[str, Any], targets: Targets) -> None:
         {
             "data": size,
             "categories": ", ".join(f"{name} ({n})" for name, n in record["words"].items()),
+            "text": ", ".join(f"{name} ({n} words)" for name, n in record["text"].items()),
             "classes": ", ".join(f"{c} ({n})" for c, n in classes),
             "targets": _range_in_words(data.get("targets")),
             "parameters": chosen or "defaults",
