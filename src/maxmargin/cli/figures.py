@@ -197,6 +197,8 @@ def _targets_of(model: ModelLike, parts: list[DataTable], data: str) -> Labels |
     """Return the targets of some rows; labels must be classes of the model."""
     import numpy as np
 
+    from ..files.table import cut
+
     targets = targets_of(model)
     if targets == "none":  # its figures show what it predicts
         return None
@@ -208,13 +210,15 @@ def _targets_of(model: ModelLike, parts: list[DataTable], data: str) -> Labels |
     if strange:
         raise click.ClickException(
             f"{data}: labels must be classes of the model, {_listed(model.classes_)}; got "
-            f"{strange[0]!r}."
+            f"{cut(strange[0])}."
         )
     return y.astype(model.classes_.dtype)
 
 
 def _listed(labels: Any) -> str:
-    return ", ".join(str(label) for label in labels[:20])
+    from ..files.table import listed
+
+    return listed(list(labels))
 
 
 def features_of(model: ModelLike, X: Matrix, y: Labels | None, target: str | None) -> Subject:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 # Options of formats with columns that the workers of a cluster do not have.
 ALONE = ("encoding", "decimal", "thousands", "missing", "sheet", "dates", "date_format", "text")
+Command = TypeVar("Command", bound=Callable[..., Any])
 HEADERS: dict[str, Any] = {"yes": True, "no": False, "auto": "auto"}
 
 
@@ -30,7 +32,46 @@ def _listed(ctx: Any, param: Any, values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(text.strip() for value in values for text in value.split(",") if text.strip())
 
 
+# Examples for the help of every command, by what comes before the file and after it.
+USES = {
+    "predict": ("m.mm ", ""),
+    "evaluate": ("m.mm ", ""),
+    "report": ("m.mm ", ""),
+}
+READING_EXAMPLES = (
+    "bare.data{} --header no",
+    "messwerte.csv{} --separator ';' --decimal , --thousands . --encoding latin-1",
+    "survey.xlsx{} --sheet answers --missing 'n/a,-,#N/A'",
+)
+CHOOSING_EXAMPLES = (
+    "visits.csv{} --dates parts --date-format %d/%m/%Y",
+    "visits.csv{} --dates numbers --keep-index",
+    "reviews.csv{} --text review --drop id",
+)
+
+
+def reading_examples(command: Command) -> Command:
+    """Add examples of files that are not plain CSV to the help of a command."""
+    return _with_examples(command, READING_EXAMPLES)
+
+
+def choosing_examples(command: Command) -> Command:
+    """Add examples of columns that are not numbers or categories to the help of a command."""
+    return _with_examples(command, CHOOSING_EXAMPLES)
+
+
+def _with_examples(command: Command, examples: tuple[str, ...]) -> Command:
+    name = command.__name__
+    before, after = USES.get(name, ("", " --target y"))
+    lines = [f"      maxmargin {name} {before}{example.format(after)}" for example in examples]
+    lines = [line.replace("bare.data --target y", "bare.data --target -1") for line in lines]
+    text = (command.__doc__ or "").rstrip()
+    command.__doc__ = "\n".join([text, *lines]) + "\n    "
+    return command
+
+
 READING = (
+    reading_examples,
     click.option(
         "--header",
         type=click.Choice(["yes", "no", "auto"]),
@@ -63,6 +104,7 @@ READING = (
     click.option("--sheet", metavar="NAME", help="Sheet of an xlsx or ods file, or its number."),
 )
 CHOOSING = (
+    choosing_examples,
     click.option(
         "--keep-index",
         is_flag=True,

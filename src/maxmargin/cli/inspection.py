@@ -160,13 +160,14 @@ def _verdicts(X: Matrix, y: Labels, pair: tuple[str, str] | None, widest: bool, 
 
     import numpy as np
 
+    from ..files.table import cut, listed
     from ..solvers.separability import separability
 
     classes = {str(label): label for label in np.unique(y).tolist()}
     for name in pair or ():
         if name not in classes:
             raise click.UsageError(
-                f"{source}: there is no class {name!r}; the file has {', '.join(classes)}."
+                f"{source}: there is no class {cut(name)}; the file has {listed(list(classes))}."
             )
     if pair and pair[0] == pair[1]:
         raise click.UsageError("--pair needs two different classes.")

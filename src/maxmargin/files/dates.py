@@ -117,9 +117,14 @@ def present_dates(text: TabularFile, dates: Sequence[DateColumn]) -> tuple[DateC
     for date in (date for date in dates if date.column in text.schema):
         if isinstance(text.schema[date.column], (pl.Date, pl.Datetime)):
             date = replace(date, format=None)
-        elif date.format is None:
+        else:
             held = text.text_of(date.column).drop_nulls()
-            date = replace(date, format=_format_of(held, date.column, text.source))
+            known = 0 if date.format is None else _parsed(held, date.format)
+            if len(held) and known <= len(held) / 2:
+                other = _format_of(held, date.column, text.source)
+                # Where the year comes first, there is no doubt about day and month.
+                is_clear = date.format is None or other.startswith("%Y")
+                date = replace(date, format=other) if is_clear else date
         found.append(date)
     return tuple(found)
 

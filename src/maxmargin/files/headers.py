@@ -38,7 +38,7 @@ def has_header(
         )
     return False, (
         f"the first line, {listed(first, 6)}, has numbers where names should be: all lines are "
-        "rows, and the columns are called column_1, column_2, …; pass --header yes if it names "
+        "rows, and the columns are called column_0, column_1, …; pass --header yes if it names "
         "the columns."
     )
 

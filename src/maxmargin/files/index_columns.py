@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 OF_PANDAS = re.compile(r"Unnamed: 0(\.\d+)*|__index_level_\d+__")
 # Names of columns that identify rows.
 LIKE_AN_INDEX = re.compile(
-    r"(?i)(.*[_ .-])?(id|index|idx|uuid|guid)|.*[a-z]I[dD]|row|rownum|row_?no"
+    r"(?i:(.*[_ .-])?(id|index|idx|uuid|guid)|row|rownum|row_?no)|.*[a-z]I[dD]"
 )
 
 

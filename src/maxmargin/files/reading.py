@@ -96,7 +96,7 @@ def read(
         The separator of a CSV file, one ASCII character; by default a comma, or a tab for ``tsv``.
     header : bool or "auto", default="auto"
         Whether the first line of a CSV file or a sheet names the columns. "auto": it does unless it
-        has numbers where names should be; columns without names are column_1, column_2, ….
+        has numbers where names should be; columns without names are column_0, column_1, ….
     encoding : str, optional
         The encoding of text, as Python calls it. By default UTF-8, UTF-16 with or without a byte
         order mark, or Latin-1 (Windows-1252) where it is none of them, with a note.

@@ -92,13 +92,18 @@ class TabularFile:
             infer_schema_length=INFERENCE_LINES if self.style.is_plain else 0,
             eol_char=self.lines.line_end,
             glob=False,
-            with_column_names=self._header_names if self.header else None,
+            with_column_names=self._header_names,
             **options,
         )
         return rows.with_columns(made) if made else rows  # type: ignore[no-any-return]
 
     def _header_names(self, names: list[str]) -> list[str]:
-        """Return the names of the first line without quotes and surrounding blanks."""
+        """Return the names of the first line without quotes and surrounding blanks, or numbers.
+
+        Numbers are those of ``target``; versions of polars differ in theirs.
+        """
+        if not self.header:
+            return [f"column_{k}" for k in range(len(names))]
         first = self.lines.first
         return first if len(first) == len(names) else names
 
