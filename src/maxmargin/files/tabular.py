@@ -82,8 +82,15 @@ class TabularFile:
             for date in self.dates:
                 overrides = {c: t for c, t in overrides.items() if c not in date.names}
                 overrides[date.column] = pl.String
-            options["schema_overrides"] = overrides
-        rows = pl.scan_csv(
+            own = {} if self.header else {name: own for own, name in self._numbered.items()}
+            options["schema_overrides"] = {own.get(c, c): t for c, t in overrides.items()}
+        rows = self._scan_csv(**options)
+        if not self.header:
+            rows = rows.rename(self._numbered)
+        return rows.with_columns(made) if made else rows
+
+    def _scan_csv(self, **options: Any) -> pl.LazyFrame:
+        return polars().scan_csv(  # type: ignore[no-any-return]
             self.file,
             separator=self.lines.separator,
             has_header=self.header,
@@ -92,18 +99,18 @@ class TabularFile:
             infer_schema_length=INFERENCE_LINES if self.style.is_plain else 0,
             eol_char=self.lines.line_end,
             glob=False,
-            with_column_names=self._header_names,
+            with_column_names=self._header_names if self.header else None,
             **options,
         )
-        return rows.with_columns(made) if made else rows  # type: ignore[no-any-return]
+
+    @cached_property
+    def _numbered(self) -> dict[str, str]:
+        """Names of columns without a header, by those of polars, whose versions differ in them."""
+        own = self._scan_csv().collect_schema().names()
+        return {name: f"column_{k}" for k, name in enumerate(own)}
 
     def _header_names(self, names: list[str]) -> list[str]:
-        """Return the names of the first line without quotes and surrounding blanks, or numbers.
-
-        Numbers are those of ``target``; versions of polars differ in theirs.
-        """
-        if not self.header:
-            return [f"column_{k}" for k in range(len(names))]
+        """Return the names of the first line without quotes and surrounding blanks."""
         first = self.lines.first
         return first if len(first) == len(names) else names
 
