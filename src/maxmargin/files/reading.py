@@ -233,8 +233,12 @@ def batches(
         The separator of a CSV file, as in `read`.
     header : bool or "auto", default="auto"
         Whether the first line names the columns, as in `read`.
-    encoding, decimal, thousands, missing, sheet
+    encoding, decimal, thousands : str, optional
         How the file is written, as in `read`.
+    missing : str or sequence of str, default=()
+        Texts that mark missing values, as in `read`.
+    sheet : str, optional
+        The sheet of an xlsx or ods file, as in `read`.
     text : str or sequence of str, default=()
         Columns of free text, as in `read`.
     like : dict, optional
