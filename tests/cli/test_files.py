@@ -1,6 +1,8 @@
 """Files that people have, from the command line: what is read, noted, remembered and refused."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
@@ -227,6 +229,25 @@ def test_dates(files, how):
     )
     said = "--date-format has no effect without --dates"
     bad(call("fit", "dated.csv", "--target", "fruit", "--date-format", "%Y"), said, code=2)
+
+
+PLAIN = """
+import sys
+for name in ("fastexcel", "arff", "pandas", "pyarrow", "dask", "bokeh", "onnx", "torch"):
+    sys.modules[name] = None  # as if it were not installed
+from maxmargin.cli import main
+main(["fit", sys.argv[1], "--target", "fruit", "--model", "linear-svc"])
+"""
+
+
+def test_plain_files_need_no_extra(here):
+    FRAME.write_csv("fruit.tsv", separator="\t")
+    FRAME.write_parquet("fruit.parquet")
+    FRAME.write_ipc("fruit.feather")
+    for name in ("fruit.csv", "fruit.tsv", "fruit.parquet", "fruit.feather"):
+        done = subprocess.run([sys.executable, "-c", PLAIN, name], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "150 rows, 3 columns" in done.stdout
 
 
 # Text ---------------------------------------------------------------------------------------------
