@@ -233,8 +233,15 @@ def test_dates(files, how):
 
 PLAIN = """
 import sys
-for name in ("fastexcel", "arff", "pandas", "pyarrow", "dask", "bokeh", "onnx", "torch"):
-    sys.modules[name] = None  # as if it were not installed
+
+class NotInstalled:
+    names = ("fastexcel", "arff", "pandas", "pyarrow", "dask", "bokeh", "onnx", "torch")
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in self.names:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, NotInstalled())
 from maxmargin.cli import main
 main(["fit", sys.argv[1], "--target", "fruit", "--model", "linear-svc"])
 """
