@@ -29,6 +29,7 @@ _HOME = {
     "Separability": "solvers.separability",
     "Status": "solution",
     "Step": "progress",
+    "TextEncoder": "estimators.text_encoder",
     "certify": "certificates",
     "config": "runtime.settings",
     "kernel_cache": "runtime.kernel_cache",
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from .estimators.svc import NuSVC as NuSVC
     from .estimators.svr import SVR as SVR
     from .estimators.svr import NuSVR as NuSVR
+    from .estimators.text_encoder import TextEncoder as TextEncoder
     from .geometry import Hyperplane as Hyperplane
     from .model_selection.linear_svc_cv import LinearSVCCV as LinearSVCCV
     from .model_selection.svc_cv import SVCCV as SVCCV

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -59,6 +59,7 @@ def render(
     *,
     about: dict[str, Any] | None = None,
     data: str = "the data",
+    parts: Mapping[str, ArrayLike] | None = None,
 ) -> str:
     """Return an HTML page about a model and its results on some rows.
 
@@ -76,6 +77,8 @@ def render(
         Facts that were stored with the model, as `persistence.about` returns them.
     data : str, default="the data"
         Name of the rows.
+    parts : dict of str to array-like of bool, optional
+        Masks of rows that are measured apart, by their names, such as held-out and training rows.
 
     Returns
     -------
@@ -100,7 +103,7 @@ def render(
         data=data,
         found=found,
         version=__version__,
-        **_measured(model, X, y, about or {}),
+        **_measured_apart(model, X, y, about or {}, parts or {}),
         advice=scaling_advice(model, X, y),
         texts=_texts(model, X, y),
         weights=_weights(model, found),
@@ -115,6 +118,30 @@ def _about_data(about: dict[str, Any] | None) -> dict[str, Any]:
     """Return what the command line noted of the data; facts of one's own are not read."""
     data = (about or {}).get("data")
     return data if isinstance(data, dict) else {}
+
+
+def _measured_apart(
+    model: ModelLike,
+    X: MatrixLike,
+    y: ArrayLike | None,
+    about: dict[str, Any],
+    parts: Mapping[str, ArrayLike],
+) -> dict[str, Any]:
+    """Return how good the predictions are, for all rows or for parts of them."""
+    found = {"": _measured(model, X, y, about)}
+    if parts:
+        found = {}
+        for name, mask in parts.items():
+            chosen = np.asarray(mask, dtype=bool)
+            rows: Any = X
+            rows = rows.filter(chosen) if hasattr(rows, "filter") else rows[chosen]
+            labels = None if y is None else np.asarray(y)[chosen]
+            found[name] = _measured(model, rows, labels, about)
+    return {
+        "sentences": [(name, of["sentence"]) for name, of in found.items()],
+        "confusions": [(n, of["confusion"]) for n, of in found.items() if "confusion" in of],
+        "meaning": next(iter(found.values()))["meaning"],
+    }
 
 
 def _measured(

@@ -147,8 +147,9 @@ def test_report(models):
     assert str(model[-1].certificate_) in text
     record = json.loads(good(call("evaluate", "fruit.mm", "fruit.csv", "--json")))
     cells = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in re.findall(r"<tr>.*?</tr>", text)]
-    for label, counts in zip(record["classes"], record["confusion"], strict=True):
-        assert [label, *map(str, counts)] in cells
+    for part in (record["held_out"], record["training"]):
+        for label, counts in zip(part["classes"], part["confusion"], strict=True):
+            assert [label, *map(str, counts)] in cells
     assert "test error" in text
     assert "120" in text
 

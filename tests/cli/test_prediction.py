@@ -138,9 +138,13 @@ def test_evaluate(models):
     assert record["error"] == pytest.approx(record["errors"] / 150)
     assert record["unknown_classes"] == []
     text = good(call("evaluate", "fruit.mm", "fruit.csv"))
-    assert f"errors  {record['errors']}" in text
-    for label, counts in zip(model.classes_, expected, strict=True):
-        assert re.search(rf"{label}\W+" + r"\W+".join(map(str, counts)), text)
+    parts = [record["held_out"], record["training"]]
+    assert sum(part["errors"] for part in parts) == record["errors"]
+    assert (np.sum([part["confusion"] for part in parts], axis=0) == expected).all()
+    for part in parts:
+        assert f"errors  {part['errors']}" in text
+        for label, counts in zip(model.classes_, part["confusion"], strict=True):
+            assert re.search(rf"{label}\W+" + r"\W+".join(map(str, counts)), text)
 
 
 def test_evaluate_with_other_labels(models):

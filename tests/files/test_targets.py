@@ -66,7 +66,7 @@ def test_pieces_are_joined(put, small_pieces):
         ("true", "got 'true'"),
         ("inf", "got inf"),
         ("1e200", "got 1e+200: rescale the targets"),
-        ('"1,5"', "got '1,5': use decimal points"),
+        ('"1,5"', "got '1,5': pass --decimal"),
         ("", "the target is missing: every row needs a number"),
         ("NA", "the target is missing"),
         ("nan", "the target is missing"),

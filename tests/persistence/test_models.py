@@ -30,6 +30,7 @@ from sklearn.preprocessing import (
 import maxmargin as mm
 from maxmargin.diagnostics import support_table
 from maxmargin.estimators.column_encoder import ColumnEncoder
+from maxmargin.estimators.text_encoder import TextEncoder
 from maxmargin.kernels import RBF, Custom, Linear, Polynomial, Precomputed, Sigmoid
 from maxmargin.persistence import ModelFileError, about, load, models, save, writing
 from maxmargin.persistence.values import Decoder, Encoder
@@ -89,7 +90,7 @@ def test_a_model_comes_back(name: str, n_classes: int, storage: str, tmp_path: P
 
 
 def test_every_estimator_of_the_library_is_on_the_list() -> None:
-    fitted = {type(model) for model in ESTIMATORS.values()} | {ColumnEncoder}
+    fitted = {type(model) for model in ESTIMATORS.values()} | {ColumnEncoder, TextEncoder}
     ours = {e for e in models.ESTIMATORS if e.__module__.startswith("maxmargin")}
     assert fitted == ours
 

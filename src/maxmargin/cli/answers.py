@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..arrays import Matrix
     from ..diagnostics.fitted_model import ModelLike
     from ..diagnostics.metrics import AnyTally
+    from .held_out import HeldOut
 
 # Rows that are made dense at a time.
 DENSE_ROWS = 4096
@@ -55,8 +56,16 @@ class Predictions:
             yield len(answers)
 
 
-def tally_rows(rows: NewRows, told: list[str], bar: console.Progress | None = None) -> AnyTally:
-    """Compare the predictions for the rows of a file with their labels or numbers, and count."""
+def tally_rows(
+    rows: NewRows,
+    told: list[str],
+    bar: console.Progress | None = None,
+    held_out: HeldOut | None = None,
+) -> AnyTally:
+    """Compare the predictions for the rows of a file with their labels or numbers, and count.
+
+    Rows that were held out of the fit, and the others, are also counted apart.
+    """
     from ..diagnostics.fitted_model import FittedModel
     from ..diagnostics.metrics import merged_tallies, tally_of
 
@@ -67,6 +76,13 @@ def tally_rows(rows: NewRows, told: list[str], bar: console.Progress | None = No
         for part in rows.parts(labelled=True):
             given, _ = _answers(rows.model, part.X, scored=False, told=told)
             y = labels_of(classes, part.y) if classes and part.y is not None else part.y
+            if held_out is not None:
+                is_held = held_out.mask(part.X, y)
+                for key in {*is_held.tolist()}:
+                    chosen = is_held == key
+                    truth = None if y is None else y[chosen]
+                    some = tally_of(targets, truth, given[chosen], baseline)
+                    held_out.tallies[key].append(some)
             yield tally_of(targets, y, given, baseline)
             if bar is not None:
                 bar.advance(f"{len(given)} rows")

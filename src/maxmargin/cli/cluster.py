@@ -16,6 +16,7 @@ import click
 from . import console, options
 from .answers import Predictions, tally_rows, writing
 from .data import NewRows, Reading, Trained, check_out, joined, note_many_classes, targets_of
+from .file_options import ALONE, look_at_first
 
 if TYPE_CHECKING:
     from ..arrays import Labels, Matrix
@@ -66,6 +67,7 @@ def refuse_options(model: CertifiedEstimator[Any], name: str) -> None:
     """Raise for options and models that have no meaning on a cluster."""
     options.forbid(("test", "cv"), "is not for --scheduler: use evaluate with other files.")
     options.forbid(("device",), NO_DEVICE)
+    options.forbid(ALONE, "is not for --scheduler: convert the files to Parquet or plain CSV.")
     from ..estimators.registry import IN_PARTITIONS, MODELS
 
     if type(model).__name__ not in IN_PARTITIONS:
@@ -123,10 +125,13 @@ def _read(reading: Reading, files: list[str], source: str, targets: Targets) -> 
     from ..engines.registry import read_files
 
     reading.check_words()
+    wanted = (*([reading.target] if reading.target else []), *reading.drop, *reading.words)
+    header, index = look_at_first(files[0], reading, wanted, keep_index=reading.keep_index)
     with console.progress(f"reading {len(files)} files"):
         table = read_files(
-            files, drop=reading.drop, words=reading.words, source=source, kind=reading.format,
-            separator=reading.separator, header=not reading.no_header, targets=targets,
+            files, drop=(*reading.drop, *index), words=reading.words, source=source,
+            kind=reading.format,
+            separator=reading.separator, header=header, targets=targets,
             dtype="float32" if reading.float32 else "float64", first_index=reading.first_index,
             target=reading.target,
         )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from .console import Progress, collected_warnings, note, progress
+from .file_options import ColumnChoice, FileForm, tell
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ..diagnostics.fitted_model import ModelLike
     from ..estimators.base import CertifiedEstimator
     from ..estimators.column_encoder import ColumnEncoder
+    from ..estimators.text_encoder import TextEncoder
     from ..files import DataTable
     from ..files.targets import Labelled, Targets
 
@@ -28,16 +30,10 @@ MANY_NUMBERS = 50
 
 
 @dataclass(frozen=True)
-class Reading:
+class Reading(FileForm, ColumnChoice):
     """Options for reading and preparing a data file."""
 
     target: str | None = None
-    format: str | None = None
-    separator: str | None = None
-    no_header: bool = False
-    first_index: int | None = None
-    drop: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
     no_scale: bool = False
     impute: bool = False
     float32: bool = False
@@ -54,15 +50,15 @@ class Reading:
             table = files.read(
                 data,
                 self.target,
-                format=self.format,
-                separator=self.separator,
-                header=not self.no_header,
-                drop=self.drop,
-                words=self.words,
+                **self.form(),
+                **self.choice(),
                 first_index=self.first_index,
                 dtype="float32" if self.float32 else "float64",
                 targets=targets,
             )
+        tell(table)
+        for name in set(self.text) - set(table.names or ()):
+            raise click.UsageError(f"--text must be the name of a column, got {name!r}.")
         self.check_options(table, targets)
         if targets == "classes":
             note_many_classes(np.unique(table.labels_to_learn()))
@@ -71,8 +67,9 @@ class Reading:
 
     def check_words(self) -> None:
         """Raise for columns that cannot be categories."""
-        for name in set(self.words) & {*self.drop, self.target}:
-            raise click.UsageError(f"--words {name}: the column is dropped, or the target.")
+        for option in ("words", "text"):
+            for name in set(getattr(self, option)) & {*self.drop, self.target}:
+                raise click.UsageError(f"--{option} {name}: the column is dropped, or the target.")
 
     def check_options(self, table: Described, targets: Targets) -> None:
         """Raise for options that have no effect."""
@@ -91,10 +88,15 @@ class Reading:
             )  # fmt: skip
         require_none(source, infinite, "infinite", "--drop a column, or remove those rows")
 
-    def encoder(self, *, copy: bool = True) -> ColumnEncoder:
+    def encoder(self, *, copy: bool = True) -> ColumnEncoder | TextEncoder:
         """Return the transformer of the columns."""
         from ..estimators.column_encoder import ColumnEncoder
 
+        if self.text:
+            from ..estimators.text_encoder import TextEncoder
+
+            names = [str(name) for name in self.text]
+            return TextEncoder(names, scale=not self.no_scale, impute=self.impute, copy=copy)
         return ColumnEncoder(scale=not self.no_scale, impute=self.impute, copy=copy)
 
 
@@ -281,7 +283,7 @@ def targets_of(model: ModelLike) -> Targets:
 
 
 def joined(
-    encoder: ColumnEncoder, model: CertifiedEstimator[Any], names: list[str] | None
+    encoder: ColumnEncoder | TextEncoder, model: CertifiedEstimator[Any], names: list[str] | None
 ) -> Pipeline:
     """Return a pipeline of fitted parts with the names of the columns."""
     import numpy as np
@@ -338,11 +340,13 @@ def own_facts(about: dict[str, Any]) -> dict[str, Any]:
 def training_of(about: dict[str, Any]) -> dict[str, Any]:
     """Return the facts that ``fit`` wrote about the data; none where others wrote them."""
     data, written = about.get("data"), {"source", "target", "rows", "columns"}
-    return data if isinstance(data, dict) and written <= set(data) else {}
+    if not isinstance(data, dict) or not written <= set(data):
+        return {}
+    return data | {key: about[key] for key in ("held_out",) if key in about}
 
 
 @dataclass(frozen=True)
-class NewRows:
+class NewRows(FileForm):
     """The rows of a file with the columns of a model, some at a time.
 
     ``learnt`` are the facts about the training data, of `training_of`.
@@ -352,10 +356,6 @@ class NewRows:
     learnt: dict[str, Any]
     data: str
     target: str | None
-    format: str | None = None
-    separator: str | None = None
-    no_header: bool = False
-    first_index: int | None = None
 
     def parts(self, *, labelled: bool) -> Iterator[DataTable]:
         """Yield tables of rows; raise for values that the model cannot handle.
@@ -372,12 +372,15 @@ class NewRows:
         if encoder is not None and names is not None:
             pairs = zip(names, encoder.categories_, strict=True)
             words = [str(name) for name, known in pairs if known is not None]
+        text = [] if names is None else [names[k] for k in getattr(encoder, "text_columns_", ())]
+        words = words if words is None else [*words, *text]
         targets = targets_of(self.model)
         required: Labelled = labelled
         if not labelled:
             targets = "none"
         elif targets == "none":
             targets, required = "classes", True if self.target else "if present"
+        told = False
         for part in files.batches(
             self.data,
             None if names is None else [str(name) for name in names],
@@ -385,13 +388,16 @@ class NewRows:
             target=self.target or (learnt.get("target") if labelled else None),
             labelled=required,
             targets=targets,
-            format=self.format,
-            separator=self.separator,
-            header=not self.no_header,
+            **self.form(),
+            text=text,
+            like=learnt.get("reading"),
             n_features=FittedModel(self.model).n_features,
             first_index=learnt.get("first_index") if self.first_index is None else self.first_index,
         ):
             _check_options(part, self.target, self.first_index)
+            if not told:
+                tell(part)
+                told = True
             if encoder is None or not encoder.impute:
                 require_none(
                     part.source, part.missing(), "missing",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ from .data import (  # fmt: skip
     train,
     training_of,
 )
+from .file_options import ColumnChoice, FileForm
+from .held_out import HeldOut
 
 if TYPE_CHECKING:
     from ..arrays import Labels, Matrix
@@ -38,8 +40,8 @@ FIGURES = {
     "numbers": ("regression", "support", "convergence"),
     "none": ("boundary", "margins", "support", "convergence"),
 }
-READING = ("format", "separator", "no_header", "first_index")
-PREPARING = ("drop", "words", "no_scale", "impute", "float32")
+READING = tuple(each.name for each in fields(FileForm))
+PREPARING = (*(each.name for each in fields(ColumnChoice)), "no_scale", "impute", "float32")
 
 
 @click.command()
@@ -178,10 +180,8 @@ def rows_of(model: ModelLike, model_file: str, data: str, reading: Reading) -> t
     """Return all rows of a file with the columns of the model, and their labels or numbers."""
     from scipy import sparse
 
-    rows = NewRows(
-        model, training_of(facts_of(model_file)), data, reading.target, reading.format,
-        reading.separator, reading.no_header,
-    )  # fmt: skip
+    form = {name: getattr(reading, name) for name in READING}
+    rows = NewRows(model, training_of(facts_of(model_file)), data, reading.target, **form)
     parts = list(rows.parts(labelled=True))
     y = _targets_of(model, parts, data)
     if len(parts) == 1:
@@ -197,6 +197,8 @@ def _targets_of(model: ModelLike, parts: list[DataTable], data: str) -> Labels |
     """Return the targets of some rows; labels must be classes of the model."""
     import numpy as np
 
+    from ..files.table import cut
+
     targets = targets_of(model)
     if targets == "none":  # its figures show what it predicts
         return None
@@ -208,13 +210,15 @@ def _targets_of(model: ModelLike, parts: list[DataTable], data: str) -> Labels |
     if strange:
         raise click.ClickException(
             f"{data}: labels must be classes of the model, {_listed(model.classes_)}; got "
-            f"{strange[0]!r}."
+            f"{cut(strange[0])}."
         )
     return y.astype(model.classes_.dtype)
 
 
 def _listed(labels: Any) -> str:
-    return ", ".join(str(label) for label in labels[:20])
+    from ..files.table import listed
+
+    return listed(list(labels))
 
 
 def features_of(model: ModelLike, X: Matrix, y: Labels | None, target: str | None) -> Subject:
@@ -347,7 +351,8 @@ def _verdict(X: Matrix, y: Labels) -> Any:
 def report(model_file: str, data: str, out: str, target: str | None, **given: Any) -> None:
     """Write one HTML page about MODEL and its results on DATA: figures, certificate, measures.
 
-    The page needs no other file and no network.
+    The page needs no other file and no network. Of a model that was fitted with --test, rows that
+    were held out and rows of the training are shown apart.
 
     \b
     Example:
@@ -357,9 +362,12 @@ def report(model_file: str, data: str, out: str, target: str | None, **given: An
 
     check_out(out, model_file, data)
     model = load_model(model_file)
+    about = facts_of(model_file)
     X, y = rows_of(model, model_file, data, Reading(target, **given))
+    held_out = HeldOut.of(training_of(about), targets_of(model) != "none")
+    parts = {} if held_out is None else held_out.masks(X, y)
     with console.progress("drawing"), console.collected_warnings():
-        text = page.render(model, X, y, about=facts_of(model_file), data=Path(data).name)
+        text = page.render(model, X, y, about=about, data=Path(data).name, parts=parts)
     page.write(text, out)
     click.echo(f"report: {out}")
 

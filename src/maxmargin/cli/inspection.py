@@ -9,6 +9,7 @@ import click
 
 from . import console, options
 from .data import Reading, facts_of, load_model, targets_of
+from .held_out import without_hashes
 from .training import tube_in_words
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
 
     found, linear = summarize(model), planes(FittedModel(model))
     if as_json:
-        record: dict[str, Any] = {"file": Path(model_file).name} | vars(found) | {"about": about}
+        record: dict[str, Any] = (
+            {"file": Path(model_file).name} | vars(found) | {"about": without_hashes(about)}
+        )
         record["features"] = list(found.features[:100_000])
         if linear is not None:
             record |= {"w": linear.w, "b": linear.b}
@@ -85,6 +88,8 @@ def _preparation(model: ModelLike) -> dict[str, str]:
     how = ["centred and scaled"] if encoder.mean_.any() else how
     words = sum(c is not None for c in encoder.categories_)
     how += [f"{words} columns of categories as 0/1"] if words else []
+    texts = len(getattr(encoder, "text_columns_", ()))
+    how += [f"{texts} columns of text as tf-idf of words"] if texts else []
     how += ["missing values filled"] if encoder.impute else []
     return {"preparation": ", ".join(how)}
 
@@ -155,13 +160,14 @@ def _verdicts(X: Matrix, y: Labels, pair: tuple[str, str] | None, widest: bool, 
 
     import numpy as np
 
+    from ..files.table import cut, listed
     from ..solvers.separability import separability
 
     classes = {str(label): label for label in np.unique(y).tolist()}
     for name in pair or ():
         if name not in classes:
             raise click.UsageError(
-                f"{source}: there is no class {name!r}; the file has {', '.join(classes)}."
+                f"{source}: there is no class {cut(name)}; the file has {listed(list(classes))}."
             )
     if pair and pair[0] == pair[1]:
         raise click.UsageError("--pair needs two different classes.")

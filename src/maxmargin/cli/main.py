@@ -73,7 +73,7 @@ def versions() -> dict[str, str]:
     found = {"maxmargin": __version__, "python": platform.python_version()}
     for name in (
         "numpy", "scipy", "scikit-learn", "numba", "matplotlib", "safetensors",
-        "polars", "skl2onnx", "onnxruntime", "piqp", "clarabel", "torch",
+        "polars", "fastexcel", "liac-arff", "skl2onnx", "onnxruntime", "piqp", "clarabel", "torch",
     ):  # fmt: skip
         try:
             found[name] = version(name)

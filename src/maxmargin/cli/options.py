@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..estimators.registry import MODELS
+from . import file_options
 from .console import progress
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # files/reading.py holds these names too, but imports NumPy and more, which --help does not need.
-FORMATS = ("csv", "tsv", "parquet", "svmlight", "npz")
+FORMATS = ("csv", "tsv", "parquet", "arrow", "xlsx", "ods", "arff", "svmlight", "npz")
 MODEL_NAMES = tuple(MODELS)
 
 KINDS = {"classes": "a classifier", "numbers": "a regression", "none": "a one-class model"}
@@ -80,7 +81,8 @@ reading = several(
         callback=_one_character,
         help="Separator of a CSV file, such as ';'.",
     ),
-    click.option("--no-header", is_flag=True, help="The first line of a CSV file is data."),
+    click.option("--no-header", is_flag=True, help="The same as --header no."),
+    *file_options.READING,
     click.option(
         "--first-index",
         type=click.IntRange(0, 1),
@@ -97,6 +99,7 @@ choosing = several(
         metavar="COL",
         help="Read a column of numbers as categories; may be repeated.",
     ),
+    *file_options.CHOOSING,
     click.option(
         "--impute",
         is_flag=True,

@@ -18,6 +18,7 @@ from .data import (
     targets_of,
     training_of,
 )
+from .held_out import CALLED, HeldOut
 
 if TYPE_CHECKING:
     from ..diagnostics.metrics import AnyTally
@@ -111,7 +112,8 @@ def evaluate(
     """Compare the predictions of MODEL for the rows of DATA with their labels or numbers.
 
     A regression is compared with the mean of its training targets. A one-class model needs no
-    labels: the outliers are counted, for each label where DATA has labels.
+    labels: the outliers are counted, for each label where DATA has labels. Of a model that was
+    fitted with --test, rows that were held out and rows of the training are shown apart.
 
     \b
     Examples:
@@ -130,22 +132,30 @@ def evaluate(
     options.use_device(model, device)
     rows = NewRows(model, training_of(facts_of(model_file)), files[0], target, **given)
     told: list[str] = []
+    apart: dict[str, AnyTally] = {}
     if scheduler is None:
         with console.progress(f"evaluating {rows.data}") as bar:
-            tally = tally_rows(rows, told, bar)
+            held_out = HeldOut.of(rows.learnt, targets_of(model) != "none")
+            tally = tally_rows(rows, told, bar, held_out)
+            apart = {} if held_out is None else held_out.groups()
     else:
         with cluster.session(scheduler):
             tally, told = cluster.tally_files(rows, files)
     record = _measured(rows, tally)
+    parts = {name: _measured(rows, some) for name, some in apart.items()}
     for message in told:
         console.note(f"warning: {message}")
     if as_json:
-        console.print_json(record)
+        console.print_json(record | parts)
         return
     title = f"{Path(model_file).name} on {', '.join(Path(name).name for name in data)}"
-    {"classes": _print_classes, "numbers": _print_numbers, "none": _print_outliers}[
+    show = {"classes": _print_classes, "numbers": _print_numbers, "none": _print_outliers}[
         targets_of(model)
-    ](title, record)
+    ]
+    for name, some in parts.items():
+        show(f"{title}: {CALLED[name]}", some)
+    if not parts:
+        show(title, record)
 
 
 def _measured(rows: NewRows, tally: AnyTally) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from .data import (
     targets_of,
     train,
 )
+from .held_out import held_out_record
 
 if TYPE_CHECKING:
     from ..diagnostics.fitted_model import ModelLike
@@ -107,6 +108,7 @@ def publish(
 
         persistence.save(trained.model, out, about=_about(record))
         record["saved"] = out
+    record.pop("held_out", None)  # hashes, for the file only
     console.print_json(record) if as_json else _print_fit(record, targets)
     for message in (*trained.warnings, *([] if as_json else record["advice"])):
         console.note(f"warning: {message}")
@@ -141,6 +143,8 @@ def refitted(
 ) -> Trained:
     """Return a pipeline fitted to training rows; record the facts about it and its test."""
     targets = targets_of(model)
+    if held is not None:
+        record["held_out"] = held_out_record(table, held, targets, single=reading.float32)
     with console.progress(f"fitting {type(model).__name__}") as bar:
         trained = train(reading, table, model, bar)
     record["data"] |= _of_targets(table, targets)  # of the training rows
@@ -170,6 +174,7 @@ def described(table: DataTable, targets: Targets) -> dict[str, Any]:
         "target": table.target,
         "dropped": table.dropped,
         "first_index": table.first_index,
+        **({"reading": table.reading} if table.reading else {}),
     } | _of_targets(table, targets)
 
 
@@ -228,6 +233,7 @@ def _outcome(trained: Trained) -> dict[str, Any]:
         "kernel": found.kernel,
         "features": len(found.features),
         "words": words_of(trained.model),
+        "text": texts_of(trained.model),
         **_measured(trained.measures),
         "margin": found.margin,
         "margin_in_words": found.margin_in_words,
@@ -258,6 +264,14 @@ def words_of(pipeline: Any) -> dict[str, int]:
     return {str(name): len(known) for name, known in pairs if known is not None}
 
 
+def texts_of(pipeline: Any) -> dict[str, int]:
+    """Return the columns of free text, and the number of words of each."""
+    encoder = pipeline[0]
+    pairs = zip(getattr(encoder, "text_columns_", ()), getattr(encoder, "vocabulary_", ()),
+                strict=True)  # fmt: skip
+    return {str(encoder.feature_names_in_[k]): len(words) for k, words in pairs}
+
+
 def _tested(pipeline: Any, held: DataTable, baseline: float | None) -> dict[str, Any]:
     from ..diagnostics.metrics import measure
 
@@ -272,7 +286,7 @@ def _about(record: dict[str, Any]) -> dict[str, Any]:
     import datetime
 
     kept = ("data", "training_rows", "training", "training_error", "test", "cv", "search",
-            "seconds", "fit_report", "warnings")  # fmt: skip
+            "seconds", "fit_report", "warnings", "held_out")  # fmt: skip
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return {"date": today} | {k: console.plain(record[k]) for k in kept if k in record}
 
@@ -289,6 +303,7 @@ def _print_fit(record: dict[str, Any], targets: Targets) -> None:
         {
             "data": size,
             "categories": ", ".join(f"{name} ({n})" for name, n in record["words"].items()),
+            "text": ", ".join(f"{name} ({n} words)" for name, n in record["text"].items()),
             "classes": ", ".join(f"{c} ({n})" for c, n in classes),
             "targets": _range_in_words(data.get("targets")),
             "parameters": chosen or "defaults",

@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 from ..arrays import Floats, Labels, Matrix, MatrixLike
 from ..caller import warn_caller
 from ..engines.registry import example_rows, is_partitioned, lazy_answers, reduced_partitions
+from ..files.table import cut
 from .base import Constraints, validated
 from .column_facts import (
     Columns,
@@ -420,8 +421,9 @@ def _categories(words: Words, n: int, name: str) -> list[str]:
     if many or (len(counts) > FEW_CATEGORIES and 2 * len(counts) > n):
         size = f"more than {len(counts)}" if words.more else f"{len(counts)}"
         raise ValueError(
-            f"{name} holds {size} different values in {n} rows, {next(iter(counts))!r} among "
-            "them: these are names, not categories. Drop it, or encode it yourself."
+            f"{name} holds {size} different values in {n} rows, {cut(next(iter(counts)))} among "
+            "them: these are names, not categories. Drop it, or encode it yourself: free text by "
+            "TextEncoder (--text)."
         )
     return sorted(counts)
 

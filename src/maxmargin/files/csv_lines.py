@@ -14,7 +14,8 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from .table import DataFileError, bounded_lines
+from .encodings import first_bad_line
+from .table import DataFileError, bounded_lines, cut
 
 
 @dataclass
@@ -37,28 +38,36 @@ class CsvLines:
     separator: str
     header: bool
 
-    def check_header(self) -> None:
-        """Raise where the file is not text, or names a column twice."""
+    def check_separator(self) -> None:
+        """Raise where the separator is not one character."""
         mark = self.separator
         if len(mark) != 1 or not mark.isascii() or mark in '"\r\n':
             raise DataFileError(
                 f"{self.source}: separator must be one ASCII character other than a quote, got "
                 f"{mark!r}."
             )
+
+    def check_header(self) -> None:
+        """Raise where the file is not text, or names a column twice."""
+        self.check_separator()
         if b"\0" in self._start or self._start.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise DataFileError(f"{self.source}: the file must be text in UTF-8.")
+            raise DataFileError(
+                f"{self.source}: the file must be text in UTF-8, or pass its encoding."
+            )
         first = self.first if self.header else []
         if any("\ufffd" in name for name in first):
-            raise DataFileError(f"{self.source}: line 1 is not UTF-8 text.")
+            raise first_bad_line(self.file, self.source) or DataFileError(
+                f"{self.source}: line 1 is not UTF-8 text."
+            )
         twice = sorted({name for name in first if first.count(name) > 1})
         if twice:
-            raise DataFileError(f"{self.source}: line 1 names the column {twice[0]!r} twice.")
+            raise DataFileError(f"{self.source}: line 1 names the column {cut(twice[0])} twice.")
 
     @cached_property
     def first(self) -> list[str]:
         """The fields of the first line that is not blank, without surrounding blanks."""
         begin, _ = next(((line, n) for line, n in self._rows() if n), (1, 0))
-        with self._open() as lines:
+        with self.open_text() as lines:
             try:
                 row = next(csv.reader(islice(lines, begin - 1, None), delimiter=self.separator))
             except StopIteration:
@@ -72,13 +81,7 @@ class CsvLines:
 
     def not_utf8(self) -> DataFileError | None:
         """Return the error that names the first line which is not UTF-8."""
-        with self.file.open("rb") as lines:
-            for number, line in enumerate(bounded_lines(lines, self.source), 1):
-                try:
-                    line.decode("utf-8")
-                except UnicodeDecodeError:
-                    return DataFileError(f"{self.source}: line {number} is not UTF-8 text.")
-        return None
+        return first_bad_line(self.file, self.source)
 
     @cached_property
     def blank_rows(self) -> NDArray[np.intp] | DataFileError:
@@ -114,7 +117,7 @@ class CsvLines:
         Blank lines above a header are not rows.
         """
         begin, fields, is_open, above = 1, 0, False, self.header
-        with self._open() as lines:
+        with self.open_text() as lines:
             for number, line in enumerate(bounded_lines(lines, self.source), 1):
                 begin = begin if is_open else number
                 fields += not is_open
@@ -155,5 +158,6 @@ class CsvLines:
         with self.file.open("rb") as file:
             return file.read(1 << 16)
 
-    def _open(self) -> TextIO:
+    def open_text(self) -> TextIO:
+        """Open the file as text."""
         return self.file.open(newline=self.line_end, encoding="utf-8-sig", errors="replace")

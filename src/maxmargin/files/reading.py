@@ -8,8 +8,9 @@ import re
 import shutil
 import sys
 import tempfile
+import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,16 +19,27 @@ from typing import IO, Any, get_args
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .table import DataFileError, DataTable
+from .dialect import TABLES, Dates, Dialect, Header, as_missing
+from .encodings import MARKS
+from .table import DataFileError, DataTable, listed
 from .targets import Labelled, Targets
 
-FORMATS = ("csv", "tsv", "parquet", "svmlight", "npz")
+FORMATS = ("csv", "tsv", "parquet", "arrow", "xlsx", "ods", "arff", "svmlight", "npz")
 SUFFIXES = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".tab": "tsv",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".xlsb": "xlsx",
+    ".xls": "xlsx",
+    ".ods": "ods",
+    ".arff": "arff",
     ".npz": "npz",
     ".svm": "svmlight",
     ".svmlight": "svmlight",
@@ -46,9 +58,18 @@ def read(
     *,
     format: str | None = None,
     separator: str | None = None,
-    header: bool = True,
+    header: Header = "auto",
+    encoding: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    missing: str | Sequence[str] = (),
+    dates: Dates | None = None,
+    date_format: str | None = None,
+    sheet: str | None = None,
+    keep_index: bool = False,
     drop: str | Sequence[str] = (),
     words: str | Sequence[str] = (),
+    text: str | Sequence[str] = (),
     dtype: DTypeLike = "float64",
     n_features: int | None = None,
     first_index: int | None = None,
@@ -63,20 +84,46 @@ def read(
     Parameters
     ----------
     path : str or Path
-        The file; ``-`` is standard input. ``.gz`` and ``.bz2`` are decompressed.
+        The file; ``-`` is standard input. ``.gz``, ``.bz2`` and ``.zip`` (of one file) are
+        decompressed.
     target : str, optional
         The column of labels, by name or number (0 is the first, −1 the last); in an npz file the
         name of the array of labels, by default ``y``. In svmlight files labels come first.
-    format : {"csv", "tsv", "parquet", "svmlight", "npz"}, optional
-        The format; by default inferred from the name, or from the first bytes.
+    format : {"csv", "tsv", "parquet", "arrow", "xlsx", "ods", "arff", "svmlight", "npz"}, optional
+        The format; by default inferred from the name, or from the first bytes. "xlsx" and "ods"
+        need fastexcel (``pip install "maxmargin[excel]"``), "arff" liac-arff.
     separator : str, optional
         The separator of a CSV file, one ASCII character; by default a comma, or a tab for ``tsv``.
-    header : bool, default=True
-        Whether the first line of a CSV file names the columns.
+    header : bool or "auto", default="auto"
+        Whether the first line of a CSV file or a sheet names the columns. "auto": it does unless it
+        has numbers where names should be; columns without names are column_0, column_1, ….
+    encoding : str, optional
+        The encoding of text, as Python calls it. By default UTF-8, UTF-16 with or without a byte
+        order mark, or Latin-1 (Windows-1252) where it is none of them, with a note.
+    decimal : str, optional
+        The decimal mark; by default a point.
+    thousands : str, optional
+        The separator of thousands, as in 1,000,000; " " is any blank, "" is none.
+    missing : str or sequence of str, default=()
+        Texts that mark missing values, such as "n/a", besides the usual ones.
+    dates : {"parts", "numbers"}, optional
+        What columns of dates become: year, month, day and weekday, with hour and minute where they
+        have times (``when.year``, …), or days since 1970-01-01 (``when.days``). By default they are
+        refused.
+    date_format : str, optional
+        The form of the dates, such as ``%d/%m/%Y``; by default inferred.
+    sheet : str, optional
+        The sheet of an xlsx or ods file, by name or number (1 is the first); by default the first.
+    keep_index : bool, default=False
+        Keep index columns: those that pandas calls ``Unnamed: 0`` or ``__index_level_0__``, and one
+        without a name that counts the rows. By default they are dropped, with a note.
     drop : str or sequence of str, default=()
         Columns to leave out.
     words : str or sequence of str, default=()
         Numeric columns to be read as categories.
+    text : str or sequence of str, default=()
+        Columns of free text, which stay text in the frame; a missing one is "". `TextEncoder`
+        makes features of them.
     dtype : {"float64", "float32"} or dtype, default="float64"
         Type of X; float32 of an npz file is kept. Finite numbers that it cannot hold raise an
         error.
@@ -112,13 +159,18 @@ def read(
     >>> table.X.shape, table.y[:2].tolist()
     ((150, 2), ['apple', 'apple'])
     """
-    drop, words, kept = _names(drop), _names(words), _float_type(dtype)
+    drop, words, long, kept = _names(drop), _names(words), _names(text), _float_type(dtype)
+    how = Dialect(
+        separator, header, encoding, decimal, thousands, as_missing(missing), dates, date_format,
+        sheet, keep_index,
+    )  # fmt: skip
     _check_targets(targets)
     with local(path, format) as (file, kind, source):
-        _check_kind(kind, source, separator, header)
-        if kind in ("npz", "svmlight") and (drop or words):
+        how.check(kind, source)
+        if kind in ("npz", "svmlight") and (drop or words or long):
             raise DataFileError(
-                f"{source}: drop and words need names of columns, which {kind} files do not have."
+                f"{source}: drop, words and text need names of columns, which {kind} files do not "
+                "have."
             )
         if kind == "npz":
             from .npz import read_npz
@@ -131,7 +183,7 @@ def read(
         from .tables import read_tabular
 
         return read_tabular(
-            file, kind, source, target, separator, header, drop, kept, labelled, words, targets
+            file, kind, source, target, how, drop, kept, labelled, words, targets, long
         )
 
 
@@ -145,7 +197,14 @@ def batches(
     targets: Targets = "classes",
     format: str | None = None,
     separator: str | None = None,
-    header: bool = True,
+    header: Header = "auto",
+    encoding: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    missing: str | Sequence[str] = (),
+    sheet: str | None = None,
+    text: str | Sequence[str] = (),
+    like: Mapping[str, Any] | None = None,
     n_features: int | None = None,
     first_index: int | None = None,
 ) -> Batches:
@@ -156,7 +215,8 @@ def batches(
     Parameters
     ----------
     path : str or Path
-        The file; ``-`` is standard input. ``.gz`` and ``.bz2`` are decompressed.
+        The file; ``-`` is standard input. ``.gz``, ``.bz2`` and ``.zip`` (of one file) are
+        decompressed.
     names : list of str, optional
         The columns of X, found by name in any order; other columns are ignored. By default all.
     words : str or sequence of str, optional
@@ -167,12 +227,23 @@ def batches(
         Whether labels are required, as in `read`; "" is a missing one that is not.
     targets : {"classes", "numbers", "none"}, default="classes"
         What the target holds, as in `read`.
-    format : {"csv", "tsv", "parquet", "svmlight", "npz"}, optional
+    format : {"csv", "tsv", "parquet", "arrow", "xlsx", "ods", "arff", "svmlight", "npz"}, optional
         The format, as in `read`.
     separator : str, optional
         The separator of a CSV file, as in `read`.
-    header : bool, default=True
-        Whether the first line of a CSV file names the columns.
+    header : bool or "auto", default="auto"
+        Whether the first line names the columns, as in `read`.
+    encoding, decimal, thousands : str, optional
+        How the file is written, as in `read`.
+    missing : str or sequence of str, default=()
+        Texts that mark missing values, as in `read`.
+    sheet : str, optional
+        The sheet of an xlsx or ods file, as in `read`.
+    text : str or sequence of str, default=()
+        Columns of free text, as in `read`.
+    like : dict, optional
+        ``reading`` of the `DataTable` of the training rows: what it tells, such as the decimal
+        mark or the columns of dates, holds here where no option says otherwise.
     n_features : int, optional
         Columns of an svmlight file.
     first_index : {0, 1}, optional
@@ -195,15 +266,20 @@ def batches(
     150
     """
     _check_targets(targets)
+    how = Dialect(separator, header, encoding, decimal, thousands, as_missing(missing), sheet=sheet)
+    learnt = like or {}
     with local(path, format) as (file, kind, source):
-        _check_kind(kind, source, separator, header)
-        if kind in ("csv", "tsv", "parquet"):
+        how.check(kind, source)
+        how = how.like(learnt).for_kind(kind)
+        if kind in TABLES:
+            from .dates import dates_from
             from .tables import tabular_batches
 
             known = None if words is None else _names(words)
             yield from tabular_batches(
-                file, kind, source, names, known, target, separator, header, labelled, targets
-            )
+                file, kind, source, names, known, target, how, labelled, targets, _names(text),
+                dates_from(learnt.get("dates", {})),
+            )  # fmt: skip
         else:
             table = read(
                 file, target, format=kind, n_features=n_features, first_index=first_index,
@@ -216,12 +292,6 @@ def _check_targets(targets: str) -> None:
     if targets not in get_args(Targets):
         known = ", ".join(get_args(Targets))
         raise ValueError(f"targets must be one of {known}; got {targets!r}.")
-
-
-def _check_kind(kind: str, source: str, separator: str | None, header: bool) -> None:
-    """Raise for options that have no effect."""
-    if kind not in ("csv", "tsv") and (separator is not None or not header):
-        raise DataFileError(f"{source}: separator and header have no effect on the format {kind}.")
 
 
 def _names(given: str | Sequence[str]) -> Sequence[str]:
@@ -245,8 +315,8 @@ def local(path: str | Path, format: str | None) -> Iterator[tuple[Path, str, str
     if format is not None and format not in FORMATS:
         raise DataFileError(f"format must be one of {', '.join(FORMATS)}; got {format!r}.")
     if str(path) == "-":
-        with _spooled(sys.stdin.buffer) as file:
-            yield file, format or _sniff(file, "standard input"), "standard input"
+        with _spooled(sys.stdin.buffer) as file, unzipped(file, format, "standard input") as found:
+            yield *found, "standard input"
         return
     file = Path(path)
     if not file.exists():
@@ -256,19 +326,67 @@ def local(path: str | Path, format: str | None) -> Iterator[tuple[Path, str, str
     if file.is_char_device() or file.is_block_device():
         raise DataFileError(f"{path}: must be a file, got a device.")
     if not file.is_file():  # a named pipe
-        with file.open("rb") as stream, _spooled(stream, str(path)) as copy:
-            yield copy, format or _sniff(copy, str(path)), str(path)
+        with (
+            file.open("rb") as stream,
+            _spooled(stream, str(path)) as copy,
+            unzipped(copy, format, str(path)) as found,
+        ):
+            yield *found, str(path)
         return
     if file.stat().st_size == 0:
         raise DataFileError(f"{path}: the file is empty.")
+    if file.suffix.lower() == ".zip":
+        with unzipped(file, format, str(path)) as found:
+            yield *found, str(path)
+        return
     packed = file.suffix.lower() in OPENERS
     kind = format or SUFFIXES.get(Path(file.stem if packed else file.name).suffix.lower())
     kind = kind or _sniff(file, str(path))
+    if kind == "zip":
+        with unzipped(file, format, str(path)) as found:
+            yield *found, str(path)
+        return
     if not packed or kind == "svmlight":  # which its reader decompresses
         yield file, kind, str(path)
         return
     with OPENERS[file.suffix.lower()](file) as stream, _spooled(stream, str(path)) as unpacked:
         yield unpacked, kind, str(path)
+
+
+@contextmanager
+def unzipped(file: Path, format: str | None, source: str) -> Iterator[tuple[Path, str]]:
+    """Yield a file and its format; the only member of a zip file instead of it."""
+    kind = _sniff(file, source) if format is None or zipfile.is_zipfile(file) else format
+    if kind != "zip":
+        yield file, format or kind
+        return
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = [n for n in archive.namelist() if not n.endswith("/") and "__MACOSX/" not in n]
+            if len(names) != 1:
+                raise DataFileError(
+                    f"{source}: a zip file must hold one data file, got {len(names)}"
+                    f"{': ' * bool(names)}{listed(names, 5)}: unpack it."
+                )
+            with archive.open(names[0]) as stream, _spooled(stream, source) as copy:
+                known = format or SUFFIXES.get(Path(names[0]).suffix.lower())
+                yield copy, known or _sniff(copy, source)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        raise DataFileError(f"{source}: the zip file cannot be read: {error}") from None
+
+
+def _kind_of_zip(file: Path, source: str) -> str:
+    """Return what a zip file is: arrays, a sheet, or a packed file."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, OSError) as error:
+        raise DataFileError(f"{source}: the zip file cannot be read: {error}") from None
+    if any(name.endswith(".npy") for name in names):
+        return "npz"
+    if "[Content_Types].xml" in names:
+        return "xlsx"
+    return "ods" if "mimetype" in names and "content.xml" in names else "zip"
 
 
 @contextmanager
@@ -295,9 +413,15 @@ def _sniff(file: Path, source: str) -> str:
             raise DataFileError(f"{source}: the file cannot be read: {error}") from None
     if start.startswith(b"PAR1"):
         return "parquet"
+    if start.startswith(b"ARROW1"):
+        return "arrow"
     if start.startswith(b"PK"):
-        return "npz"
-    whole = [line for line in start.decode("utf-8", "replace").splitlines() if line.strip()]
+        return _kind_of_zip(file, source) if file.suffix.lower() not in OPENERS else "npz"
+    marked = next((name for mark, name in MARKS.items() if start.startswith(mark)), "utf-8")
+    text = start.decode(marked, "replace").replace("\0", "")
+    whole = [line for line in text.splitlines() if line.strip()]
+    if any(line.strip().lower().startswith("@relation") for line in whole[:1000]):
+        return "arff"
     lines = whole[:-1][:20] or whole
     rows = [line for line in lines if not line.lstrip().startswith("#")]
     # A row of zeros is only a label.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
@@ -22,6 +22,8 @@ DOUBLE = np.dtype(np.float64)
 LARGEST_VALUE = 2.0**480
 # Characters of a line, enough for millions of numbers.
 LONGEST_LINE = 1 << 26
+# Characters of a value, and of a name in a list, that messages show.
+SHOWN_VALUE, SHOWN_NAME = 60, 40
 
 
 class DataFileError(ValueError):
@@ -35,6 +37,24 @@ class DataFileError(ValueError):
         ...
     maxmargin.files.table.DataFileError: none.csv: no such file.
     """
+
+
+def cut(value: object, most: int = SHOWN_VALUE) -> str:
+    """Return a value in quotes as it is shown in messages, where long text is cut.
+
+    >>> cut("a" * 100, most=5)
+    "'aaaaa…'"
+    """
+    if isinstance(value, str) and len(value) > most:
+        return repr(value[:most] + "…")
+    return repr(value)
+
+
+def listed(names: Sequence[object], most: int = 20) -> str:
+    """Return the first names of a list as they are shown in messages, long ones cut."""
+    texts = [str(name) for name in names[:most]]
+    texts = [text if len(text) <= SHOWN_NAME else text[:SHOWN_NAME] + "…" for text in texts]
+    return ", ".join(texts) + (", …" if len(names) > most else "")
 
 
 def bounded_lines(stream: Any, source: str) -> Iterator[Any]:
@@ -71,6 +91,13 @@ class DataTable:
         Columns that were left out.
     first_index : int or None
         The number of the first feature in an svmlight file, 0 or 1; None for other formats.
+    reading : dict
+        What is needed to read other files of this kind, as JSON, for ``like`` of `batches`: whether
+        there is a header, the separator, how numbers and dates are written.
+    notes : list of str
+        What was found out about the file: a guessed encoding, no header, an index that was dropped.
+    index_like : list of str
+        Columns of X that are called like an index, with a different value in every row.
 
     Examples
     --------
@@ -87,6 +114,9 @@ class DataTable:
     target: str | None = None
     dropped: list[str] = field(default_factory=list)
     first_index: int | None = None
+    reading: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    index_like: list[str] = field(default_factory=list)
 
     @property
     def labels(self) -> Labels:
@@ -155,7 +185,8 @@ def require_classes(classes: Labels, n: int, source: str, where: str) -> None:
     """Raise where the distinct labels of n rows are one class only, or too many for classes."""
     if len(classes) == 1:
         raise DataFileError(
-            f"{source}: {where} must hold at least two classes, got {classes[0]!s} in all {n} rows."
+            f"{source}: {where} must hold at least two classes, got "
+            f"{listed(classes[:1].tolist())} in all {n} rows."
         )
     if len(classes) > MOST_CLASSES or (len(classes) > 20 and len(classes) > n / 2):
         remedy = USE_REGRESSION if classes.dtype.kind == "i" else "pass the column of classes"
@@ -197,10 +228,10 @@ def find_column(wanted: str, names: list[str], source: str, role: str = "target"
         place = int(wanted)
         names[place]
     except (ValueError, IndexError):
-        listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
         close = get_close_matches(wanted, names, 1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = f" Did you mean {cut(close[0])}?" if close else ""
         raise DataFileError(
-            f"{source}: there is no {role} column {wanted!r}; the file has {listed}.{hint}"
+            f"{source}: there is no {role} column {cut(wanted)}; the file has {listed(names)}."
+            f"{hint}"
         ) from None
     return place % len(names)

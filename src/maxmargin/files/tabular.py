@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .column_types import (
-    MISSING,
+    PLAIN,
+    NumberStyle,
     as_number,
     as_text,
     as_truth,
@@ -19,19 +20,12 @@ from .column_types import (
     is_date,
     is_present,
     polars,
+    without_marks,
 )
 from .csv_lines import CsvLines
-from .table import (
-    DOUBLE,
-    LARGEST_VALUE,
-    DataFileError,
-    first_beyond,
-    largest,
-    too_large,
-)
-from .targets import (
-    wrong_number,
-)
+from .dates import DateColumn
+from .table import DOUBLE, LARGEST_VALUE, DataFileError, cut, first_beyond, largest, too_large
+from .targets import wrong_number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,7 +43,7 @@ class TabularFile:
     """A table in a file; only the names and types of its columns are in memory.
 
     ``part`` are the first row and the number of rows of a part of a Parquet file. A part of a table
-    may have no rows.
+    may have no rows. ``style`` is how numbers are written; columns are made of those of ``dates``.
     """
 
     file: Path
@@ -60,6 +54,13 @@ class TabularFile:
     dtype: np.dtype[Any] = DOUBLE
     part: tuple[int, int] | None = None
     may_be_empty: bool = False
+    style: NumberStyle = PLAIN
+    dates: tuple[DateColumn, ...] = ()
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether the format has types, and is not text."""
+        return self.kind in ("parquet", "arrow")
 
     @cached_property
     def lines(self) -> CsvLines:
@@ -68,22 +69,45 @@ class TabularFile:
         return CsvLines(self.file, self.source, mark, self.header)
 
     def scan(self, **options: Any) -> pl.LazyFrame:
-        """Return a lazy frame of the table."""
+        """Return a lazy frame of the table, with the columns that are made of dates."""
         pl = polars()
-        if self.kind == "parquet":
-            rows = pl.scan_parquet(self.file, glob=False)
-            return rows if self.part is None else rows.slice(*self.part)  # type: ignore[no-any-return]
-        return pl.scan_csv(  # type: ignore[no-any-return]
+        made = [column for date in self.dates for column in date.expressions(self.style)]
+        if self.is_typed:
+            scan = pl.scan_parquet if self.kind == "parquet" else pl.scan_ipc
+            rows = scan(self.file, glob=False)
+            rows = rows if self.part is None else rows.slice(*self.part)
+            return rows.with_columns(made) if made else rows  # type: ignore[no-any-return]
+        overrides = options.pop("schema_overrides", None)
+        if overrides is not None:
+            for date in self.dates:
+                overrides = {c: t for c, t in overrides.items() if c not in date.names}
+                overrides[date.column] = pl.String
+            own = {} if self.header else {name: own for own, name in self._numbered.items()}
+            options["schema_overrides"] = {own.get(c, c): t for c, t in overrides.items()}
+        rows = self._scan_csv(**options)
+        if not self.header:
+            rows = rows.rename(self._numbered)
+        return rows.with_columns(made) if made else rows
+
+    def _scan_csv(self, **options: Any) -> pl.LazyFrame:
+        return polars().scan_csv(  # type: ignore[no-any-return]
             self.file,
             separator=self.lines.separator,
             has_header=self.header,
-            null_values=MISSING,
-            infer_schema_length=INFERENCE_LINES,
+            null_values=self.style.marks,
+            # Numbers that are not written as in programs are text at first.
+            infer_schema_length=INFERENCE_LINES if self.style.is_plain else 0,
             eol_char=self.lines.line_end,
             glob=False,
             with_column_names=self._header_names if self.header else None,
             **options,
         )
+
+    @cached_property
+    def _numbered(self) -> dict[str, str]:
+        """Names of columns without a header, by those of polars, whose versions differ in them."""
+        own = self._scan_csv().collect_schema().names()
+        return {name: f"column_{k}" for k, name in enumerate(own)}
 
     def _header_names(self, names: list[str]) -> list[str]:
         """Return the names of the first line without quotes and surrounding blanks."""
@@ -93,7 +117,7 @@ class TabularFile:
     @cached_property
     def schema(self) -> dict[str, pl.DataType]:
         """The columns and their inferred types."""
-        if self.kind != "parquet":
+        if not self.is_typed:
             self.lines.check_header()
         try:
             schema = dict(self.scan().collect_schema())
@@ -109,7 +133,7 @@ class TabularFile:
 
     def _check_separator(self, names: list[str]) -> None:
         other = next((c for c in (";", "\t", "|", ",") if c in names[0]), None)
-        if self.kind != "parquet" and len(names) == 1 and other:
+        if not self.is_typed and len(names) == 1 and other:
             raise DataFileError(
                 f"{self.source}: line 1 is one column, {names[0][:60]!r}: pass {other!r} as "
                 "separator."
@@ -126,22 +150,27 @@ class TabularFile:
         texts = [c for c in columns if isinstance(self.schema[c], kinds)]
         odd = [c for c in columns if c not in texts and not self.schema[c].is_numeric()]
         if odd:
+            is_time = isinstance(self.schema[odd[0]], (pl.Date, pl.Datetime))
+            remedy = "pass --dates parts or --dates numbers" if is_time else "convert it"
             raise DataFileError(
-                f"{self.source}: column {odd[0]!r} holds values of type {self.schema[odd[0]]}: "
-                "drop it, or convert it to numbers or text."
+                f"{self.source}: column {cut(odd[0])} holds values of type {self.schema[odd[0]]}: "
+                f"drop it, or {remedy}{'' if is_time else ' to numbers or text'}."
             )
         held: dict[str, Contents] = dict.fromkeys(columns, "numbers")
-        if self.kind == "parquet":
+        if self.is_typed:
             return held | {c: "words" for c in texts if self.schema[c] != pl.Boolean}
         if not texts:
             return held
         frame = self._collect(
             self.scan(schema_overrides=dict.fromkeys(texts, pl.String)).select(
                 *[
-                    as_number(pl.col(c)).is_not_null().sum().alias(f"n{k}")
+                    as_number(pl.col(c), self.style).is_not_null().sum().alias(f"n{k}")
                     for k, c in enumerate(texts)
                 ],
-                *[is_present(pl.col(c)).sum().alias(f"m{k}") for k, c in enumerate(texts)],
+                *[
+                    is_present(pl.col(c), self.style).sum().alias(f"m{k}")
+                    for k, c in enumerate(texts)
+                ],
                 *[has_commas(pl.col(c)).sum().alias(f"c{k}") for k, c in enumerate(texts)],
                 *[
                     as_truth(pl.col(c)).is_not_null().sum().alias(f"t{k}")
@@ -156,16 +185,16 @@ class TabularFile:
                 continue
             if dates > values / 2:
                 raise DataFileError(
-                    f"{self.source}: column {column!r} holds dates: drop it, or convert it to "
-                    "numbers."
+                    f"{self.source}: column {cut(column)} holds dates: drop it, or pass --dates "
+                    "parts or --dates numbers."
                 )
             wrong = self.not_a_number(column) if values > numbers > values / 2 else None
             if wrong is not None:
                 raise wrong
-            if commas > values / 2:
+            if commas > values / 2 and self.style.is_plain:
                 raise DataFileError(
-                    f"{self.source}: column {column!r} holds numbers with commas: use decimal "
-                    "points and no thousands separators."
+                    f"{self.source}: column {cut(column)} holds numbers with commas: pass "
+                    "--decimal , for decimal commas, or --thousands , for separators of thousands."
                 )
             if numbers < values or not values:
                 held[column] = "words" if values else "nothing"
@@ -174,7 +203,7 @@ class TabularFile:
     def check_numbers(self, columns: list[str]) -> None:
         """Raise for text where the model takes numbers; a column may lack all values."""
         for column in self.words(columns):
-            if self.kind == "parquet":
+            if self.is_typed:
                 raise DataFileError(
                     f"{self.source}: column {column!r} must hold numbers, got text."
                 )
@@ -187,13 +216,14 @@ class TabularFile:
         pl = polars()
         wanted = [*columns, *([label] if label is not None else [])]
         texts = [c for c in wanted if c in words or c == label]
-        if self.kind == "parquet":
+        if self.is_typed:
             numbers = [c for c in columns if c not in words]
             return (
                 self.scan()
                 .select(wanted)
                 .with_columns(
-                    pl.col(numbers).cast(pl.Float64), *[as_text(pl.col(c)) for c in texts]
+                    *[without_marks(pl.col(c), self.style) for c in numbers],
+                    *[as_text(pl.col(c), self.style) for c in texts],
                 )
             )
         plain = (pl.String, pl.Boolean)
@@ -205,8 +235,11 @@ class TabularFile:
             self.scan(schema_overrides=types)
             .select(wanted)
             .with_columns(
-                *[as_text(pl.col(c)) for c in texts],
-                *[pl.coalesce(as_truth(pl.col(c)), as_number(pl.col(c))).alias(c) for c in spaced],
+                *[as_text(pl.col(c), self.style) for c in texts],
+                *[
+                    pl.coalesce(as_truth(pl.col(c)), as_number(pl.col(c), self.style)).alias(c)
+                    for c in spaced
+                ],
             )
         )
 
@@ -241,7 +274,7 @@ class TabularFile:
         of a short line, for which this raises. Lines are read only where there is a null.
         """
         pl = polars()
-        if self.kind == "parquet" or not any(frame[c].null_count() for c in frame.columns):
+        if self.is_typed or not any(frame[c].null_count() for c in frame.columns):
             return frame
         blank_rows = self.lines.blank_rows
         if isinstance(blank_rows, DataFileError):
@@ -261,6 +294,22 @@ class TabularFile:
         except Exception as error:
             raise self.fault(error) from None
 
+    def column_of(self, column: str) -> pl.Series:
+        """Return the values of a column, as they are inferred."""
+        return self._collect(self.scan().select(column)).to_series()
+
+    def text_of(self, column: str) -> pl.Series:
+        """Return a column of text, null where a value is missing."""
+        pl = polars()
+        options = {} if self.is_typed else {"schema_overrides": {column: pl.String}}
+        rows = self.scan(**options).select(as_text(pl.col(column), self.style))
+        return self._collect(rows).to_series()
+
+    def first_where(self, condition: pl.Expr, column: str) -> list[tuple[str, Any]]:
+        """Return the place and the text of the first row that meets a condition, if any."""
+        found = self._rows_where(condition, column, 1)
+        return [(self._place(row), value) for row, value in found]
+
     # Errors ----------------------------------------------------------------------------------
 
     def fault(self, error: Exception, numbers: Sequence[str] = ()) -> Exception:
@@ -270,8 +319,9 @@ class TabularFile:
             return error
         if isinstance(error, pl.exceptions.NoDataError):
             return DataFileError(f"{self.source}: the file is empty.")
-        if self.kind == "parquet":
-            return DataFileError(f"{self.source}: the Parquet file cannot be read: {_first(error)}")
+        if self.is_typed:
+            kind = "Parquet" if self.kind == "parquet" else "Arrow"
+            return DataFileError(f"{self.source}: the {kind} file cannot be read: {_first(error)}")
         not_text = self.lines.not_utf8()
         if not_text is not None:
             return not_text
@@ -289,25 +339,27 @@ class TabularFile:
     def not_a_number(self, column: str) -> DataFileError | None:
         """Return the error that names the first text in a column of numbers; None without text."""
         pl = polars()
-        bad = is_present(pl.col(column)) & as_number(pl.col(column)).is_null()
+        bad = is_present(pl.col(column), self.style)
+        bad &= as_number(pl.col(column), self.style).is_null()
         for row, value in self._rows_where(bad, column, 1):
             return DataFileError(
-                f"{self.source}: {self._place(row)}: {value!r} is not a number, as others in "
-                f"column {column!r} are."
+                f"{self.source}: {self._place(row)}: {cut(value)} is not a number, as others in "
+                f"column {cut(column)} are: correct it, or name it by --missing."
             )
         return None
 
     def not_a_target(self, column: str) -> DataFileError:
         """Return the error that names the first row whose target is not a finite number."""
         pl = polars()
-        number = as_number(pl.col(column))
+        number = as_number(pl.col(column), self.style)
         # NaN is larger than any number in polars.
         bad = ~(number.abs() <= LARGEST_VALUE).fill_null(False)
-        blank = () if self.kind == "parquet" else self.lines.blank_rows
+        blank = () if self.is_typed else self.lines.blank_rows
         assert not isinstance(blank, DataFileError)
         for row, text in self._rows_where(bad, column, len(blank) + 1):
             if row not in blank:
-                value = None if text is None else pl.select(as_number(pl.lit(text))).item()
+                shown = as_number(pl.lit(text), self.style)
+                value = None if text is None else pl.select(shown).item()
                 where = f"{self.source}: {self._place(row)}, column {column!r}"
                 return wrong_number(where, text if value is None else value)
         raise AssertionError("every target is a finite number")
@@ -315,19 +367,20 @@ class TabularFile:
     def _rows_where(self, condition: pl.Expr, column: str, most: int) -> list[tuple[int, Any]]:
         """Return the first rows that meet a condition, with the text of a column."""
         pl = polars()
-        texts = dict.fromkeys(self.schema, pl.String)
-        options = {} if self.kind == "parquet" else {"schema_overrides": texts}
+        made = {name for date in self.dates for name in date.names}
+        texts = {c: pl.String for c in self.schema if c not in made}
+        options = {} if self.is_typed else {"schema_overrides": texts}
         rows = (
             self.scan(**options)
             .with_row_index("\0row")
             .filter(condition)
-            .select("\0row", as_text(pl.col(column)))
+            .select("\0row", as_text(pl.col(column), self.style))
         )
         return [(int(row), text) for row, text in rows.head(most).collect().iter_rows()]
 
     def _place(self, row: int) -> str:
         """Return where a row is in the file, in words."""
-        if self.kind == "parquet":
+        if self.is_typed:
             return f"row {row + 1 + (self.part or (0, 0))[0]}"
         return f"line {self.lines.line_of(row)}"
 

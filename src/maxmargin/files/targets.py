@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import Floats, Labels
 from .column_types import as_number, polars
-from .table import LARGEST_VALUE, USE_REGRESSION, DataFileError
+from .table import LARGEST_VALUE, USE_REGRESSION, DataFileError, cut
 
 if TYPE_CHECKING:
     import polars as pl
@@ -103,8 +103,8 @@ def wrong_number(where: str, value: object) -> DataFileError:
     if isinstance(value, str):
         remedy = ": correct it, or use a classifier for labels"
         if re.fullmatch(r"[-+]?[0-9]+(,[0-9]+)+(\.[0-9]+)?", value):
-            remedy = ": use decimal points and no thousands separators"
-    return DataFileError(f"{where}: the target must be a finite number, got {value!r}{remedy}.")
+            remedy = ": pass --decimal , or --thousands , for numbers with commas"
+    return DataFileError(f"{where}: the target must be a finite number, got {cut(value)}{remedy}.")
 
 
 # Columns of tables --------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def numbers_of(column: pl.Series, text: TabularFile) -> Floats:
     """Return a column of text as the targets of a regression."""
     pl = polars()
     numbers: Floats = (
-        column.to_frame().select(as_number(pl.col(column.name))).to_series().to_numpy()
+        column.to_frame().select(as_number(pl.col(column.name), text.style)).to_series().to_numpy()
     )
     if not are_targets(numbers).all():
         raise text.not_a_target(column.name)

@@ -27,6 +27,7 @@ from ..estimators.linear_svr import LinearSVR
 from ..estimators.saved import SUPPORT
 from ..estimators.svc import SVC
 from ..estimators.svr import NuSVR
+from ..estimators.text_encoder import TextEncoder
 from ..kernels import Kernel, Linear, Precomputed
 from ..multiclass import REDUCTIONS, Binary, Kesler, OneVsOne
 from ..solution import Status, Trace
@@ -34,6 +35,7 @@ from ..validation import LARGEST_VALUE
 from .errors import InconsistentModelError
 from .imported import Unproved
 from .models import is_fitted
+from .text_checks import other_columns, row_of_text
 from .values import CERTIFICATES
 
 __all__ = ["check_model"]
@@ -94,6 +96,10 @@ def _check_parts(model: ModelLike) -> None:
             _check_estimator(model)
         elif isinstance(model, ColumnEncoder):
             _check_encoder(model)
+        elif isinstance(model, TextEncoder):
+            others = other_columns(model)
+            if others is not None:
+                _check_encoder(others)
         else:
             _check_scaler(model)
 
@@ -175,6 +181,9 @@ def _row(model: ModelLike) -> Any:
         return sparse.csr_matrix((1, n))
     if isinstance(model, ColumnEncoder):
         return _row_of_columns(model)
+    if isinstance(model, TextEncoder):
+        others = other_columns(model)
+        return row_of_text(model, None if others is None else _row_of_columns(others))
     centre = next((c for c in CENTRES if vars(model).get(c) is not None), None)
     values = np.zeros(n) if centre is None else np.asarray(vars(model)[centre], dtype=np.float64)
     return np.where(np.isfinite(values), values, 0.0)[np.newaxis]

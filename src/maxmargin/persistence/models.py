@@ -20,6 +20,7 @@ from ..diagnostics.fitted_model import ModelLike
 from ..estimators import registry
 from ..estimators.column_encoder import ColumnEncoder
 from ..estimators.saved import Saved
+from ..estimators.text_encoder import TextEncoder
 from .errors import InconsistentModelError
 from .values import JSON, Decoder, Encoder
 
@@ -32,6 +33,20 @@ ESTIMATORS: dict[type, Saved] = {
     **{estimator: estimator._saved for estimator in registry.estimators()},
     ColumnEncoder: Saved(
         ("n_features_in_", "categories_", "fill_", "mean_", "scale_", "n_features_out_"),
+        ("feature_names_in_",),
+    ),
+    TextEncoder: Saved(
+        (
+            "n_features_in_",
+            "text_columns_",
+            "categories_",
+            "fill_",
+            "mean_",
+            "scale_",
+            "n_features_out_",
+            "vocabulary_",
+            "idf_",
+        ),
         ("feature_names_in_",),
     ),
     StandardScaler: Saved(SCALER.always, (*SCALER.sometimes, "mean_", "var_")),

@@ -17,6 +17,7 @@ from ..diagnostics.fitted_model import FittedModel, ModelLike
 from ..estimators.base import CertifiedClassifier
 from ..estimators.column_encoder import ColumnEncoder
 from ..estimators.registry import estimators
+from ..estimators.text_encoder import TextEncoder
 from .errors import PathLike
 from .onnx_graph import Graph, label_values, prediction_nodes, score_nodes
 from .writing import write_bytes
@@ -175,6 +176,8 @@ def register_onnx() -> None:
 
 
 def _refuse_step(step: Any) -> None:
+    if isinstance(step, TextEncoder):
+        raise TypeError("TextEncoder cannot be exported to ONNX: export the estimator, model[-1].")
     if isinstance(step, MaxAbsScaler) and getattr(step, "clip", False):
         raise TypeError("MaxAbsScaler(clip=True) cannot be exported: use clip=False.")
 

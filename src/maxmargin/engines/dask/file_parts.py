@@ -127,10 +127,10 @@ def survey(path: str, how: Format) -> list[FileFacts]:
         )
     size = Path(path).stat().st_size
     with local(path, how.kind) as (file, kind, source):
-        if kind == "npz":
+        if kind not in ("csv", "tsv", "parquet", "svmlight"):
             raise DataFileError(
-                f"{source}: npz files are read by one process: use Parquet, CSV or svmlight text "
-                "on a cluster."
+                f"{source}: {kind} files are read by one process: use Parquet, CSV or svmlight "
+                "text on a cluster."
             )
         if kind == "svmlight":
             return [FileFacts(path, kind, size, [], [])]
