@@ -38,6 +38,7 @@ _HOME = {
     "save": "persistence",
     "separability": "solvers.separability",
     "unpatch": "patch",
+    "verify": "diagnostics.verification",
 }
 _MODULES = (
     "datasets", "diagnostics", "files", "kernels", "model_selection", "patch", "persistence",
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from .certificates import NotSeparableError as NotSeparableError
     from .certificates import certify as certify
     from .data.row_blocks import RowBlocks as RowBlocks
+    from .diagnostics.verification import verify as verify
     from .estimators.column_encoder import ColumnEncoder as ColumnEncoder
     from .estimators.kernel_perceptron import KernelPerceptron as KernelPerceptron
     from .estimators.l1_min_c import l1_min_c as l1_min_c

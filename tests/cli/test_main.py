@@ -52,8 +52,8 @@ def test_help_imports_nothing_heavy(tmp_path):
 
 
 COMMANDS = [
-    "demo", "fit", "tune", "compare", "predict", "evaluate", "inspect", "separable", "plot",
-    "report", "lab", "convert", "warmup",
+    "demo", "fit", "tune", "compare", "predict", "evaluate", "inspect", "separable", "verify",
+    "plot", "report", "lab", "convert", "warmup",
 ]  # fmt: skip
 
 

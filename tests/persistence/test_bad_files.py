@@ -288,7 +288,7 @@ WRONG: dict[str, tuple[str, Any, str]] = {
     "row of a plane": ("LinearSVC", attribute("support_")(ones(36)), "names row 36 of 36"),
     "C of a fit": ("LinearSVC", put("fitted", "_fitted_with")("1"), "fitted with C='1'"),
     "updates": ("perceptron", put("fitted", "_updates_of_tasks")([1]), "updates of 3"),
-    "margins": ("Ho-Kashyap", put("fitted", "margins_")([None] * 3), "margins_"),
+    "margins": ("Ho-Kashyap", put("fitted", "margins_")([None] * 2), "margins_"),
     "rows": ("kernel perceptron", put("fitted", "_n_rows")(1), "support_ names row"),
     "planes": (
         "kernel perceptron, linear", put("fitted", "_linear_coef")(None), "need a linear kernel",

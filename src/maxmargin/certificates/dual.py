@@ -127,10 +127,13 @@ class MarginCertificate:
     def __str__(self) -> str:
         if self.coverage == "sampled":
             return f"not proved: {self.measures}"
-        worst = max(self.violation + self.rounding, self.balance, self.box)
-        if max(self.relative_gap, worst) <= TUNING.optimal:
+        if max(self.relative_gap, self._worst()) <= TUNING.optimal:
             return f"optimal to a {self.measures}"
         return f"not optimal: {self.measures}"
+
+    def _worst(self) -> float:
+        """Return the largest number beside the gap that decides whether an answer is optimal."""
+        return max(self.violation + self.rounding, self.balance, self.box)
 
     @property
     def measures(self) -> str:

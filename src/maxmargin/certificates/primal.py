@@ -48,6 +48,9 @@ class PlaneCertificate(MarginCertificate):
         """Return whether the relative duality gap is at most ``tol``, and α feasible to ``tol``."""
         return bool(max(abs(self.relative_gap), self.balance, self.box) <= tol)
 
+    def _worst(self) -> float:
+        return max(self.balance, self.box)
+
 
 @certify.register
 def _(problem: PrimalProblem, solution: Solution, *, sample: int | None = None) -> PlaneCertificate:

@@ -13,6 +13,9 @@ from typing import Any
 
 import click
 
+# Columns of what is not a terminal.
+MOST_COLUMNS = 1000
+
 
 def plain(value: Any) -> Any:
     """Return a value of JSON: NumPy numbers as Python numbers, non-finite numbers as null."""
@@ -56,17 +59,17 @@ def print_table(
     colours: Mapping[str, str] | None = None,
 ) -> None:
     """Print rows under headings, numbers aligned right; some texts may have colours."""
-    from rich.table import Table
+    from rich.measure import Measurement
     from rich.text import Text
 
-    table = Table()
-    for k, column in enumerate(columns):
-        side = "left" if k == 0 or column in left else "right"
-        table.add_column(Text(column), justify=side)  # type: ignore[arg-type]
-    for row in rows:
-        # Text, not markup: a label such as [/bold] is a label.
-        cells = [str(cell) for cell in row]
-        table.add_row(*[Text(cell, style=(colours or {}).get(cell, "")) for cell in cells])
+    console = _console()
+    lines = [[str(cell) for cell in row] for row in rows]
+    for gap in (None, 2, 1):
+        table = _table(columns, lines, left, colours or {}, gap)
+        needed = Measurement.get(console, console.options.update(width=MOST_COLUMNS), table)
+        # Lines between the columns, or, on a narrow terminal, spaces and wrapped texts.
+        if needed.maximum <= console.width:
+            break
     if title:
         _print(Text(title, style="bold"))
     _print(table)
@@ -74,13 +77,47 @@ def print_table(
         _print(Text(caption, style="italic"))
 
 
+def _table(
+    columns: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    left: Sequence[str],
+    colours: Mapping[str, str],
+    gap: int | None,
+) -> Any:
+    """Return a table with lines, or with so many spaces between its columns."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    if gap is not None:
+        table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False)
+    for k, column in enumerate(columns):
+        is_text = column in left
+        side = "left" if k == 0 or is_text else "right"
+        # Names and numbers are whole on a narrow terminal: headings and other texts are wrapped.
+        words = [word for line in lines for word in (line[k].split() if is_text else [line[k]])]
+        width = max(map(len, [*words, *column.split()]), default=0)
+        table.add_column(
+            Text(column),
+            justify=side,  # type: ignore[arg-type]
+            width=None if gap is None else width,
+        )
+    for line in lines:
+        # Text, not markup: a label such as [/bold] is a label.
+        table.add_row(*[Text(cell, style=colours.get(cell, "")) for cell in line])
+    return table
+
+
 def _print(thing: Any) -> None:
+    _console().print(thing)
+
+
+def _console() -> Any:
+    """Return the terminal, or a wide one for a file or a pipe, which have no width."""
     from rich.console import Console
 
     console = Console(file=sys.stdout)
-    if not console.is_terminal:  # a file or a pipe has no width
-        console = Console(file=sys.stdout, width=1000)
-    console.print(thing)
+    return console if console.is_terminal else Console(file=sys.stdout, width=MOST_COLUMNS)
 
 
 def note(message: str) -> None:
@@ -168,6 +205,19 @@ def number(value: float | None) -> str:
     if value is None or math.isnan(value):
         return "–"
     return "∞" if math.isinf(value) else f"{value:.4g}"
+
+
+def duration(value: float) -> str:
+    """Return a time in words, as coarse as an estimate is.
+
+    >>> duration(0.4), duration(95), duration(5400), duration(500_000)
+    ('1 s', '95 s', '1.5 hours', '5.8 days')
+    """
+    for size, name in ((172_800, "days"), (5400, "hours"), (120, "minutes")):
+        if value >= size:
+            unit = {"days": 86_400, "hours": 3600, "minutes": 60}[name]
+            return f"{value / unit:.2g} {name}"
+    return f"{max(value, 1.0):.0f} s"
 
 
 def seconds(value: float) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..estimators.registry import MODELS
-from . import console, options
+from . import console, guidance, options
 from .data import (  # fmt: skip
     NewRows,
     Reading,
@@ -270,7 +270,9 @@ def _of_data(
         if X.shape[1] != 2:
             raise click.UsageError(f"--kind {kind} needs two features: pass --features A B.")
         model = options.make_model(name or "perceptron", given, settings, seed)
-        with console.collected_warnings():  # the figure shows the end of the fit
+        guidance.announce_recording(model, X, table.labels)
+        # The figure shows the end of the fit.
+        with console.progress(f"recording {type(model).__name__}"), console.collected_warnings():
             model.set_params(callback=Recorder(every_update=True)).fit(X, table.labels)
         return Subject(X, table.labels, names, model)
     return Subject(X, table.labels, names)
@@ -289,8 +291,12 @@ def _draw(
 
     X, y, model = subject.X, subject.y, subject.model
     if kind == "animation":
-        with console.collected_warnings(), console.progress("drawing"):
-            plots.animate(model, X, y, out, feature_names=subject.names)
+        with console.collected_warnings():
+            with console.progress("computing frames"):
+                film = plots.animate(model, X, y, feature_names=subject.names)
+            guidance.announce_film(film)
+            with console.progress("drawing", len(film)) as bar:
+                film.save(out, progress=lambda k, n: bar.advance(f"frame {k + 1} of {n}"))
         return
     places = features and [_place(name, list(subject.names), "the model") for name in features]
     figures: dict[str, Callable[[], Any]] = {
@@ -307,7 +313,7 @@ def _draw(
         "path": lambda: plots.path(model, X, y, feature_names=subject.names),
         "separability": lambda: plots.separability(_verdict(X, y), X, y),
     }
-    with console.collected_warnings():
+    with console.progress("drawing"), console.collected_warnings():
         figures[kind]().figure_.savefig(out, dpi=dpi, bbox_inches="tight")
 
 

@@ -61,6 +61,7 @@ def inspect_model(model_file: str, n_weights: int, as_json: bool) -> None:
             "classes": ", ".join(map(str, found.classes[:20])) if has_classes else None,
             "features": f"{len(found.features)}: {_some(found.features)}",
             "kernel": found.kernel,
+            "approximation": found.approximation,
             "planes": f"{len(found.planes)}: {_some(found.planes)}" if has_classes else None,
             "support vectors": found.n_support,
             "margin": found.margin_in_words,

@@ -17,6 +17,7 @@ from . import (  # fmt: skip
     serving,
     training,
     tuning,
+    verification,
     warmup,
 )
 
@@ -105,8 +106,8 @@ def main() -> None:
 
 
 for module in (
-    demo, training, tuning, comparison, prediction, inspection, figures, serving, conversion,
-    warmup,
+    demo, training, tuning, comparison, prediction, inspection, verification, figures, serving,
+    conversion, warmup,
 ):  # fmt: skip
     for command in module.COMMANDS:
         main.add_command(command)

@@ -179,6 +179,18 @@ modelling = several(
     click.option("--solver", metavar="NAME", help="Solver of a support vector machine."),
     tol,
     click.option("--max-iter", type=int, help="Largest number of passes or steps."),
+    click.option(
+        "--approximate",
+        type=click.Choice(["nystroem", "fourier"]),
+        help="Fit svc to features of its kernel, for very many rows; fourier for rbf only.",
+    ),
+    click.option(
+        "--components",
+        "n_components",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Number of these features, 300 by default.",
+    ),
     click.option("--time-limit", type=float, metavar="SECONDS", help="Time limit of the fit."),
     device,
     click.option(
@@ -191,7 +203,7 @@ modelling = several(
 )
 MODELLING = (
     "C", "nu", "epsilon", "kernel", "gamma", "degree", "coef0", "loss", "multi_class",
-    "class_weight", "solver", "tol", "max_iter", "time_limit",
+    "class_weight", "solver", "tol", "max_iter", "approximate", "n_components", "time_limit",
     "device",
 )  # fmt: skip
 
@@ -225,6 +237,8 @@ def make_model(name: str, given: dict[str, Any], settings: Sequence[str], seed: 
             names = ", ".join(k for k in known if k not in ("callback", "verbose"))
             raise click.UsageError(f"{name} has no parameter {key!r}; it has {names}.")
     _check_kernel_parameters(options, options.get("kernel", known.get("kernel")))
+    if "n_components" in options and options.get("approximate") is None:
+        raise click.UsageError("--components has no effect without --approximate.")
     if "random_state" in known:
         options.setdefault("random_state", seed)
     model.set_params(**options)

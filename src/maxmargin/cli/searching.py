@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import console
+from . import console, guidance
 from .data import Reading, folds_of, targets_of
 from .search_grids import Asked, family_of
 
@@ -61,7 +61,10 @@ class Plan:
             family_of(model, X, table.labels, self.asked, self.searched) for model in models
         ]
         folds = PreparedFolds(table.X, table.labels, encoder, splits)
-        return PreparedSearch(families, folds, self.scoring, self.strategy, self.time_limit)
+        search = PreparedSearch(families, folds, self.scoring, self.strategy, self.time_limit)
+        for model in models:
+            guidance.announce_fit(encoder, table, model, search.n_fits // len(models))
+        return search
 
     def run(self, search: PreparedSearch) -> Candidate:
         """Search with a progress bar; return the chosen candidate."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import cluster, console, options, searching
+from . import cluster, console, guidance, options, searching
 from .data import (
     Reading,
     Trained,
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
               help="Test on this fraction of the rows, not used for training.")  # fmt: skip
 @click.option("--cv", type=click.IntRange(2), metavar="K", help="Cross-validate in K folds.")
 @click.option("--out", type=click.Path(dir_okay=False), help="File in which the model is saved.")
+@click.option("--keep-dual", is_flag=True,
+              help="Save α of all training rows of a linear model, also of many.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Exit with code 3 if the certificate does not hold.")
 @options.reading
 @options.preparing
@@ -47,8 +49,8 @@ if TYPE_CHECKING:
 @options.as_json
 def fit(
     data: tuple[str, ...], target: str | None, name: str, settings: tuple[str, ...],
-    test: float | None, cv: int | None, out: str | None, strict: bool, scheduler: str | None,
-    seed: int, as_json: bool, **given: Any,
+    test: float | None, cv: int | None, out: str | None, keep_dual: bool, strict: bool,
+    scheduler: str | None, seed: int, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Train a classifier, a regression or a one-class model on DATA, and certify the result.
 
@@ -73,8 +75,10 @@ def fit(
       maxmargin fit houses.csv --target price --model svr --C 100 --epsilon 0.5 --cv 5
       maxmargin fit houses.csv --target price --model svr --C auto --gamma auto --epsilon auto
       maxmargin fit houses.csv --target price --model linear-svr --loss squared_epsilon_insensitive
+      maxmargin fit big.csv --target y --model linear-svc --out big.mm --keep-dual
       maxmargin fit sensors.csv --model one-class --nu 0.01 --test 0.25 --out sensors.mm
       maxmargin fit a9a.bz2 --device cuda --out a9a.mm
+      maxmargin fit big.parquet --target y --approximate nystroem --components 500 --out big.mm
       maxmargin fit 'data/*.parquet' --target y --model linear-svc --scheduler local --out y.mm
       maxmargin fit data/ --target y --model linear-svc --scheduler tcp://10.0.0.1:8786
     """
@@ -94,19 +98,21 @@ def fit(
             record, trained = _fitted(reading, files[0], model, test, cv, seed, plan)
         else:
             record, trained = cluster.fitted(reading, files, " ".join(data), model)
-        publish(record, trained, targets, out=out, strict=strict, as_json=as_json)
+        publish(
+            record, trained, targets, out=out, strict=strict, as_json=as_json, keep_dual=keep_dual
+        )
 
 
 def publish(
     record: dict[str, Any], trained: Trained, targets: Targets, *, out: str | None, strict: bool,
-    as_json: bool,
+    as_json: bool, keep_dual: bool = False,
 ) -> None:  # fmt: skip
     """Save a model, and print what came out; exit with code 3 where it is strict and not proved."""
     record |= _outcome(trained)
     if out is not None:
         from .. import persistence
 
-        persistence.save(trained.model, out, about=_about(record))
+        persistence.save(trained.model, out, about=_about(record), keep_dual=keep_dual)
         record["saved"] = out
     record.pop("held_out", None)  # hashes, for the file only
     console.print_json(record) if as_json else _print_fit(record, targets)
@@ -125,11 +131,14 @@ def _fitted(
     targets = targets_of(model)
     table = reading.table(data, targets)
     record: dict[str, Any] = {"data": described(table, targets)}
+    if plan is None:
+        guidance.announce_fit(reading.encoder(), table, model, 1 + (cv or 0))
     if cv is not None and plan is None:
         record["cv"] = _cross_validated(reading, table, model, cv, seed)
     held = None
     if test is not None:
         table, held = split(table, test, seed, targets)
+        record["split"] = {"test": test, "seed": seed}
     if plan is not None:
         search = plan.prepare(reading, table, [model])
         found = plan.run(search)
@@ -142,9 +151,12 @@ def refitted(
     reading: Reading, table: DataTable, held: DataTable | None, model: Any, record: dict[str, Any]
 ) -> Trained:
     """Return a pipeline fitted to training rows; record the facts about it and its test."""
+    from ..files import fingerprint
+
     targets = targets_of(model)
     if held is not None:
         record["held_out"] = held_out_record(table, held, targets, single=reading.float32)
+    record["fingerprint"] = fingerprint(table.X, table.y if targets != "none" else None)
     with console.progress(f"fitting {type(model).__name__}") as bar:
         trained = train(reading, table, model, bar)
     record["data"] |= _of_targets(table, targets)  # of the training rows
@@ -231,6 +243,7 @@ def _outcome(trained: Trained) -> dict[str, Any]:
         "model": found.name,
         "parameters": found.parameters,
         "kernel": found.kernel,
+        "approximation": found.approximation,
         "features": len(found.features),
         "words": words_of(trained.model),
         "text": texts_of(trained.model),
@@ -286,7 +299,7 @@ def _about(record: dict[str, Any]) -> dict[str, Any]:
     import datetime
 
     kept = ("data", "training_rows", "training", "training_error", "test", "cv", "search",
-            "seconds", "fit_report", "warnings", "held_out")  # fmt: skip
+            "split", "fingerprint", "seconds", "fit_report", "warnings", "held_out")  # fmt: skip
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return {"date": today} | {k: console.plain(record[k]) for k in kept if k in record}
 
@@ -308,6 +321,7 @@ def _print_fit(record: dict[str, Any], targets: Targets) -> None:
             "targets": _range_in_words(data.get("targets")),
             "parameters": chosen or "defaults",
             "kernel": record["kernel"],
+            "approximation": record["approximation"],
             **_measures_in_words(record, targets),
             "margin": record["margin_in_words"],
             "tube": tube_in_words(record["epsilon"]),

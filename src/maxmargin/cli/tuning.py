@@ -160,6 +160,7 @@ def tune(
     record: dict[str, Any] = {"data": described(table, targets)}
     if test is not None:
         table, held = split(table, test, seed, targets)
+        record["split"] = {"test": test, "seed": seed}
     search = plan.prepare(reading, table, models)
     try:
         found = plan.run(search)

@@ -12,6 +12,7 @@ from .report import MarginReport, TaskMargin, margin_report
 from .support import STATES, SupportTable, support_table
 from .targets import TargetErrors
 from .tube import TubeReport, TubeTable
+from .verification import Verification, verify
 
 __all__ = [
     "STATES",
@@ -23,7 +24,9 @@ __all__ = [
     "TaskMargin",
     "TubeReport",
     "TubeTable",
+    "Verification",
     "margin_report",
     "scaling_advice",
     "support_table",
+    "verify",
 ]

@@ -40,6 +40,7 @@ def checked_model(clf: object) -> FittedModel:
             "X."
         )
     model = FittedModel(clf)
+    model.refuse_approximation("this")
     if not hasattr(clf, "certificate_"):
         raise ValueError(
             f"the {model.name} was trained by another program, whose file does not hold the "
@@ -47,9 +48,10 @@ def checked_model(clf: object) -> FittedModel:
         )
     if model.support is None:
         raise ValueError(
-            f"the {model.name} was fitted to a Dask collection: α of its rows was left on the "
-            "workers, and these diagnostics need it. Fit to an array, of some rows if they are too "
-            "many for this process; certificate_ has the gap of this model."
+            f"the {model.name} has no α, which these diagnostics need: it was fitted to a Dask "
+            "collection, whose α was left on the workers, or its file has none of so many rows. "
+            "Fit to an array, and save with keep_dual=True (fit --keep-dual); certificate_ has the "
+            "gap of this model."
         )
     if hasattr(clf, "C") and clf._fitted_with != clf.C:
         raise ValueError(

@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats, Integers, Labels, Matrix, MatrixLike, dense, refuse_partitions
+from ..estimators.approximation import is_approximated
 from ..estimators.base import CertifiedClassifier, CertifiedEstimator
 from ..estimators.kernel_machine import KernelMachine
 from ..estimators.linear import LinearClassifier
@@ -303,7 +304,20 @@ class FittedModel:
     def is_linear(self) -> bool:
         """Whether the classifier has planes in the space of its features."""
         linear = isinstance(self.classifier, (LinearClassifier, LinearSVR))
-        return linear or isinstance(self.kernel, Linear)
+        return linear or (isinstance(self.kernel, Linear) and not self.is_approximated)
+
+    @property
+    def is_approximated(self) -> bool:
+        """Whether a machine was fitted to features of its kernel, and has no support vectors."""
+        return is_approximated(self.classifier)
+
+    def refuse_approximation(self, what: str) -> None:
+        """Raise TypeError where a machine has no sum over support vectors."""
+        if self.is_approximated:
+            raise TypeError(
+                f"{what} needs support vectors, got {self.name}(approximate="
+                f"{self.classifier.approximate!r}), which has none: use approximate=None."
+            )
 
     @property
     def is_plane(self) -> bool:
@@ -318,6 +332,7 @@ class FittedModel:
     @cached_property
     def decision(self) -> Planes | KernelExpansion:
         """The functions g_k of the classifier."""
+        self.refuse_approximation("a sum over kernel values")
         clf = self.classifier
         b = np.asarray(clf.intercept_, dtype=np.float64)
         if self.is_linear:
@@ -330,6 +345,8 @@ class FittedModel:
     @property
     def support(self) -> Integers | None:
         """The rows of the training data that are support vectors, None of a model without."""
+        if self.is_approximated:
+            return None
         return getattr(self.classifier, "support_", None)
 
     @property

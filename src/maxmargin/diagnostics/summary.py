@@ -64,6 +64,9 @@ class Summary:
         The rows that the certificates cover, as in `MarginCertificate`: the weakest of all tasks.
     epsilon : float or None
         Half the width of the tube of a regression; None where another program has trained it.
+    approximation : str or None
+        What the kernel was approximated by, how well, and what the certificate is about then; None
+        of other models.
     """
 
     name: str
@@ -83,6 +86,7 @@ class Summary:
     n_tasks: int = 1
     coverage: str = "complete"
     epsilon: float | None = None
+    approximation: str | None = None
 
     @property
     def is_proved(self) -> bool:
@@ -144,6 +148,29 @@ def summarize(model: ModelLike) -> Summary:
         n_tasks=len(certificates) if certificates else 1,
         coverage=_coverage(certificates or []),
         epsilon=fitted.epsilon,
+        approximation=approximation_in_words(fitted),
+    )
+
+
+def approximation_in_words(fitted: FittedModel) -> str | None:
+    """Return what a kernel was approximated by, and what is certified then.
+
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.load_six_points(return_X_y=True)
+    >>> model = mm.SVC(approximate="nystroem", n_components=6, random_state=0).fit(X, y)
+    >>> approximation_in_words(FittedModel(model))[:32]
+    'Nyström, 6 landmarks → 6 feature'
+    """
+    if not fitted.is_approximated:
+        return None
+    clf = fitted.classifier
+    n, (rms, largest) = clf.feature_coef_.shape[1], clf.kernel_error_
+    how = f"random Fourier, {n} features"
+    if hasattr(clf, "landmarks_"):
+        how = f"Nyström, {clf.landmarks_.shape[0]} landmarks → {n} features"
+    return (
+        f"{how}; certified is the optimum in the space of these features; their kernel differs "
+        f"from the one above by {rms:.2g} (root mean square; at most {largest:.2g}) in a sample"
     )
 
 
@@ -216,8 +243,9 @@ def smallest_distance(model: ModelLike, X: MatrixLike, y: ArrayLike) -> float | 
 
 def _norms(fitted: FittedModel, linear: Planes | None) -> Floats | None:
     """Return ‖w‖ of every plane, None where kernel values are not kept with the model."""
-    if linear is not None:
-        norms: Floats = np.linalg.norm(linear.w, axis=1)
+    if linear is not None or fitted.is_approximated:
+        w = fitted.classifier.feature_coef_ if linear is None else linear.w
+        norms: Floats = np.linalg.norm(w, axis=1)
         return norms
     try:
         return np.array([task.norm for task in margin_report(fitted.classifier).tasks])

@@ -38,7 +38,7 @@ from .callbacks import Printer, sklearn_callbacks
 from .claims import Claims, Proof
 from .device import device_of
 from .registry import IN_PARTITIONS
-from .saved import SUPPORT
+from .saved import APPROXIMATION, SUPPORT
 from .training import ClassWeight, RandomState, Training, weighted
 
 Problem = TypeVar("Problem")
@@ -507,7 +507,11 @@ def _publish(
         **work.attributes(tasks, solutions),
         **method.afterwards(outcome),
     }
-    for name in (*SUPPORT, "fit_report_"):  # of an earlier fit, which had rows of another kind
+    for name in (
+        *SUPPORT,
+        *APPROXIMATION,
+        "fit_report_",
+    ):  # of an earlier fit, which had rows of another kind
         vars(model).pop(name, None)
     for name, value in attributes.items():
         setattr(model, name, value)

@@ -74,7 +74,7 @@ class JointMethod:
             return solver.solve(problem, start, progress)
 
         return Work(
-            partial(_pose, model, kernel, training),
+            partial(pose, model, kernel, training),
             solve,
             partial(_attributes, model, kernel, training),
         )
@@ -128,7 +128,8 @@ def _check_parameters(model: Any) -> None:
         )
 
 
-def _pose(model: Any, kernel: Kernel, training: Training, task: Task) -> JointKernelProblem:
+def pose(model: Any, kernel: Kernel, training: Training, task: Task) -> JointKernelProblem:
+    """Return the joint problem of a task of several classes."""
     return JointKernelProblem(
         kernel,
         training.X,

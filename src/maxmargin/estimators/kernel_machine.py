@@ -124,7 +124,7 @@ class KernelMachine(CertifiedEstimator[MarginCertificate]):
     def coef_(self) -> Matrix:
         """The planes of a linear kernel, one per row."""
         check_fitted(self)
-        if not isinstance(self.kernel_, Linear):
+        if not isinstance(self.kernel_, Linear) or "feature_coef_" in vars(self):
             raise AttributeError("coef_ is only available when using a linear kernel")
         coef = self._expansion.planes()
         # Writing to it would have no effect on predictions: refuse it.

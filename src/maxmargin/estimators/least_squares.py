@@ -339,6 +339,11 @@ class HoKashyap(LinearClassifier[SeparationCertificate]):
 
     def _last_margins(self, training: Training, tasks: list[Task]) -> list[Floats]:
         """Return where a warm start begins."""
+        if any(m is None for m in self.margins_):
+            raise ValueError(
+                "warm_start=True after loading: the file has no margins of so many samples. Use "
+                "warm_start=False, or save with keep_dual=True."
+            )
         for task, m in zip(tasks, self.margins_, strict=True):
             if m.size != task.rows.size * max(task.n_vectors - 1, 1):
                 raise ValueError(

@@ -20,6 +20,10 @@ class Saved(NamedTuple):
 PROOFS = ("certificates_", "statuses_", "traces_")
 # Of a linear machine; a fit to a Dask collection leaves α on the workers.
 SUPPORT = ("support_", "dual_coef_")
+# Of a machine on features of its kernel.
+APPROXIMATION = (
+    "feature_coef_", "kernel_error_", "landmarks_", "normalization_", "frequencies_", "offsets_",
+)  # fmt: skip
 COUNTS = ("n_iter_", "n_updates_", "separates_", "feature_names_in_")
 ESTIMATOR = ("n_features_in_", "intercept_", *PROOFS)
 CLASSES = ("classes_", "_reduced_by")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from numbers import Real
-from typing import ClassVar, Literal
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import validation
-from ..arrays import Floats, MatrixLike
+from ..arrays import Floats, Matrix, MatrixLike
 from ..certificates import MarginCertificate
 from ..certificates.dual_tasks import best_rho, kkt_rho, least_rho, primal_value, squared_radii
 from ..certificates.scores import kernel_scores, scores_of
@@ -22,12 +22,15 @@ from ..problems import DualProblem
 from ..progress import Callback
 from ..solution import Solution, Status
 from ..solvers.dual.choice import Solver, WarmStart
-from .base import Constraints, Gamma, KernelLike
+from .approximation import ApproximateMethod, is_approximated, scores
+from .base import Constraints, Gamma, KernelLike, check_fitted
 from .documentation import documented
+from .feature_maps import Approximate, Landmarks
 from .fitting import Check, Method, Outcome, Remark
 from .formulation import Formulation, checked_kernel, growth_with_cost, machine_method
 from .joint_machine import JointMethod
 from .kernel_classifier import KernelClassifier
+from .saved import APPROXIMATION, Saved
 from .training import ClassWeight, RandomState, Training
 
 EPS = float(np.finfo(float).eps)
@@ -78,9 +81,35 @@ class SVC(KernelClassifier):
     {{ fold_random_state }}
     {{ probability }}
     {{ device }}
+    approximate : {"nystroem", "fourier"} or None, default=None
+        Fit the linear machine to finite features of the kernel, for more rows than a kernel machine
+        takes: time and memory grow with their number, and no matrix of kernel values is formed.
+        "nystroem" projects on the span of landmarks, rows of X, with any kernel but a precomputed
+        one; "fourier" has random frequencies, for the RBF kernel. What is certified is the optimum
+        in the space of the features; ``kernel_error_`` estimates how far its kernel is from the
+        one asked for. ``cache_size`` and ``shrinking`` have no effect then.
+    n_components : int, default=300
+        The number of landmarks or of frequencies.
+    landmarks : {"kmeans++", "leverage"}, default="kmeans++"
+        How landmarks are drawn from a sample of the rows: far from each other, or by their ridge
+        leverage scores.
 
     Attributes
     ----------
+    feature_coef_ : ndarray of shape (n_planes, n_features_of_the_kernel)
+        w in the space of the features of the kernel, with ``approximate``. There are then no
+        support vectors.
+    kernel_error_ : ndarray of shape (2,)
+        Root mean square and maximum of |K(x, z) − φ̂(x)·φ̂(z)| in a sample of rows, with
+        ``approximate``.
+    landmarks_ : array or CSR matrix of shape (n_landmarks, n_features)
+        z of φ̂(x) = k(x, z)M, with ``approximate="nystroem"``.
+    normalization_ : ndarray of shape (n_landmarks, n_features_of_the_kernel)
+        M.
+    frequencies_ : ndarray of shape (n_features, n_components)
+        ω of φ̂(x) = √(2/D) cos(ω·x + β), with ``approximate="fourier"``.
+    offsets_ : ndarray of shape (n_components,)
+        β.
     {{ machine_attributes }}
     {{ classes }}
     {{ certified_attributes }}
@@ -113,6 +142,13 @@ class SVC(KernelClassifier):
     """
 
     _fitted_with: float
+    # With approximate: planes in the space of the features of the kernel, and the map to them.
+    feature_coef_: Floats
+    kernel_error_: Floats
+    landmarks_: Matrix
+    normalization_: Floats
+    frequencies_: Floats
+    offsets_: Floats
 
     _parameter_constraints: ClassVar[Constraints] = {
         **KernelClassifier._parameter_constraints,
@@ -120,7 +156,14 @@ class SVC(KernelClassifier):
         "loss": [StrOptions({"hinge", "squared_hinge"})],
         "multi_class": [StrOptions({"ovo", "ovr", "crammer_singer"})],
         "fit_intercept": ["boolean"],
+        "approximate": [StrOptions({"nystroem", "fourier"}), None],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "landmarks": [StrOptions({"kmeans++", "leverage"})],
     }
+    _saved: ClassVar[Saved] = KernelClassifier._saved._replace(
+        sometimes=(*KernelClassifier._saved.sometimes, *APPROXIMATION),
+        added=(*KernelClassifier._saved.added, "approximate", "n_components", "landmarks"),
+    )
 
     def __init__(
         self,
@@ -149,6 +192,9 @@ class SVC(KernelClassifier):
         random_state: RandomState = None,
         probability: bool | Literal["deprecated"] = False,
         device: str = "auto",
+        approximate: Approximate | None = None,
+        n_components: int = 300,
+        landmarks: Landmarks = "kmeans++",
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -174,6 +220,9 @@ class SVC(KernelClassifier):
         self.random_state = random_state
         self.probability = probability
         self.device = device
+        self.approximate = approximate
+        self.n_components = n_components
+        self.landmarks = landmarks
 
     def _formulation(self) -> Formulation:
         return Formulation(
@@ -187,9 +236,15 @@ class SVC(KernelClassifier):
 
     def _method(self) -> Method[DualProblem, WarmStart, MarginCertificate]:
         method = machine_method(self, self._formulation())
+        if self.approximate is not None:
+            return ApproximateMethod(self, method).method()
         if self.multi_class == "crammer_singer":
             return JointMethod(self, method, partial(checked_kernel, self)).method()
         return method
+
+    def _compute_scores(self, X: MatrixLike) -> Any:
+        check_fitted(self)
+        return scores(self, X) if is_approximated(self) else super()._compute_scores(X)
 
     def _pose(self, kernel: Kernel, training: Training, task: Task) -> DualProblem:
         n = task.rows.size

@@ -9,9 +9,10 @@ Files may be compressed by gzip or bzip2, and may come from standard input.
 ((150, 3), ['mass_g', 'width_cm', 'height_cm'])
 """
 
+from .fingerprint import fingerprint
 from .reading import Batches, batches, read
 from .table import DataFileError, DataTable
 
 Table = DataTable  # its earlier name
 
-__all__ = ["Batches", "DataFileError", "DataTable", "Table", "batches", "read"]
+__all__ = ["Batches", "DataFileError", "DataTable", "Table", "batches", "fingerprint", "read"]

@@ -278,6 +278,11 @@ class LeavingOut:
     def run(self, X: MatrixLike, y: Any, sample_weight: Any) -> LeaveOneOut:
         """Solve all machines, as far as the limits allow."""
         model, method = self.model, self.model._method()
+        if getattr(model, "approximate", None) is not None:
+            raise ValueError(
+                f"leave_one_out refits support vectors, which approximate={model.approximate!r} "
+                "does not have: use approximate=None, or cross-validation."
+            )
         if is_partitioned(X):
             raise TypeError("X must be in memory, got a Dask collection: pass X.compute().")
         y = None if isinstance(model, OneClassSVM) else host_array(y)

@@ -103,6 +103,11 @@ class SVCCV(KernelSearch, SVC):  # type: ignore[misc, override]
     True
     """
 
+    # Kernel values are shared by all folds: there is no search on features of kernels.
+    approximate: Any = None
+    n_components: Any = 300
+    landmarks: Any = "kmeans++"
+
     _machine: ClassVar[Any] = SVC
     _parameter_constraints: ClassVar[Constraints] = {
         **{k: v for k, v in SVC._parameter_constraints.items() if k not in ("C", "gamma")},

@@ -16,6 +16,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from ..arrays import VectorOnDevice
 from ..diagnostics.fitted_model import ModelLike
 from ..diagnostics.scaling import Scaling, scaling_of
+from ..estimators.approximation import is_approximated
 from ..estimators.base import CertifiedClassifier, CertifiedEstimator
 from ..estimators.column_encoder import ColumnEncoder
 from ..estimators.kernel_machine import KernelMachine
@@ -24,7 +25,7 @@ from ..estimators.least_squares import HoKashyap
 from ..estimators.linear import LinearClassifier
 from ..estimators.linear_svc import LinearSVC
 from ..estimators.linear_svr import LinearSVR
-from ..estimators.saved import SUPPORT
+from ..estimators.saved import APPROXIMATION, SUPPORT
 from ..estimators.svc import SVC
 from ..estimators.svr import NuSVR
 from ..estimators.text_encoder import TextEncoder
@@ -316,7 +317,7 @@ def _check_planes(model: ModelLike, sizes: _Sizes) -> None:
             _require(isinstance(arrays, list), f"{name} must be a list")
             _require(len(arrays) == n_tasks, f"{len(arrays)} {name} for {n_tasks} tasks")
             for array in arrays:
-                if array is not None or name == "margins_":
+                if array is not None:
                     _check_numbers(name, array, (np.size(array),))
 
 
@@ -334,6 +335,8 @@ def _check_linear_machine(model: ModelLike, shape: tuple[int, ...], n_planes: in
 def _check_machine(model: ModelLike, sizes: _Sizes) -> None:
     _check_shape_fit(model)
     _check_expansion(model, sizes.rows, model.shape_fit_[0])
+    if is_approximated(model):
+        _check_approximation(model, sizes.planes)
     counts = model.n_support_
     _check_indices("n_support_", counts)
     _require(counts.shape == (sizes.classes,), f"n_support_ has shape {counts.shape}")
@@ -352,6 +355,27 @@ def _check_machine(model: ModelLike, sizes: _Sizes) -> None:
         _check_fitted_with(model)
     if isinstance(model, NuSVR):
         _require(_is_width(model.epsilon_), f"epsilon_ is {model.epsilon_!r:.50}")
+
+
+def _check_approximation(model: ModelLike, n_planes: int) -> None:
+    """Check a map to features of a kernel, and the planes in their space."""
+    _require(model.support_.size == 0, "it has support vectors and features of its kernel")
+    there = {name for name in APPROXIMATION if name in vars(model)}
+    parts = {"landmarks_", "normalization_"}, {"frequencies_", "offsets_"}
+    known = [each for each in parts if there == each | {"feature_coef_", "kernel_error_"}]
+    _require(known, f"the features of its kernel have the parts {sorted(there)}")
+    W, d = np.asarray(model.feature_coef_), model.n_features_in_
+    _require(W.ndim == 2 and W.shape[1], f"feature_coef_ has shape {W.shape}")
+    m, largest = W.shape[1], LIMITS.largest_weight
+    _check_numbers("feature_coef_", W, (n_planes, m), largest=largest)
+    _check_numbers("kernel_error_", model.kernel_error_, (2,))
+    if "landmarks_" in there:
+        n = model.landmarks_.shape[0]
+        _check_numbers("landmarks_", model.landmarks_, (n, d), largest=LARGEST_VALUE)
+        _check_numbers("normalization_", model.normalization_, (n, m), largest=largest)
+    else:
+        _check_numbers("frequencies_", model.frequencies_, (d, m), largest=LARGEST_VALUE)
+        _check_numbers("offsets_", model.offsets_, (m,), largest=largest)
 
 
 def _check_kernel_perceptron(model: ModelLike, n_planes: int) -> None:

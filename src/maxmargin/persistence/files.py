@@ -42,14 +42,20 @@ OTHER_FORMATS = {
 LARGEST_HEADER_BYTES = 100_000_000
 
 
-def save(model: ModelLike, path: PathLike, *, about: Mapping[str, Any] | None = None) -> None:
+def save(
+    model: ModelLike,
+    path: PathLike,
+    *,
+    about: Mapping[str, Any] | None = None,
+    keep_dual: bool = False,
+) -> None:
     """Write a model to one file, which `load` reads without running any code of it.
 
     The write is atomic: after an error or a crash the old file is unchanged.
 
     The file of a model with a kernel (SVC, SVR, OneClassSVM, KernelPerceptron, …) contains rows of
     its training data, which can be read from it. That of a linear model holds w, b and numbers
-    about the fit.
+    about the fit; α of its training rows only where there are few, or ``keep_dual`` is given.
 
     Parameters
     ----------
@@ -64,6 +70,11 @@ def save(model: ModelLike, path: PathLike, *, about: Mapping[str, Any] | None = 
     about : dict, optional
         Facts to be kept with the model, as JSON: the origin of the data, feature names, a contact.
         `about` reads them.
+    keep_dual : bool, default=False
+        Keep what a linear model (LinearSVC, LinearSVR, HoKashyap) has of each training row,
+        ``support_``, ``dual_coef_``, ``margins_`` and ``multipliers_``, also of many rows. By
+        default more than 4096 of these numbers are left out: the certificates stay, and `verify`
+        finds others.
 
     Raises
     ------
@@ -93,7 +104,7 @@ def save(model: ModelLike, path: PathLike, *, about: Mapping[str, Any] | None = 
     from .values import Encoder
 
     encoder = Encoder()
-    record = encode_model(model, encoder)
+    record = encode_model(model, encoder, keep_dual=keep_dual)
     check_model(model)
     metadata = {
         "format": FORMAT,

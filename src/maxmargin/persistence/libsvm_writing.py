@@ -122,6 +122,7 @@ def _contents(fitted: FittedModel) -> _Contents:
 
 def _of_kernel_machine(fitted: FittedModel) -> _Contents:
     _require_pairs(fitted)
+    fitted.refuse_approximation("LIBSVM's format")
     clf, kernel = fitted.classifier, fitted.kernel
     if kernel is None or not isinstance(kernel, tuple(kind for kind, _, _ in KERNELS.values())):
         raise TypeError(

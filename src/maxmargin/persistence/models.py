@@ -19,7 +19,10 @@ from sklearn.preprocessing import (
 from ..diagnostics.fitted_model import ModelLike
 from ..estimators import registry
 from ..estimators.column_encoder import ColumnEncoder
-from ..estimators.saved import Saved
+from ..estimators.least_squares import HoKashyap
+from ..estimators.linear_svc import LinearSVC
+from ..estimators.linear_svr import LinearSVR
+from ..estimators.saved import SUPPORT, Saved
 from ..estimators.text_encoder import TextEncoder
 from .errors import InconsistentModelError
 from .values import JSON, Decoder, Encoder
@@ -58,6 +61,8 @@ ESTIMATORS: dict[type, Saved] = {
     Normalizer: SCALER,
 }
 BY_NAME = {estimator.__name__: estimator for estimator in ESTIMATORS}
+# Numbers that belong to training rows, of a linear model, up to which a file keeps them.
+SMALL_DUAL = 4096
 # Parameters that hold code or folders are not saved.
 UNSAVED = {"callback", "memory"}
 SKIPPED = (None, "passthrough")
@@ -68,11 +73,15 @@ def is_fitted(model: ModelLike) -> bool:
     return "n_features_in_" in vars(model)
 
 
-def encode_model(model: ModelLike, encoder: Encoder) -> JSON:
-    """Return a record of an estimator or a pipeline of them."""
+def encode_model(model: ModelLike, encoder: Encoder, *, keep_dual: bool = False) -> JSON:
+    """Return a record of an estimator or a pipeline of them.
+
+    Numbers of a linear model that belong to training rows are left out where they are many, unless
+    ``keep_dual`` is given.
+    """
     if type(model) is Pipeline:
         steps = [
-            [name, step if step in SKIPPED else encode_model(step, encoder)]
+            [name, step if step in SKIPPED else encode_model(step, encoder, keep_dual=keep_dual)]
             for name, step in model.steps
         ]
         return {"class": "Pipeline", "steps": steps, "parameters": _parameters(model, encoder)}
@@ -81,13 +90,27 @@ def encode_model(model: ModelLike, encoder: Encoder) -> JSON:
     fitted = None
     if is_fitted(model):
         kept, owner = ESTIMATORS[type(model)], type(model).__name__
+        values = vars(model) if keep_dual else _without_rows(model)
         fitted = {
-            name: encoder.encode(vars(model)[name], f"{owner}.{name}")
+            name: encoder.encode(values[name], f"{owner}.{name}")
             for name in (*kept.always, *kept.sometimes)
-            if name in vars(model)
+            if name in values
         }
     name = type(model).__name__
     return {"class": name, "parameters": _parameters(model, encoder), "fitted": fitted}
+
+
+def _without_rows(model: ModelLike) -> dict[str, Any]:
+    """Return the attributes of a model without what a linear one has of its many training rows."""
+    values = dict(vars(model))
+    if isinstance(model, (LinearSVC, LinearSVR)):
+        if np.size(values.get("dual_coef_", ())) > SMALL_DUAL:
+            values = {name: value for name, value in values.items() if name not in SUPPORT}
+    elif isinstance(model, HoKashyap):
+        for name in ("margins_", "multipliers_"):
+            if sum(map(np.size, values.get(name, ()))) > SMALL_DUAL:
+                values[name] = [None] * len(values[name])
+    return values
 
 
 def _parameters(model: ModelLike, encoder: Encoder) -> dict[str, JSON]:

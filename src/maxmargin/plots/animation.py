@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -175,13 +175,17 @@ class AnimationDisplay:
         self.title_.set_text(self._words(k))
         return [self.regions_, self.boundary_, self.band_, *self.points_, self.wrong_, self.sample_]
 
-    def save(self, path: str | Path) -> Path:
+    def save(
+        self, path: str | Path, *, progress: Callable[[int, int], object] | None = None
+    ) -> Path:
         """Write the animation to a file.
 
         Parameters
         ----------
         path : str or Path
             A .gif, or a self-contained .html page.
+        progress : callable, optional
+            Called with the number of each frame, from 0, and the number of frames.
 
         Returns
         -------
@@ -198,7 +202,9 @@ class AnimationDisplay:
         pictures = FuncAnimation(
             self.figure_, self.draw, frames=len(self), init_func=lambda: self.draw(0), blit=False
         )
-        pictures.save(str(target), writer=writer, dpi=DPI)
+        n = len(self)
+        told = None if progress is None else lambda k, _: progress(k, n)
+        pictures.save(str(target), writer=writer, dpi=DPI, progress_callback=told)
         return target
 
     def _set_up(self) -> None:
