@@ -21,6 +21,12 @@ from tests.helpers.lab import never, points_of
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
+@pytest.fixture(autouse=True)
+def no_limits(monkeypatch):
+    """Let searches take their time: what they find must not depend on the speed of a machine."""
+    monkeypatch.setattr(searching, "LIMITS", SearchLimits(seconds=600.0, piece_seconds=600.0))
+
+
 def question(points=None, key="svc", **values):
     points = points_of() if points is None else points
     return Question.of(points, key, ALGORITHMS[key].defaults() | values)

@@ -36,6 +36,7 @@ def _listed(ctx: Any, param: Any, values: tuple[str, ...]) -> tuple[str, ...]:
 USES = {
     "predict": ("m.mm ", ""),
     "evaluate": ("m.mm ", ""),
+    "verify": ("m.mm ", ""),
     "report": ("m.mm ", ""),
 }
 READING_EXAMPLES = (
