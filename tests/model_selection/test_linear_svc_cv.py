@@ -8,6 +8,8 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin as mm
+from maxmargin.model_selection import linear_svc_cv
+from maxmargin.solvers.primal import plane_grid
 
 CS = [1.0, 0.01, 100.0]
 
@@ -97,3 +99,42 @@ def test_progress_is_printed(capsys):
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("penalize_intercept", [False, True])
+def test_folds_at_once_are_those_one_by_one(monkeypatch, penalize_intercept):
+    X, y = data(3)
+    weights = np.random.default_rng(1).integers(0, 3, y.size).astype(float)
+    options = {"class_weight": "balanced", "penalize_intercept": penalize_intercept, "cv": 4}
+    together = mm.LinearSVCCV([*CS, 1e-3], tol=1e-7, **options).fit(X, y, sample_weight=weights)
+    monkeypatch.setattr(linear_svc_cv, "folds_at_once", lambda *given: None)
+    apart = mm.LinearSVCCV([*CS, 1e-3], tol=1e-7, **options).fit(X, y, sample_weight=weights)
+    for k in range(4):
+        name = f"split{k}_test_score"
+        np.testing.assert_allclose(together.cv_results_[name], apart.cv_results_[name])
+    assert together.cv_results_["certified"].all()
+
+
+def test_what_is_not_proved_at_once_is_fitted_apart(monkeypatch):
+    monkeypatch.setattr(plane_grid, "MOST_STEPS", 1)
+    X, y = data()
+    model = mm.LinearSVCCV(CS, cv=3, tol=1e-8).fit(X, y)
+    assert model.cv_results_["certified"].all()
+    expected = grid({"tol": 1e-8}, X, y, cv=3)
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected["mean_test_score"])
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_columns_of_very_different_scales(shift):
+    X, y = data()
+    X = X * 10.0 ** np.array([-6, 0, 3, 6, -2]) + shift
+    model = mm.LinearSVCCV([1e-4, 1.0], cv=3).fit(X, y)
+    assert model.cv_results_["certified"].all()
+
+
+def test_a_fold_that_lacks_a_class_of_three():
+    X, y = data(3)
+    y[:] = np.where(np.arange(y.size) < 50, y, y % 2)  # the third class is in the first fold alone
+    model = mm.LinearSVCCV(CS, cv=KFold(3), tol=1e-7).fit(X, y)
+    expected = grid({"tol": 1e-7}, X, y, cv=KFold(3))
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected["mean_test_score"])

@@ -27,6 +27,7 @@ from ..runtime.threads import in_parallel
 from ..solvers.linear import Solver
 from .folds import splits_of
 from .grid import Grid
+from .linear_grid import folds_at_once, planes_at_once
 from .model_search import ModelSearch, costs_of
 from .results import Results
 from .scoring import HeldOut, failed, score_of, takes_weights
@@ -42,9 +43,10 @@ SIDE_BY_SIDE_NUMBERS = 1 << 22
 class LinearSVCCV(ModelSearch, LinearSVC):  # type: ignore[misc, override]
     """The linear support vector machine whose C is chosen by cross-validation.
 
-    What GridSearchCV finds with `LinearSVC`, but every C begins with the plane of the one before.
-    Every fit is certified. After ``fit`` it is a `LinearSVC`, fitted to all samples with the chosen
-    C.
+    What GridSearchCV finds with `LinearSVC`, but every C begins with the planes of those before,
+    and squared hinges of up to 512 columns are solved for all folds and classes at once, by passes
+    over X that they share. Every fit is certified. After ``fit`` it is a `LinearSVC`, fitted to all
+    samples with the chosen C.
 
     Parameters
     ----------
@@ -210,7 +212,7 @@ class LinearSVCCV(ModelSearch, LinearSVC):  # type: ignore[misc, override]
 
 
 class _Paths:
-    """The planes of all costs, fold by fold, each from the one before."""
+    """The planes of all costs: of all folds at once, or fold by fold, each from the one before."""
 
     def __init__(
         self, model: LinearSVCCV, template: LinearSVC, grid: Grid, X: Any, y: Any,
@@ -220,8 +222,9 @@ class _Paths:
         self.model, self.grid, self.X, self.y, self.weights = model, grid, X, y, sample_weight
         self.template = template.set_params(warm_start=True, time_limit=None, verbose=False)
         self.scorer = check_scoring(template, scoring=model.scoring)
-        checked = clone(template)._method().check(X, y, sample_weight, reset=True)
-        self.is_small = container(checked.X).stored() <= SIDE_BY_SIDE_NUMBERS
+        self.checked = clone(template)
+        self.training = self.checked._method().check(X, y, sample_weight, reset=True)
+        self.is_small = container(self.training.X).stored() <= SIDE_BY_SIDE_NUMBERS
         self.splits = splits_of(model.cv, X, y, groups, is_classifier=True)
         self.results = Results(grid.candidates(), len(self.splits))
         self.time_limit = TimeLimit(model.time_limit)
@@ -232,24 +235,58 @@ class _Paths:
 
     def run(self) -> None:
         """Fit and score all folds, or as many as the time limit leaves."""
+        self.order = np.argsort(self.grid.costs, kind="stable")
         with limited_threads(self.model.n_jobs):
+            self._together()
             in_parallel(self._fold, range(len(self.splits)), alone=not self.is_small)
-        if self.time_limit.left(1.0) == 0.0 and np.isnan(self.results.fit_seconds).any():
+        if self._is_late() and np.isnan(self.results.fit_seconds).any():
             warn_caller(self.progress.ended_at(self.time_limit.seconds), ConvergenceWarning)
             return
         self.is_complete = True
 
+    def _together(self) -> None:
+        """Find and score the planes of all folds at once, where that suits; keep those proved."""
+        training, results = self.training, self.results
+        folds = folds_at_once(self.template, training, self.splits)
+        if folds is None or any(fold.error is not None for fold in folds):
+            return
+        plane, place = self.checked, {k: self._held_out(k, self.checked) for k in range(len(folds))}
+        plane.classes_, plane._reduced_by = training.classes, "ovr"
+        costs = self.grid.costs[self.order]
+        for solved in planes_at_once(plane, training, folds, costs, self._is_late):
+            if not all(proof.holds(self.model.tol) for proof in solved.proofs):
+                continue
+            c, k, started = int(self.order[solved.cost]), solved.fold, time.perf_counter()
+            plane.coef_, plane.intercept_ = solved.planes[:, :-1], solved.planes[:, -1]
+            plane.C, plane.certificates_ = float(self.grid.costs[c]), solved.proofs
+            results.scores[c, k] = score_of(place[k], self.scorer, self.model.error_score)
+            results.gaps[c, k] = max(proof.relative_gap for proof in solved.proofs)
+            results.holds[c, k] = True
+            results.score_seconds[c, k] = time.perf_counter() - started
+            results.fit_seconds[c, k] = solved.seconds
+            self.progress.advance(1)
+        if self.model.verbose:
+            print(self.progress.in_words(), flush=True)
+
+    def _is_late(self) -> bool:
+        return self.time_limit.left(1.0) == 0.0
+
+    def _held_out(self, k: int, plane: LinearSVC) -> HeldOut:
+        """Return the held-out rows of a fold, and the machine that answers for them."""
+        rows, labels, weights = self._some(self.splits[k][1])
+        is_weighted = weights is not None and takes_weights(self.scorer)
+        return HeldOut(plane, rows, labels, {"sample_weight": weights} if is_weighted else {})
+
     def _fold(self, k: int, stop: Event) -> None:
-        train, test = self.splits[k]
-        X, y, weights = self._some(train)
-        held_out, labels, of_test = self._some(test)
-        options = {}
-        if of_test is not None and takes_weights(self.scorer):
-            options["sample_weight"] = of_test
+        """Fit and score what is not known of a fold."""
+        missing = self.order[np.isnan(self.results.fit_seconds[self.order, k])]
+        if not missing.size:
+            return
+        X, y, weights = self._some(self.splits[k][0])
         plane, results = clone(self.template), self.results
-        fold = HeldOut(plane, held_out, labels, options)
-        for c in np.argsort(self.grid.costs, kind="stable").tolist():
-            if stop.is_set() or self.time_limit.left(1.0) == 0.0:
+        fold = self._held_out(k, plane)
+        for c in missing.tolist():
+            if stop.is_set() or self._is_late():
                 return
             started = time.perf_counter()
             plane.C = float(self.grid.costs[c])

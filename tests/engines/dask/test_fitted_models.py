@@ -120,9 +120,9 @@ def test_what_needs_no_alpha_works(fitted):
 def test_what_needs_alpha_says_so(fitted):
     model, X, y = fitted
     for diagnose in (mm.diagnostics.margin_report, mm.diagnostics.support_table):
-        with pytest.raises(ValueError, match="was fitted to a Dask collection: α"):
+        with pytest.raises(ValueError, match="was fitted to a Dask collection, whose α"):
             diagnose(model, X, y)
-    with pytest.raises(ValueError, match="was fitted to a Dask collection: α"):
+    with pytest.raises(ValueError, match="was fitted to a Dask collection, whose α"):
         mm.diagnostics.margin_report(model)
 
 

@@ -31,12 +31,14 @@ from ...runtime.row_access import StoredRows, compiled_part, row_add, row_dot, r
 from ...runtime.team import Region, parallel
 from ...runtime.threads import in_parallel
 from ...runtime.vectors import in_slices, nonzero, part_count, part_rows, taken
+from ..linear import HingeSums, PlaneTasks
 from .ascent_state import AscentState
 from .descent_state import DescentState
 from .interior_state import InteriorState
 from .joint_state import JointState
 from .l1_state import L1State
 from .panel_products import TILE, add_products
+from .plane_grid import hinge_sums
 from .primal_state import PrimalState
 
 Result = TypeVar("Result")
@@ -196,6 +198,12 @@ class Features:
             if used.size:
                 total += _moments(block, used if start == 0 else used - start, here)
         return total
+
+    def hinge_sums(
+        self, tasks: PlaneTasks, planes: Floats, active: Integers, groups: Integers | None
+    ) -> HingeSums:
+        """Return sums of the squared hinges of the planes (w, b) of some tasks."""
+        return hinge_sums(self.X, tasks, planes, active, groups)
 
     def squared_lengths(self) -> Floats:
         """Return ‖x_i‖² of every row."""

@@ -1,0 +1,102 @@
+"""Planes of all folds, classes and costs at once, for the squared hinge on not too many columns.
+
+A pass over X serves all folds, which a loop over fits reads once for each of them, several times.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from scipy import sparse
+
+from ..arrays import Floats, Integers
+from ..certificates import MarginCertificate
+from ..certificates.plane_grid import certify_planes
+from ..engines.linear import PassesForPlanes, PlaneTasks
+from ..engines.registry import engine_for
+from ..estimators.linear_machine import bias_of
+from ..estimators.training import Training
+from ..runtime.threads import single_threaded_blas
+from ..solvers.centring import Origin
+from ..solvers.primal.plane_grid import PlaneGrid
+from .folds import Fold, class_fold
+
+# Columns up to which Hessians are small beside the passes over X.
+MOST_COLUMNS = 512
+# Steps that a caller must allow.
+LEAST_STEPS = 100
+
+
+class Solved(NamedTuple):
+    """The planes of one fold at one cost.
+
+    Parameters
+    ----------
+    cost, fold : int
+        Their numbers.
+    planes : ndarray of shape (n_tasks, d + 1)
+        (w, b).
+    proofs : list of certificates
+        Of all planes; those that have not converged do not hold.
+    seconds : float
+        That the planes of a fold took, on average.
+    """
+
+    cost: int
+    fold: int
+    planes: Floats
+    proofs: list[MarginCertificate]
+    seconds: float
+
+
+def folds_at_once(
+    model: Any, training: Training, splits: Sequence[tuple[Integers, Integers]]
+) -> list[Fold] | None:
+    """Return the folds, with their weights; None where planes are better found one by one."""
+    X, d = training.X, training.X.shape[1]
+    two = len(training.classes) == 2
+    suits = (
+        (isinstance(X, np.ndarray) or (sparse.issparse(X) and X.format == "csr"))
+        and d <= min(MOST_COLUMNS, X.shape[0])
+        and (model.penalty, model.loss) == ("l2", "squared_hinge")
+        and (two or model.multi_class == "ovr")
+        and model.solver in ("auto", "newton")
+        and (model.max_iter == -1 or model.max_iter >= LEAST_STEPS)
+        and (bias_of(model) != "penalised" or model.intercept_scaling == 1.0)
+    )
+    if not suits or (isinstance(X, np.ndarray) and Origin.far_columns(X) is not None):
+        return None
+    return [class_fold(training, *split, model.class_weight, "ovr") for split in splits]
+
+
+def planes_at_once(
+    model: Any,
+    training: Training,
+    folds: Sequence[Fold],
+    costs: Floats,
+    stopped: Callable[[], bool],
+) -> Iterator[Solved]:
+    """Yield the planes of the folds that have all classes, for costs that ascend."""
+    whole = [k for k, fold in enumerate(folds) if fold.classes.size == training.classes.size]
+    if not whole:
+        return
+    n, n_classes = training.X.shape[0], training.classes.size
+    weights = [np.bincount(folds[k].train, minlength=n) * folds[k].training.weights for k in whole]
+    tasks = PlaneTasks(training.codes, 1 if n_classes == 2 else n_classes, np.array(weights))
+    features, bias = cast(PassesForPlanes, engine_for(training.X).features()), bias_of(model)
+    solver = PlaneGrid(features, tasks, bias, model.tol)
+    groups = tasks.fold_of, tasks.task_of
+    with single_threaded_blas():
+        started = time.perf_counter()
+        for c, planes in enumerate(solver.solve(costs, training.X.shape[1], stopped)):
+            proofs = certify_planes(
+                training.X, tasks.labels, tasks.weights, groups, planes, float(costs[c]), bias
+            )
+            seconds = (time.perf_counter() - started) / len(whole)
+            for place, k in enumerate(whole):
+                mine = slice(place * tasks.n_tasks, (place + 1) * tasks.n_tasks)
+                yield Solved(c, k, planes[mine], list(proofs[mine]), seconds)
+            started = time.perf_counter()
