@@ -594,10 +594,10 @@ class PlaneTasks:
         """The place of every task in its fold."""
         return np.arange(self.n_planes) % self.n_tasks
 
-    def labels(self, rows: slice) -> Floats:
-        """Return ±1 of some rows for the tasks of a fold, (n_tasks, n_rows)."""
-        positive = np.arange(self.n_tasks) if self.n_tasks > 1 else np.ones(1)
-        return np.where(self.codes[rows] == positive[:, np.newaxis], 1.0, -1.0)
+    @property
+    def positive(self) -> Integers:
+        """The class whose rows are +1, of every task."""
+        return self.task_of if self.n_tasks > 1 else np.ones(self.n_planes, dtype=np.intp)
 
 
 class HingeSums(NamedTuple):

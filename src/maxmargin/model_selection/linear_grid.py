@@ -1,4 +1,4 @@
-"""Planes of all folds, classes and costs at once, for the squared hinge on not too many columns.
+"""Planes of all folds and classes at once, for the squared hinge on arrays of not too many columns.
 
 A pass over X serves all folds, which a loop over fits reads once for each of them, several times.
 """
@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy import sparse
 
 from ..arrays import Floats, Integers
 from ..certificates import MarginCertificate
@@ -19,7 +18,6 @@ from ..engines.linear import PassesForPlanes, PlaneTasks
 from ..engines.registry import engine_for
 from ..estimators.linear_machine import bias_of
 from ..estimators.training import Training
-from ..runtime.threads import single_threaded_blas
 from ..solvers.centring import Origin
 from ..solvers.primal.plane_grid import PlaneGrid
 from .folds import Fold, class_fold
@@ -59,7 +57,7 @@ def folds_at_once(
     X, d = training.X, training.X.shape[1]
     two = len(training.classes) == 2
     suits = (
-        (isinstance(X, np.ndarray) or (sparse.issparse(X) and X.format == "csr"))
+        (isinstance(X, np.ndarray) and X.flags.c_contiguous and X.dtype.kind == "f")
         and d <= min(MOST_COLUMNS, X.shape[0])
         and (model.penalty, model.loss) == ("l2", "squared_hinge")
         and (two or model.multi_class == "ovr")
@@ -67,7 +65,7 @@ def folds_at_once(
         and (model.max_iter == -1 or model.max_iter >= LEAST_STEPS)
         and (bias_of(model) != "penalised" or model.intercept_scaling == 1.0)
     )
-    if not suits or (isinstance(X, np.ndarray) and Origin.far_columns(X) is not None):
+    if not suits or Origin.far_columns(X) is not None:
         return None
     return [class_fold(training, *split, model.class_weight, "ovr") for split in splits]
 
@@ -88,15 +86,14 @@ def planes_at_once(
     tasks = PlaneTasks(training.codes, 1 if n_classes == 2 else n_classes, np.array(weights))
     features, bias = cast(PassesForPlanes, engine_for(training.X).features()), bias_of(model)
     solver = PlaneGrid(features, tasks, bias, model.tol)
-    groups = tasks.fold_of, tasks.task_of
-    with single_threaded_blas():
+    started = time.perf_counter()
+    for c, planes in enumerate(solver.solve(costs, training.X.shape[1], stopped)):
+        proofs = certify_planes(
+            training.X, tasks.codes, tasks.positive, tasks.weights, tasks.fold_of, planes,
+            float(costs[c]), bias,
+        )  # fmt: skip
+        seconds = (time.perf_counter() - started) / len(whole)
+        for place, k in enumerate(whole):
+            mine = slice(place * tasks.n_tasks, (place + 1) * tasks.n_tasks)
+            yield Solved(c, k, planes[mine], list(proofs[mine]), seconds)
         started = time.perf_counter()
-        for c, planes in enumerate(solver.solve(costs, training.X.shape[1], stopped)):
-            proofs = certify_planes(
-                training.X, tasks.labels, tasks.weights, groups, planes, float(costs[c]), bias
-            )
-            seconds = (time.perf_counter() - started) / len(whole)
-            for place, k in enumerate(whole):
-                mine = slice(place * tasks.n_tasks, (place + 1) * tasks.n_tasks)
-                yield Solved(c, k, planes[mine], list(proofs[mine]), seconds)
-            started = time.perf_counter()

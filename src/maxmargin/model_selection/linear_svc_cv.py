@@ -44,9 +44,9 @@ class LinearSVCCV(ModelSearch, LinearSVC):  # type: ignore[misc, override]
     """The linear support vector machine whose C is chosen by cross-validation.
 
     What GridSearchCV finds with `LinearSVC`, but every C begins with the planes of those before,
-    and squared hinges of up to 512 columns are solved for all folds and classes at once, by passes
-    over X that they share. Every fit is certified. After ``fit`` it is a `LinearSVC`, fitted to all
-    samples with the chosen C.
+    and squared hinges on arrays of up to 512 columns are solved for all folds and classes at once,
+    by passes over X that they share. Every fit is certified. After ``fit`` it is a `LinearSVC`,
+    fitted to all samples with the chosen C.
 
     Parameters
     ----------

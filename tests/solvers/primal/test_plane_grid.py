@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from maxmargin.certificates import certify
 from maxmargin.certificates.plane_grid import certify_planes
@@ -11,6 +10,7 @@ from maxmargin.engines.linear import PassesForPlanes, PlaneTasks
 from maxmargin.engines.registry import engine_for
 from maxmargin.problems import PrimalProblem
 from maxmargin.progress import Progress
+from maxmargin.runtime import vectors
 from maxmargin.solvers.primal.newton import SemismoothNewton
 from maxmargin.solvers.primal.plane_grid import PlaneGrid
 
@@ -33,20 +33,28 @@ def solved(X, tasks, bias="free", tol=1e-6, stopped=lambda: False):
     return list(PlaneGrid(features, tasks, bias, tol).solve(COSTS, X.shape[1], stopped))
 
 
+def certified(X, tasks, planes, cost, bias="free"):
+    return certify_planes(
+        X, tasks.codes, tasks.positive, tasks.weights, tasks.fold_of, planes, cost, bias
+    )
+
+
 @pytest.mark.parametrize("bias", ["free", "penalised", "none"])
-@pytest.mark.parametrize("kind", [np.array, np.float32, sparse.csr_matrix])
+@pytest.mark.parametrize("kind", [np.array, np.float32])
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_planes_are_certified_and_those_of_single_fits(n_classes, kind, bias, monkeypatch):
-    monkeypatch.setattr(passes, "BLOCK_NUMBERS", 64)  # several blocks
+    monkeypatch.setattr(vectors, "TUNING", vectors.Tuning(part_numbers=64))  # several parts
     X, tasks = posed(n_classes)
     X = kind(X)
-    groups = tasks.fold_of, tasks.task_of
     for cost, planes in zip(COSTS, solved(X, tasks, bias), strict=True):
-        proofs = certify_planes(X, tasks.labels, tasks.weights, groups, planes, cost, bias)
+        proofs = certified(X, tasks, planes, cost, bias)
         assert all(proof.holds(1e-6) for proof in proofs)
         k = len(planes) - 2
-        v = tasks.weights[groups[0][k]]
-        rows, y = np.flatnonzero(v), tasks.labels(slice(None))[groups[1][k]]
+        v, y = (
+            tasks.weights[tasks.fold_of[k]],
+            np.where(tasks.codes == tasks.positive[k], 1.0, -1.0),
+        )
+        rows = np.flatnonzero(v)
         problem = PrimalProblem.of(X[rows], y[rows], cost * v[rows], "squared_hinge", bias)
         newton = SemismoothNewton(engine_for(problem.X).features(), 1e-9)
         single = newton.solve(problem, None, Progress())
@@ -67,11 +75,10 @@ def test_answers_do_not_depend_on_the_number_of_threads():
 
 
 def test_a_sample_of_the_rows_is_enough_for_the_curvature(monkeypatch):
-    monkeypatch.setattr(passes, "CURVED_ROWS", 20)
-    X, tasks = posed(2, n=600)
-    groups = tasks.fold_of, tasks.task_of
+    monkeypatch.setattr(passes, "CURVED_ROWS", 60)
+    X, tasks = posed(2, n=1200)
     for cost, planes in zip(COSTS, solved(X, tasks), strict=True):
-        proofs = certify_planes(X, tasks.labels, tasks.weights, groups, planes, cost, "free")
+        proofs = certified(X, tasks, planes, cost)
         assert all(proof.holds(1e-6) for proof in proofs)
 
 
@@ -83,8 +90,7 @@ def test_a_search_that_is_stopped_makes_no_further_pass():
 
 def test_numbers_beyond_float64_end_in_proofs_that_do_not_hold():
     X, tasks = posed(2, scales=1e150)
-    groups = tasks.fold_of, tasks.task_of
     with np.errstate(all="ignore"):
         planes = solved(X, tasks)[-1]
-        proofs = certify_planes(X, tasks.labels, tasks.weights, groups, planes, 50.0, "free")
+        proofs = certified(X, tasks, planes, 50.0)
     assert not any(proof.holds(1e-2) for proof in proofs)

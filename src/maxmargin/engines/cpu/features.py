@@ -203,7 +203,7 @@ class Features:
         self, tasks: PlaneTasks, planes: Floats, active: Integers, groups: Integers | None
     ) -> HingeSums:
         """Return sums of the squared hinges of the planes (w, b) of some tasks."""
-        return hinge_sums(self.X, tasks, planes, active, groups)
+        return hinge_sums(self, tasks, planes, active, groups)
 
     def squared_lengths(self) -> Floats:
         """Return ‖x_i‖² of every row."""

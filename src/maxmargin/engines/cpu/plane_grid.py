@@ -1,87 +1,91 @@
 """Squared hinges of many planes on the same rows, from one pass over them.
 
-Blocks of rows stay in the cache of a core while they are multiplied by all planes: a pass takes
-hardly longer than one plane would.
+Some rows at a time stay in the cache of a core while they are multiplied by all planes, so that a
+pass takes hardly longer than one of a single plane.
 """
 
 from __future__ import annotations
 
-from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
-from ...arrays import row_block
-from ...runtime.threads import in_parallel
+from ...runtime.row_access import rows_of
+from ...runtime.team import parallel
+from ...runtime.threads import single_threaded_blas
+from ...runtime.vectors import nonzero, part_count, part_rows
 from ..linear import HingeSums, PlaneTasks
 
 if TYPE_CHECKING:
     from ...arrays import Floats, Integers
+    from .features import Features
 
-# Numbers of a block of rows, with those of all planes.
-BLOCK_NUMBERS = 1 << 17
-# Parts that are added up on their own, so that sums do not depend on the number of threads, and the
-# numbers in curvatures of all of them.
-N_PARTS, PART_NUMBERS = 16, 1 << 24
-# Rows per column that the curvature is computed from, about.
-CURVED_ROWS = 256
+# Rows that are multiplied at a time, and rows per column that the curvature is computed from.
+CHUNK_ROWS, CURVED_ROWS = 512, 512
 
 
 def hinge_sums(
-    X: Any, tasks: PlaneTasks, planes: Floats, active: Integers, groups: Integers | None
-) -> HingeSums:
-    """Return Σ v z₊², Σ v z₊ y (x, 1) and the mean curvature of groups of planes."""
-    n, d = X.shape
-    step = max(64, BLOCK_NUMBERS // (d + 4 * active.size))
+    features: Features, tasks: PlaneTasks, planes: Floats, active: Integers,
+    groups: Integers | None,
+) -> HingeSums:  # fmt: skip
+    """Return Σ v z₊², Σ v z₊ y (x, 1) and the mean curvature of groups of planes, of dense X."""
+    (n, d), n_planes = features.X.shape, len(planes)
     stride = max(1, n // (CURVED_ROWS * (d + 1)))
-    blocks = [slice(first, min(first + step, n)) for first in range(0, n, step)]
     n_groups = 0 if groups is None else int(groups.max()) + 1
-    n_parts = min(N_PARTS, len(blocks), max(1, PART_NUMBERS // max(1, n_groups * (d + 1) ** 2)))
-    parts = [blocks[k::n_parts] for k in range(n_parts)]
-
-    def add_up(mine: list[slice], stop: Event) -> HingeSums:
-        found = HingeSums.zero(planes, n_groups)
-        for block in mine:
-            if stop.is_set():
-                break
-            rows = row_block(X, block)
-            x = rows.toarray() if sparse.issparse(rows) else rows
-            curved = _add_losses(x, block, tasks, planes, active, found)[:, ::stride]
-            for g in range(n_groups):
-                c = stride * curved[groups == g].mean(axis=0)
-                _add_moments(x[::stride], c, found.moments[g])
-        return found
-
-    found = in_parallel(add_up, parts)
-    return HingeSums(*(np.sum(each, axis=0) for each in zip(*found, strict=True)))
-
-
-def _add_losses(
-    x: Floats, block: slice, tasks: PlaneTasks, planes: Floats, active: Integers, found: HingeSums
-) -> Floats:
-    """Add the losses of some rows; return v where z > 0, else 0."""
-    fold, task = tasks.fold_of[active], tasks.task_of[active]
-    labels, weights = tasks.labels(block)[task], tasks.weights[fold, block]
-    slack = planes[:, :-1] @ x.T
-    slack += planes[:, -1:]
-    slack *= labels
-    np.subtract(1.0, slack, out=slack)
-    np.maximum(slack, 0.0, out=slack)
-    alpha = weights * slack
-    found.loss[:] += (alpha * slack).sum(axis=1)
-    alpha *= labels
-    found.total[:, :-1] += alpha @ x
-    found.total[:, -1] += alpha.sum(axis=1)
-    return np.where(slack > 0.0, weights, 0.0)
+    of_plane = np.full(n_planes, -1) if groups is None else groups
+    shares = 1.0 / np.maximum(np.bincount(of_plane, minlength=1) if n_groups else np.ones(1), 1.0)
+    curved = np.zeros((n_groups, -(-n // stride)))
+    # Parts begin with rows that the curvature is computed from.
+    step = stride * -(-part_rows(n, 2.0 * d * n_planes) // stride)
+    n_parts = part_count(n, step)
+    losses, totals = np.zeros((n_parts, n_planes)), np.zeros((n_parts, *planes.shape))
+    w, b = np.ascontiguousarray(planes[:, :-1]), planes[:, -1].copy()
+    with single_threaded_blas():
+        add_losses(
+            n_parts, step, rows_of(features.X), tasks.codes, tasks.weights, tasks.fold_of[active],
+            tasks.positive[active], w, b, stride, of_plane, shares, curved, losses, totals,
+        )  # fmt: skip
+    moments = np.empty((n_groups, d + 1, d + 1))
+    for g, c in enumerate(curved):
+        used = nonzero(c)
+        moments[g] = features.moments(stride * c[used], stride * used)
+    return HingeSums(losses.sum(axis=0), totals.sum(axis=0), moments)
 
 
-def _add_moments(x: Floats, c: Floats, moments: Floats) -> None:
-    """Add Σ c (x, 1)(x, 1)ᵀ."""
-    used = np.flatnonzero(c)
-    root = np.sqrt(c[used])
-    scaled = x[used] * root[:, np.newaxis]
-    moments[:-1, :-1] += scaled.T @ scaled
-    moments[-1, :-1] += root @ scaled
-    moments[:-1, -1] = moments[-1, :-1]
-    moments[-1, -1] += root @ root
+@parallel
+def add_losses(
+    part, step, rows, codes, weights, fold, positive, w, b, stride, group, shares, curved, losses,
+    totals,
+):  # fmt: skip
+    """Add the losses of some rows, and write the curvature of every ``stride``-th."""
+    X, n_planes, d = rows[0], w.shape[0], w.shape[1]
+    last = min((part + 1) * step, X.shape[0])
+    block = np.empty((CHUNK_ROWS, d))
+    for first in range(part * step, last, CHUNK_ROWS):
+        n = min(CHUNK_ROWS, last - first)
+        for r in range(n):
+            x, line = X[first + r], block[r]
+            for j in range(d):
+                line[j] = x[j]
+        scores = np.dot(w, block[:n].T)
+        for k in range(n_planes):
+            mine, v, kind, offset = scores[k], weights[fold[k]], positive[k], b[k]
+            loss, total = 0.0, 0.0
+            for r in range(n):
+                y = 1.0 if codes[first + r] == kind else -1.0
+                z = max(1.0 - y * (mine[r] + offset), 0.0)
+                alpha = v[first + r] * z
+                loss += alpha * z
+                mine[r] = alpha * y
+                total += alpha * y
+            losses[part, k] += loss
+            totals[part, k, d] += total
+            if group[k] >= 0:
+                to, share = curved[group[k]], shares[group[k]]
+                for i in range(first + -first % stride, first + n, stride):
+                    if mine[i - first] != 0.0:
+                        to[i // stride] += share * v[i]
+        sums = np.dot(scores, block[:n])
+        for k in range(n_planes):
+            for j in range(d):
+                totals[part, k, j] += sums[k, j]

@@ -30,7 +30,7 @@ from ...arrays import Floats, Integers
 from ...engines.linear import PassesForPlanes, PlaneTasks
 
 # Steps at each cost, and the least share of the decrease that the slope promises.
-MOST_STEPS, ENOUGH = 30, 1e-4
+MOST_STEPS, ENOUGH = 20, 1e-4
 # Steps with one curvature, and steps after which every plane has its own.
 CURVED_EVERY, OWN_AFTER = 3, 6
 # Numbers in curvatures of all planes up to which they have their own.
