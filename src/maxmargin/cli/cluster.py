@@ -304,14 +304,14 @@ def predict_file(file: str, out: str, common: tuple[NewRows, Predictions]) -> tu
 
 def tally_files(rows: NewRows, files: list[str]) -> tuple[Any, list[str]]:
     """Return the counts of predictions for the rows of files, by the workers, and warnings."""
-    tallies: list[Any] = []
+    merged: Any = None
     told: list[str] = []
     with console.progress(f"evaluating {len(files)} files", len(files)) as bar:
         for tally, warned in _each(tally_file, files, common=rows):
-            tallies.append(tally)
+            merged = _merged([merged, tally])
             told += [each for each in warned if each not in told]
             bar.advance()
-    return _merged(tallies), told
+    return merged, told
 
 
 def tally_file(file: str, rows: NewRows) -> tuple[Any, list[str]]:

@@ -37,6 +37,7 @@ USES = {
     "predict": ("m.mm ", ""),
     "evaluate": ("m.mm ", ""),
     "report": ("m.mm ", ""),
+    "verify": ("m.mm ", ""),
 }
 READING_EXAMPLES = (
     "bare.data{} --header no",

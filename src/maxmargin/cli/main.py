@@ -20,6 +20,7 @@ from . import (  # fmt: skip
     verification,
     warmup,
 )
+from .common import add_common_options
 
 
 class Commands(click.Group):
@@ -110,4 +111,4 @@ for module in (
     conversion, warmup,
 ):  # fmt: skip
     for command in module.COMMANDS:
-        main.add_command(command)
+        main.add_command(add_common_options(command))

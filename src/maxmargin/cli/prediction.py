@@ -19,6 +19,14 @@ from .data import (
     training_of,
 )
 from .held_out import CALLED, HeldOut
+from .measures import (
+    baseline_in_words,
+    metrics_out,
+    print_by_class,
+    print_confusion,
+    undefined_in_words,
+    write_metrics,
+)
 
 if TYPE_CHECKING:
     from ..diagnostics.metrics import AnyTally
@@ -104,26 +112,35 @@ def _predicted(rows: NewRows, out: str, predictions: Predictions) -> tuple[int, 
 @options.device
 @options.reading
 @options.scheduler
+@metrics_out
 @options.as_json
 def evaluate(
     model_file: str, data: tuple[str, ...], target: str | None, device: str | None,
-    scheduler: str | None, as_json: bool, **given: Any,
+    scheduler: str | None, metrics_out: str | None, as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Compare the predictions of MODEL for the rows of DATA with their labels or numbers.
 
-    A regression is compared with the mean of its training targets. A one-class model needs no
-    labels: the outliers are counted, for each label where DATA has labels. Of a model that was
-    fitted with --test, rows that were held out and rows of the training are shown apart.
+    A classifier is compared with its most frequent class as the answer to everything, a regression
+    with the mean of its training targets. Of many classes the AUC is that of each class against the
+    rest, averaged; the log loss needs probabilities. A one-class model needs no labels: the
+    outliers are counted, for each label where DATA has labels. Of a model that was fitted with
+    --test, rows that were held out and rows of the training are shown apart.
+
+    Files of any size are read in pieces. The AUC is exact for 4 million scores (rows times classes,
+    of two classes one score per row); for more it is known up to auc_bound, far below 0.001.
 
     \b
     Examples:
       maxmargin evaluate fruit.mm test.csv
       maxmargin evaluate a9a.mm a9a.t.bz2 --json
+      maxmargin evaluate fruit.mm test.csv --metrics-out metrics.json
+      maxmargin evaluate letters.mm letters.csv --verbose
       maxmargin evaluate houses.mm new.csv --target price
       maxmargin evaluate sensors.mm new.csv --target label
       maxmargin evaluate y.mm test/ --scheduler local
     """
     files = cluster.data_files(data, scheduler)
+    check_out(metrics_out, model_file, *files)
     if scheduler is None:
         check_input(files[0])
     else:
@@ -145,6 +162,7 @@ def evaluate(
     parts = {name: _measured(rows, some) for name, some in apart.items()}
     for message in told:
         console.note(f"warning: {message}")
+    write_metrics(metrics_out, "evaluate", {"data": list(data), **record, **parts})
     if as_json:
         console.print_json(record | parts)
         return
@@ -171,24 +189,27 @@ def _measured(rows: NewRows, tally: AnyTally) -> dict[str, Any]:
 
 
 def _print_classes(title: str, record: dict[str, Any]) -> None:
+    from ..diagnostics.metrics import in_words
+
     console.print_facts(
         title,
-        {"rows": record["rows"], "errors": record["errors"],
-         "error": console.percent(record["error"])},
-    )  # fmt: skip
+        {
+            "rows": record["rows"],
+            "errors": record["errors"],
+            "error": in_words(record),
+            **baseline_in_words(record["baseline"]),
+            **undefined_in_words(record),
+        },
+    )
     print_confusion(record)
+    print_by_class(record)
 
 
 def _print_numbers(title: str, record: dict[str, Any]) -> None:
     from ..diagnostics.metrics import in_words
 
-    baseline = record.get("baseline")
-    facts = {
-        "rows": record["rows"],
-        "measures": in_words(record),
-        "the mean instead": baseline and in_words(baseline),
-    }
-    console.print_facts(title, facts)
+    facts = {"rows": record["rows"], "measures": in_words(record)}
+    console.print_facts(title, facts | baseline_in_words(record.get("baseline")))
 
 
 def _print_outliers(title: str, record: dict[str, Any]) -> None:
@@ -205,18 +226,6 @@ def _print_outliers(title: str, record: dict[str, Any]) -> None:
             for label, of in record["labels"].items()
         ]  # fmt: skip
         console.print_table(["label", "rows", "called outliers", "share"], rows)
-
-
-def print_confusion(record: dict[str, Any]) -> None:
-    """Print the table of true and predicted labels, with the recall of every class."""
-    rows = []
-    for label, counts in zip(
-        [*record["classes"], *record["unknown_classes"]], record["confusion"], strict=True
-    ):
-        known = label in record["classes"] and sum(counts)
-        right = counts[record["classes"].index(label)] / sum(counts) if known else None
-        rows.append([label, *counts, console.percent(right)])
-    console.print_table(["true \\ predicted", *record["classes"], "recall"], rows)
 
 
 COMMANDS = [predict, evaluate]
