@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import console, options
-from .answers import Predictions, tally_rows, writing
+from .answers import Predictions, tally_rows
 from .data import NewRows, Reading, Trained, check_out, joined, note_many_classes, targets_of
 from .file_options import ALONE, look_at_first
 
@@ -297,8 +297,7 @@ def predict_file(file: str, out: str, common: tuple[NewRows, Predictions]) -> tu
     rows, predictions = common
     told: list[str] = []
     Path(out).parent.mkdir(parents=True, exist_ok=True)
-    with writing(out) as stream:
-        n = sum(predictions.write(stream, replace(rows, data=file), told))
+    n = sum(predictions.write(out, replace(rows, data=file), told))
     return n, told
 
 

@@ -358,6 +358,7 @@ class NewRows(FileForm):
     learnt: dict[str, Any]
     data: str
     target: str | None
+    keep: tuple[str, ...] = ()
 
     def parts(self, *, labelled: bool) -> Iterator[DataTable]:
         """Yield tables of rows; raise for values that the model cannot handle.
@@ -395,6 +396,7 @@ class NewRows(FileForm):
             like=learnt.get("reading"),
             n_features=FittedModel(self.model).n_features,
             first_index=learnt.get("first_index") if self.first_index is None else self.first_index,
+            keep=None if self.keep == ("all",) else self.keep,
         ):
             _check_options(part, self.target, self.first_index)
             if not told:
