@@ -15,6 +15,7 @@ import click
 
 from . import console, options
 from .answers import Predictions, tally_rows
+from .class_weights import use_labels
 from .data import NewRows, Reading, Trained, check_out, joined, note_many_classes, targets_of
 from .file_options import ALONE, look_at_first
 
@@ -107,6 +108,7 @@ def fitted(
     """Return a pipeline fitted to files, and the facts about its data."""
     targets = targets_of(model)
     table = _read(reading, files, source, targets)
+    use_labels(model, table.classes if targets == "classes" else (), table.source)
     with console.progress(f"preparing {table.n_rows} rows"):
         encoder = reading.encoder()
         X = encoder.fit(table.X).transform(table.X)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -415,13 +415,15 @@ def labels_of(classes: Sequence[object], y: Labels) -> Labels:
     """Return labels of a file as classes of a model, for any type in the file."""
     import numpy as np
 
+    meanings = label_meanings(classes, np.unique(y).tolist())
+    return np.array([meanings[label] for label in y.tolist()], dtype=object)
+
+
+def label_meanings(classes: Sequence[object], labels: Iterable[Any]) -> dict[Any, Any]:
+    """Return the class that each label means, for any type; labels that mean none as they are."""
     exactly = {str(label): label for label in classes}
     by_value = {_value(label): label for label in classes}
-    meanings = {
-        label: exactly.get(str(label), by_value.get(_value(label), label))
-        for label in np.unique(y).tolist()
-    }
-    return np.array([meanings[label] for label in y.tolist()], dtype=object)
+    return {label: exactly.get(str(label), by_value.get(_value(label), label)) for label in labels}
 
 
 def _value(label: object) -> float | str:

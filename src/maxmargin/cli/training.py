@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import cluster, console, guidance, options, searching
+from .class_weights import use_labels
+from .config import save_config as write_config
 from .data import (
     Reading,
     Trained,
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
 @click.option("--keep-dual", is_flag=True,
               help="Save α of all training rows of a linear model, also of many.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Exit with code 3 if the certificate does not hold.")
+@click.option("--save-config", type=click.Path(dir_okay=False), metavar="FILE",
+              help="Write the options of this run to a TOML file, for --config.")  # fmt: skip
 @options.reading
 @options.preparing
 @options.scheduler
@@ -59,7 +63,8 @@ if TYPE_CHECKING:
 def fit(
     data: tuple[str, ...], target: str | None, name: str, settings: tuple[str, ...],
     test: float | None, cv: int | None, out: str | None, keep_dual: bool, strict: bool,
-    scheduler: str | None, seed: int, metrics_out: str | None, as_json: bool, **given: Any,
+    save_config: str | None, scheduler: str | None, seed: int, metrics_out: str | None,
+    as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Train a classifier, a regression or a one-class model on DATA, and certify the result.
 
@@ -86,6 +91,9 @@ def fit(
       maxmargin fit houses.csv --target price --model svr --C auto --gamma auto --epsilon auto
       maxmargin fit houses.csv --target price --model linear-svr --loss squared_epsilon_insensitive
       maxmargin fit big.csv --target y --model linear-svc --out big.mm --keep-dual
+      maxmargin fit spam.csv --target kind --class-weight "spam=1,ham=5"
+      maxmargin fit fruit.csv --target fruit --C 10 --save-config fruit.toml
+      maxmargin fit --config fruit.toml --seed 1
       maxmargin fit sensors.csv --model one-class --nu 0.01 --test 0.25 --out sensors.mm
       maxmargin fit a9a.bz2 --device cuda --out a9a.mm
       maxmargin fit big.parquet --target y --approximate nystroem --components 500 --out big.mm
@@ -98,7 +106,9 @@ def fit(
     model = options.make_model(name, modelling, settings, seed)
     check_out(out, *files)
     check_out(metrics_out, *files, *([out] if out else []))
+    check_out(save_config, *files, *(each for each in (out, metrics_out) if each))
     reading, targets = Reading(target, **given), targets_of(model)
+    write_config(save_config)
     if scheduler is not None:
         cluster.refuse_options(model, name)
     # Some of what is saved may be on the workers.
@@ -145,6 +155,7 @@ def _fitted(
     targets = targets_of(model)
     table = reading.table(data, targets)
     record: dict[str, Any] = {"data": described(table, targets)}
+    use_labels(model, classes_in(table, targets), record["data"]["source"])
     held = None
     if test is not None:
         table, held = split(table, test, seed, targets)
@@ -190,6 +201,13 @@ def _advice(model: ModelLike, table: DataTable, search: dict[str, Any] | None) -
     fitted = FittedModel(model)
     chosen = search["chosen"]["parameters"] if search else ()
     return target_advice(fitted, table.labels, chosen) if fitted.has_targets else []
+
+
+def classes_in(table: DataTable, targets: Targets) -> list[Any]:
+    """Return the labels of a file, none of a regression or a one-class machine."""
+    import numpy as np
+
+    return np.unique(table.labels).tolist() if targets == "classes" else []
 
 
 def described(table: DataTable, targets: Targets) -> dict[str, Any]:

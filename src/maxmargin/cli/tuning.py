@@ -9,9 +9,10 @@ import click
 
 from ..estimators.registry import MODELS
 from . import console, options, search_grids, searching
+from .class_weights import use_labels
 from .data import Reading, check_input, check_out, split
 from .measures import metrics_out
-from .training import described, publish, refitted
+from .training import classes_in, described, publish, refitted
 
 if TYPE_CHECKING:
     from ..files.targets import Targets
@@ -162,6 +163,8 @@ def tune(
     reading = Reading(target, **given)
     table, held = reading.table(data, targets), None
     record: dict[str, Any] = {"data": described(table, targets)}
+    for model in models:
+        use_labels(model, classes_in(table, targets), record["data"]["source"])
     if test is not None:
         table, held = split(table, test, seed, targets)
         record["split"] = {"test": test, "seed": seed}
