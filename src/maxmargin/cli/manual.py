@@ -118,8 +118,9 @@ def _paragraphs(text: str) -> Iterator[str]:
     for paragraph in re.split(r"\n\n|\n(?=\x08)", text):
         if paragraph.startswith("\b"):
             lines = [line.strip() for line in paragraph.splitlines()[1:]]
-            is_section = lines[0].startswith("Example")
-            yield f".SH {lines.pop(0).rstrip(':').upper()}" if is_section else ".PP"
+            is_section = lines[0] in ("Example:", "Examples:")
+            lines = lines[1:] if is_section else lines
+            yield ".SH EXAMPLES" if is_section else ".PP"
             yield from (".nf", *map(_escaped, lines), ".fi")
         else:
             yield from (".PP", _escaped(" ".join(paragraph.split())))
