@@ -63,7 +63,7 @@ class Predictions:
                 own |= self._named(what, names, values)
         kept = {} if part.kept is None else {str(c): part.kept[c] for c in part.kept.columns}
         own = {f"predicted_{name}" if name in kept else name: of for name, of in own.items()}
-        for name in kept.keys() & own.keys():
+        for name in [name for name in own if name in kept]:
             raise click.UsageError(
                 f"--keep {name}: the output has a column of this name: keep others, or rename it."
             )
