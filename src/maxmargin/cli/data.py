@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -252,7 +252,8 @@ def fit_features(
     X: Matrix, y: Labels | None, model: CertifiedEstimator[Any], bar: Progress | None = None
 ) -> Trained:
     """Fit an estimator to prepared features, and collect its warnings."""
-    from ..diagnostics.metrics import measure
+    from ..diagnostics.answers import Answers
+    from ..diagnostics.metrics import alone, baseline_of, measure
 
     targets = targets_of(model)
     # A GPU solves all tasks at once; a callback would have it solve one after the other.
@@ -265,13 +266,14 @@ def fit_features(
         model.fit(X, y)
         seconds = time.perf_counter() - started
     model.set_params(callback=None)
-    measures = measure(targets, y, model.predict(X), baseline_of(y, targets))
-    return Trained(model, seconds, measures, warned)
+    given = Answers(model.predict(X))
+    measures = measure(targets, y, given, classes_of(model), baseline_of(y, targets))
+    return Trained(model, seconds, alone(measures), warned)
 
 
-def baseline_of(y: Labels | None, targets: Targets) -> float | None:
-    """Return the mean of the training targets of a regression, to compare with."""
-    return float(y.mean()) if y is not None and targets == "numbers" else None
+def classes_of(model: ModelLike) -> list[Any]:
+    """Return the classes of a classifier, none of other models."""
+    return list(getattr(model, "classes_", ())) if targets_of(model) == "classes" else []
 
 
 def targets_of(model: ModelLike) -> Targets:
@@ -356,6 +358,7 @@ class NewRows(FileForm):
     learnt: dict[str, Any]
     data: str
     target: str | None
+    keep: tuple[str, ...] = ()
 
     def parts(self, *, labelled: bool) -> Iterator[DataTable]:
         """Yield tables of rows; raise for values that the model cannot handle.
@@ -393,6 +396,7 @@ class NewRows(FileForm):
             like=learnt.get("reading"),
             n_features=FittedModel(self.model).n_features,
             first_index=learnt.get("first_index") if self.first_index is None else self.first_index,
+            keep=None if self.keep == ("all",) else self.keep,
         ):
             _check_options(part, self.target, self.first_index)
             if not told:
@@ -411,13 +415,15 @@ def labels_of(classes: Sequence[object], y: Labels) -> Labels:
     """Return labels of a file as classes of a model, for any type in the file."""
     import numpy as np
 
+    meanings = label_meanings(classes, np.unique(y).tolist())
+    return np.array([meanings[label] for label in y.tolist()], dtype=object)
+
+
+def label_meanings(classes: Sequence[object], labels: Iterable[Any]) -> dict[Any, Any]:
+    """Return the class that each label means, for any type; labels that mean none as they are."""
     exactly = {str(label): label for label in classes}
     by_value = {_value(label): label for label in classes}
-    meanings = {
-        label: exactly.get(str(label), by_value.get(_value(label), label))
-        for label in np.unique(y).tolist()
-    }
-    return np.array([meanings[label] for label in y.tolist()], dtype=object)
+    return {label: exactly.get(str(label), by_value.get(_value(label), label)) for label in labels}
 
 
 def _value(label: object) -> float | str:

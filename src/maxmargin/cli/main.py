@@ -13,6 +13,7 @@ from . import (  # fmt: skip
     demo,
     figures,
     inspection,
+    manual,
     prediction,
     serving,
     training,
@@ -20,6 +21,7 @@ from . import (  # fmt: skip
     verification,
     warmup,
 )
+from .common import add_common_options
 
 
 class Commands(click.Group):
@@ -107,7 +109,7 @@ def main() -> None:
 
 for module in (
     demo, training, tuning, comparison, prediction, inspection, verification, figures, serving,
-    conversion, warmup,
+    conversion, warmup, manual,
 ):  # fmt: skip
     for command in module.COMMANDS:
-        main.add_command(command)
+        main.add_command(add_common_options(command))
