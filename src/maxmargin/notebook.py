@@ -9,15 +9,19 @@ from __future__ import annotations
 import base64
 import io
 import warnings
-from collections import Counter
 from typing import Any
 
 import numpy as np
 
 from .arrays import Labels, MatrixLike
 from .diagnostics.fitted_model import FittedModel
-from .diagnostics.proofs import TaskProof, task_proofs
-from .diagnostics.summary import approximation_in_words, ending, kernel_in_words
+from .diagnostics.proofs import TaskProof, task_proofs, verdict_of
+from .diagnostics.summary import (
+    approximation_in_words,
+    ending,
+    kernel_in_words,
+    support_by_class,
+)
 from .estimators.fitting import is_fitted
 from .templates import rendered
 
@@ -64,14 +68,10 @@ def described(clf: Any) -> str:
 
 def _verdict(fitted: FittedModel, proofs: list[TaskProof]) -> str:
     """Return what is proved of all tasks, and which of several the certificate is of."""
-    if not proofs:
-        return "No certificate: the model was trained by another program"
-    counts, n = Counter(proof.verdict for proof in proofs), len(proofs)
-    if n == 1:
-        return proofs[0].verdict.capitalize()
-    found = ", ".join(f"{k} of {n} tasks {verdict}" for verdict, k in counts.items())
-    found = found.replace(f"{n} of {n}", f"All {n}")
-    return f"{found}; the worst, {proofs[fitted.classifier._worst()].name}"
+    found = verdict_of(proofs)
+    if len(proofs) > 1:
+        found += f"; the worst, {proofs[fitted.classifier._worst()].name}"
+    return found
 
 
 def _facts(fitted: FittedModel, proofs: list[TaskProof]) -> list[tuple[str, str]]:
@@ -91,19 +91,12 @@ def _support(fitted: FittedModel) -> str:
         return ""
     n, labels = len(fitted.support), fitted.class_names
     text = f"{n:,}"
-    counts = _by_class(fitted)
+    counts = support_by_class(fitted)
     if counts is None:
         return text
     shown = [f"{count:,} of {label}" for label, count in zip(labels, counts, strict=True)]
     more = f", … ({len(shown)} classes)" if len(shown) > SHOWN_CLASSES else ""
     return f"{text}: {', '.join(shown[:SHOWN_CLASSES])}{more}"
-
-
-def _by_class(fitted: FittedModel) -> list[int] | None:
-    """Return the number of support vectors of every class; None where the model has no such."""
-    counts = np.ravel(getattr(fitted.classifier, "n_support_", []))
-    known = fitted.has_classes and counts.size == len(fitted.classes)
-    return [int(count) for count in counts] if known else None
 
 
 def _picture(fitted: FittedModel) -> str | None:
@@ -116,7 +109,7 @@ def _picture(fitted: FittedModel) -> str | None:
         return None
     labels = None
     if fitted.has_classes:
-        counts = _by_class(fitted)
+        counts = support_by_class(fitted)
         if counts is None:
             return None
         labels = np.repeat(fitted.classes, counts)

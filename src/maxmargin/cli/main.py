@@ -14,6 +14,7 @@ from . import (  # fmt: skip
     figures,
     inspection,
     prediction,
+    reporting,
     serving,
     training,
     tuning,
@@ -106,8 +107,8 @@ def main() -> None:
 
 
 for module in (
-    demo, training, tuning, comparison, prediction, inspection, verification, figures, serving,
-    conversion, warmup,
+    demo, training, tuning, comparison, prediction, inspection, verification, figures, reporting,
+    serving, conversion, warmup,
 ):  # fmt: skip
     for command in module.COMMANDS:
         main.add_command(command)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,6 +98,21 @@ def _proof(name: str, certificate: Any, status: str, tol: float) -> TaskProof:
         gap=getattr(certificate, "relative_gap", None),
         checked=checked,
     )
+
+
+def verdict_of(proofs: Sequence[TaskProof]) -> str:
+    """Return in a few words what is proved of all tasks.
+
+    >>> verdict_of([])
+    'No certificate: the model was trained by another program'
+    """
+    if not proofs:
+        return "No certificate: the model was trained by another program"
+    counts, n = Counter(proof.verdict for proof in proofs), len(proofs)
+    if n == 1:
+        return proofs[0].verdict.capitalize()
+    found = ", ".join(f"{k} of {n} tasks {verdict}" for verdict, k in counts.items())
+    return found.replace(f"{n} of {n}", f"All {n}")
 
 
 def tolerance(clf: Any) -> float:

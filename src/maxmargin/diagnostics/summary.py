@@ -175,6 +175,13 @@ def kernel_in_words(fitted: FittedModel) -> str | None:
     return re.sub(r"\d+\.\d{6,}(e[-+]\d+)?", lambda found: f"{float(found[0]):.6g}", text)
 
 
+def support_by_class(fitted: FittedModel) -> list[int] | None:
+    """Return the number of support vectors of every class; None where the model has no such."""
+    counts = np.ravel(getattr(fitted.classifier, "n_support_", []))
+    known = fitted.has_classes and counts.size == len(fitted.classes)
+    return [int(count) for count in counts] if known else None
+
+
 def ending(clf: ModelLike) -> str:
     """Return how a fit ended: the rule, and the number of steps, passes or rounds.
 
