@@ -136,7 +136,7 @@ def test_the_page_has_the_proof_the_confusion_and_the_facts(evil):
     assert ["margin", words] in page.cells
     assert ["ended", found.ended] in page.cells
     assert ["training error", "10.00 %"] in page.cells
-    assert ["test error", "20.00 % of 10 rows"] in page.cells
+    assert ["test error", "20.00 % (10 rows)"] in page.cells
     assert ["date", "2030-01-02"] in page.cells
     w, b = model[-1].coef_[0], model[-1].intercept_[0]
     for name, value in zip([*NAMES, "b"], [*w, b], strict=True):

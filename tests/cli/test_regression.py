@@ -87,7 +87,7 @@ def test_what_is_printed(friedman):
                   "errors up to 0.1 cost nothing", "optimal to a relative gap"):  # fmt: skip
         assert words in text
     assert re.search(r"^training +R² 0\.\d+, MAE \S+, RMSE \S+$", text, re.M)
-    assert re.search(r"^test +R² 0\.\d+, MAE \S+, RMSE \S+ of 30 rows$", text, re.M)
+    assert re.search(r"^test +R² 0\.\d+, MAE \S+, RMSE \S+ \(30 rows\)$", text, re.M)
     assert re.search(r"^the mean instead +R² \S+, MAE \S+, RMSE \S+$", text, re.M)
     assert "error " not in text
     text = good(call("evaluate", "m.mm", "f.csv"))

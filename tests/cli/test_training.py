@@ -1,6 +1,7 @@
 """`fit`, `compare` and `demo`, end to end: models, parameters, cross-validation."""
 
 import json
+import math
 import os
 import re
 from pathlib import Path
@@ -86,11 +87,13 @@ def test_fit_says_what_came_out(made):
 def test_fit_prints_for_people(made):
     text = good(made.line)
     for words in ("SVC on two.csv", "60 rows, 3 columns", "apple (30), lemon (30)", "C=inf",
-                  "training error   0.00 %", "certificate", "two.mm"):  # fmt: skip
+                  "certificate", "two.mm"):  # fmt: skip
         assert words in text
+    assert re.search(r"training error +0.00 %, balanced accuracy 100.00 %, macro F1 1\n", text)
+    assert re.search(r"baseline +50.00 %, balanced accuracy 50.00 % \(always 'apple'\)\n", text)
     # Half the width of the widest band, in the units of the file.
     verdict = mm.separability(*two_fruits(), maximum_margin=True)
-    assert f"margin           {verdict.margin:.4g}" in text
+    assert re.search(rf"margin +{verdict.margin:.4g}", text)
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -128,14 +131,31 @@ def test_fits_are_repeated_by_their_seed(here):
     assert fitted(1) != fitted(2)
 
 
-def test_cross_validation(here):
+def test_cross_validation_and_a_test(here):
     args = ["fit", "fruit.csv", "--target", "fruit", "--model", "linear-svc", "--cv", 5]
-    record = json.loads(good(call(*args, "--json")))
-    assert record["cv"]["folds"] == len(record["cv"]["errors"]) == 5
-    assert record["cv"]["error"] == pytest.approx(np.mean(record["cv"]["errors"]))
-    assert 0 < record["cv"]["error"] < 0.5
-    assert record["training_rows"] == 150
-    assert re.search(r"cross-validation +\d+\.\d\d % ± \d+\.\d\d %, 5 folds", good(call(*args)))
+    alone, both = (call(*args, *more, "--json") for more in ([], ["--test", 0.2]))
+    for record, n, ending in ((json.loads(good(alone)), 150, "150"),
+                              (json.loads(good(both)), 120, "120")):  # fmt: skip
+        cv = record["cv"]
+        assert record["training_rows"] == n == int(ending)
+        assert cv["folds"] == len(cv["by_fold"]["error"]) == 5
+        assert 0 < cv["error"] < 0.5
+        for key in ("error", "balanced_accuracy", "macro_f1", "auc"):
+            values = cv["by_fold"][key]
+            assert cv[key] == pytest.approx(np.mean(values))
+            spread = np.std(values, ddof=1) / math.sqrt(5)
+            assert cv["standard_errors"][key] == pytest.approx(spread)
+        assert cv["baseline"]["error"] == pytest.approx(0.8, abs=0.05)
+        assert sum(map(sum, cv["confusion"])) == n  # every row once
+        assert np.trace(cv["confusion"]) == pytest.approx(n * (1 - cv["error"]), abs=0.5)
+    assert record["test"]["rows"] == 30
+    text = good(call(*args, "--test", 0.2))
+    spread = r"\d+\.\d\d % ± \S+ %, balanced accuracy \d+\.\d\d % ± \S+ %, "
+    assert re.search(rf"^cross-validation +{spread}.*\(standard errors of 5 folds\)$", text, re.M)
+    assert re.search(r"^test error +\d+\.\d\d %, .*AUC 0\.\d+ \(30 rows\)$", text, re.M)
+    # The test rows have no part in the folds.
+    with_out = json.loads(good(call(*args[:-2], "--test", 0.2, "--json")))
+    assert with_out["test"] == record["test"]
 
 
 def test_parameters(here):
@@ -165,7 +185,7 @@ def test_wrong_parameters(here):
     bad(call(*fit, "--test", 1), "--test", code=2)
     bad(call(*fit, "--cv", 1), "--cv", code=2)
     bad(call(*fit, "--cv", 151), "the number of rows, 150", code=2)
-    bad(call(*fit, "--cv", 5, "--test", 0.2), "either --test or --cv", code=2)
+    bad(call(*fit, "--cv", 121, "--test", 0.2), "the number of rows, 120", code=2)
     bad(call(*fit, "--out", "nowhere/m.mm"), "the folder does not exist", code=2)
     bad(call(*fit, "--out", "."), "directory", code=2)
     bad(call(*fit, "--C", -1), "'C' parameter", "-1.0", code=2)

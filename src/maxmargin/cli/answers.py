@@ -15,6 +15,7 @@ from .data import NewRows, labels_of, targets_of
 
 if TYPE_CHECKING:
     from ..arrays import Matrix
+    from ..diagnostics.answers import Answers
     from ..diagnostics.fitted_model import ModelLike
     from ..diagnostics.metrics import AnyTally
     from .held_out import HeldOut
@@ -74,26 +75,30 @@ def tally_rows(
 
     def tallies() -> Iterator[Any]:
         for part in rows.parts(labelled=True):
-            given, _ = _answers(rows.model, part.X, scored=False, told=told)
+            given = _all_answers(rows.model, part.X, told)
             y = labels_of(classes, part.y) if classes and part.y is not None else part.y
             if held_out is not None:
                 is_held = held_out.mask(part.X, y)
                 for key in {*is_held.tolist()}:
                     chosen = is_held == key
                     truth = None if y is None else y[chosen]
-                    some = tally_of(targets, truth, given[chosen], baseline)
+                    some = tally_of(targets, truth, given.of(chosen), classes, baseline)
                     held_out.tallies[key].append(some)
-            yield tally_of(targets, y, given, baseline)
+            yield tally_of(targets, y, given, classes, baseline)
             if bar is not None:
-                bar.advance(f"{len(given)} rows")
+                bar.advance(f"{len(given.labels)} rows")
 
     return merged_tallies(tallies())
 
 
-def baseline_of(rows: NewRows) -> float | None:
-    """Return the mean of the training targets of a regression, where it is known."""
-    mean: float | None = rows.learnt.get("targets", {}).get("mean")
-    return mean if targets_of(rows.model) == "numbers" else None
+def baseline_of(rows: NewRows) -> Any:
+    """Return the mean of the training targets, or their most frequent class, where it is known."""
+    targets = targets_of(rows.model)
+    if targets == "numbers":
+        return rows.learnt.get("targets", {}).get("mean")
+    counts = rows.learnt.get("classes") if targets == "classes" else None
+    # Facts of other programs may be anything.
+    return max(counts, key=counts.__getitem__) if isinstance(counts, dict) and counts else None
 
 
 @contextmanager
@@ -112,6 +117,20 @@ def writing(out: str) -> Iterator[IO[str]]:
         yield stream
 
 
+def _all_answers(model: ModelLike, X: Matrix, told: list[str]) -> Answers:
+    """Return the answers for rows, with scores; warnings are appended to ``told``."""
+    from ..diagnostics.answers import answers, joined
+
+    with console.collected_warnings() as warned:
+        parts = [answers(model, rows) for rows in _suited(model, X)]
+    _tell_once(told, warned)
+    return joined(parts)
+
+
+def _tell_once(told: list[str], warned: list[str]) -> None:
+    told += [m for m in warned if m not in told and "valid feature names" not in m]
+
+
 def _answers(model: ModelLike, X: Matrix, *, scored: bool, told: list[str]) -> tuple[Any, Any]:
     """Return predictions, and scores on request; warnings are appended to ``told``."""
     import numpy as np
@@ -128,7 +147,7 @@ def _answers(model: ModelLike, X: Matrix, *, scored: bool, told: list[str]) -> t
             else:
                 labels = np.asarray(model.predict(rows))
             parts.append((labels, scores))
-    told += [m for m in warned if m not in told and "valid feature names" not in m]
+    _tell_once(told, warned)
     labels = np.concatenate([part[0] for part in parts])
     return labels, np.concatenate([part[1] for part in parts]) if scored else None
 

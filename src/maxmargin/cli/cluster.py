@@ -167,23 +167,25 @@ def _measured(
     X: Any, table: FileCollection, model: CertifiedEstimator[Any], targets: Targets
 ) -> dict[str, Any]:
     """Return the measures on all rows, counted where the rows are."""
-    from ..diagnostics.metrics import MEASURES, tally_record
+    from ..diagnostics.metrics import alone, tally_record
     from ..engines.registry import reduced_partitions
     from ..estimators.by_blocks import for_prediction
 
-    baseline = table.mean if targets == "numbers" else None
+    baseline: Any = table.mean if targets == "numbers" else None
     work = partial(_tallied, targets, baseline)
     tally = reduced_partitions(for_prediction(model, X), work, _merged, X, table.y)
-    record = tally_record(tally, table.classes, baseline)
-    return {key: record[key] for key in (*MEASURES[targets], "baseline") if key in record}
+    return alone(tally_record(tally, table.classes, baseline))
 
 
 def _tallied(
     targets: Targets, baseline: float | None, model: Any, X: Matrix, y: Labels | None, weights: None
 ) -> Any:
+    from ..diagnostics.answers import Answers
     from ..diagnostics.metrics import tally_of
 
-    return tally_of(targets, y, model.predict(X), baseline) if X.shape[0] else None
+    if not X.shape[0]:
+        return None
+    return tally_of(targets, y, Answers(model.predict(X)), baseline=baseline)
 
 
 def _merged(tallies: list[Any]) -> Any:

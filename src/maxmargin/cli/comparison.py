@@ -13,9 +13,9 @@ from . import console, options
 from .data import (
     Reading,
     Trained,
-    baseline_of,
     check_input,
     check_out,
+    classes_of,
     fit_features,
     split,
     targets_of,
@@ -128,7 +128,8 @@ def _limited(name: str, seed: int, time_limit: float, device: str | None) -> Any
 def _compared(
     name: str, model: Any, X: Matrix, y: Labels | None, X_test: Matrix, y_test: Labels | None
 ) -> dict[str, Any]:
-    from ..diagnostics.metrics import measure
+    from ..diagnostics.answers import answers
+    from ..diagnostics.metrics import alone, baseline_of, measure
 
     targets = MODELS[name].targets
     try:
@@ -136,8 +137,10 @@ def _compared(
         trained = fit_features(X, y, model)
     except (ValueError, TypeError, MemoryError) as error:
         return {"algorithm": name, "outcome": "cannot", "reason": str(error)}
-    tested = measure(targets, y_test, model.predict(X_test), baseline_of(y, targets))
-    return record_of(name, trained, X, y) | {f"test_{key}": value for key, value in tested.items()}
+    given = answers(model, X_test)
+    tested = measure(targets, y_test, given, classes_of(model), baseline_of(y, targets))
+    shown = alone(tested) | {k: tested[k] for k in ("per_class", "confusion") if k in tested}
+    return record_of(name, trained, X, y) | {f"test_{key}": value for key, value in shown.items()}
 
 
 def record_of(name: str, trained: Trained, X: Matrix, y: Labels | None) -> dict[str, Any]:

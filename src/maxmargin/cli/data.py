@@ -252,7 +252,8 @@ def fit_features(
     X: Matrix, y: Labels | None, model: CertifiedEstimator[Any], bar: Progress | None = None
 ) -> Trained:
     """Fit an estimator to prepared features, and collect its warnings."""
-    from ..diagnostics.metrics import measure
+    from ..diagnostics.answers import Answers
+    from ..diagnostics.metrics import alone, baseline_of, measure
 
     targets = targets_of(model)
     # A GPU solves all tasks at once; a callback would have it solve one after the other.
@@ -265,13 +266,14 @@ def fit_features(
         model.fit(X, y)
         seconds = time.perf_counter() - started
     model.set_params(callback=None)
-    measures = measure(targets, y, model.predict(X), baseline_of(y, targets))
-    return Trained(model, seconds, measures, warned)
+    given = Answers(model.predict(X))
+    measures = measure(targets, y, given, classes_of(model), baseline_of(y, targets))
+    return Trained(model, seconds, alone(measures), warned)
 
 
-def baseline_of(y: Labels | None, targets: Targets) -> float | None:
-    """Return the mean of the training targets of a regression, to compare with."""
-    return float(y.mean()) if y is not None and targets == "numbers" else None
+def classes_of(model: ModelLike) -> list[Any]:
+    """Return the classes of a classifier, none of other models."""
+    return list(getattr(model, "classes_", ())) if targets_of(model) == "classes" else []
 
 
 def targets_of(model: ModelLike) -> Targets:

@@ -12,9 +12,9 @@ from . import cluster, console, guidance, options, searching
 from .data import (
     Reading,
     Trained,
-    baseline_of,
     check_input,
     check_out,
+    classes_of,
     folds_of,
     split,
     targets_of,
@@ -86,8 +86,6 @@ def fit(
     modelling = {k: given.pop(k) for k in options.MODELLING}
     plan = searching.plan_of_fit(name, modelling, cv, seed, scheduler)
     model = options.make_model(name, modelling, settings, seed)
-    if test is not None and cv is not None and plan is None:
-        raise click.UsageError("pass either --test or --cv, not both.")
     check_out(out, *files)
     reading, targets = Reading(target, **given), targets_of(model)
     if scheduler is not None:
@@ -131,14 +129,14 @@ def _fitted(
     targets = targets_of(model)
     table = reading.table(data, targets)
     record: dict[str, Any] = {"data": described(table, targets)}
-    if plan is None:
-        guidance.announce_fit(reading.encoder(), table, model, 1 + (cv or 0))
-    if cv is not None and plan is None:
-        record["cv"] = _cross_validated(reading, table, model, cv, seed)
     held = None
     if test is not None:
         table, held = split(table, test, seed, targets)
         record["split"] = {"test": test, "seed": seed}
+    if plan is None:
+        guidance.announce_fit(reading.encoder(), table, model, 1 + (cv or 0))
+    if cv is not None and plan is None:
+        record["cv"] = _cross_validated(reading, table, model, cv, seed)
     if plan is not None:
         search = plan.prepare(reading, table, [model])
         found = plan.run(search)
@@ -151,6 +149,7 @@ def refitted(
     reading: Reading, table: DataTable, held: DataTable | None, model: Any, record: dict[str, Any]
 ) -> Trained:
     """Return a pipeline fitted to training rows; record the facts about it and its test."""
+    from ..diagnostics.metrics import baseline_of
     from ..files import fingerprint
 
     targets = targets_of(model)
@@ -208,13 +207,15 @@ def _cross_validated(
     reading: Reading, table: DataTable, model: ModelLike, folds: int, seed: int
 ) -> dict[str, Any]:
     """Return the measures on each fold of a pipeline trained on the other folds."""
-    import numpy as np
     from sklearn.base import clone
     from sklearn.pipeline import make_pipeline
 
-    from ..diagnostics.metrics import in_words, measure, of_folds
+    from ..diagnostics.answers import answers
+    from ..diagnostics.class_metrics import of_all_rows
+    from ..diagnostics.metrics import baseline_of, in_words, of_folds, tally_of, tally_record
 
-    targets, y, found = targets_of(model), table.y, []
+    targets, y, found = targets_of(model), table.y, list[dict[str, Any]]()
+    tallies: list[Any] = []
     splits = folds_of(table, folds, seed, targets)
     with (
         console.progress("cross-validating", folds) as bar,
@@ -223,15 +224,17 @@ def _cross_validated(
         for learn, hold in splits:
             known, truth = (None, None) if y is None else (y[learn], y[hold])
             pipeline = make_pipeline(reading.encoder(), clone(model)).fit(table.X[learn], known)
-            given = pipeline.predict(table.X[hold])
-            found.append(measure(targets, truth, given, baseline_of(known, targets)))
+            given = answers(pipeline, table.X[hold])
+            baseline, classes = baseline_of(known, targets), classes_of(pipeline)
+            tallies.append(tally_of(targets, truth, given, classes, baseline))
+            found.append(tally_record(tallies[-1], classes, baseline))
             bar.advance(in_words(found[-1]))
     record = of_folds(found)
-    if targets == "numbers":
+    if targets != "none":
         record["baseline"] = of_folds([each["baseline"] for each in found])
     if targets == "classes":
-        errors = record["by_fold"]["error"]
-        record |= {"std": float(np.std(errors)), "errors": errors}
+        record["baseline"]["prediction"] = str(baseline_of(y, targets))
+        record |= of_all_rows(tallies)
     return record
 
 
@@ -285,13 +288,13 @@ def texts_of(pipeline: Any) -> dict[str, int]:
     return {str(encoder.feature_names_in_[k]): len(words) for k, words in pairs}
 
 
-def _tested(pipeline: Any, held: DataTable, baseline: float | None) -> dict[str, Any]:
+def _tested(pipeline: Any, held: DataTable, baseline: Any) -> dict[str, Any]:
+    from ..diagnostics.answers import answers
     from ..diagnostics.metrics import measure
 
     with console.collected_warnings():  # the names of the columns are not passed again
-        given = pipeline.predict(held.X)
-    measures = measure(targets_of(pipeline), held.y, given, baseline)
-    return {"rows": len(given)} | measures
+        given = answers(pipeline, held.X)
+    return measure(targets_of(pipeline), held.y, given, classes_of(pipeline), baseline)
 
 
 def _about(record: dict[str, Any]) -> dict[str, Any]:
@@ -362,20 +365,27 @@ def _measures_in_words(record: dict[str, Any], targets: Targets) -> dict[str, An
         nu = record["parameters"].get("nu", 0.5)
         facts[called.format("training")] += f" (ν = {nu:g})"
     if test:
-        facts[called.format("test")] = f"{in_words(test)} of {test['rows']} rows"
+        facts[called.format("test")] = f"{in_words(test)} ({test['rows']} rows)"
     if "search" in record:
         facts["cross-validation"] = search_in_words(record["search"])
-    if cv and targets == "classes":
-        spread = f"{console.percent(cv['error'])} ± {console.percent(cv['std'])}"
-        facts["cross-validation"] = f"{spread}, {cv['folds']} folds"
-    elif cv:
+    if cv:
         spread = in_words(cv, cv["standard_errors"])
         what = " outliers" if targets == "none" else ""
         facts["cross-validation"] = f"{spread}{what} (standard errors of {cv['folds']} folds)"
     baseline = (test or cv or record["training"]).get("baseline")
-    if baseline:
-        facts["the mean instead"] = in_words(baseline)
-    return facts
+    return facts | baseline_in_words(baseline)
+
+
+def baseline_in_words(baseline: dict[str, Any] | None) -> dict[str, str]:
+    """Return the measures of a constant answer, by what it is called."""
+    from ..diagnostics.metrics import in_words
+    from ..files.table import cut
+
+    if not baseline:
+        return {}
+    if "r2" in baseline:
+        return {"the mean instead": in_words(baseline)}
+    return {"baseline": f"{in_words(baseline)} (always {cut(baseline.get('prediction', ''))})"}
 
 
 COMMANDS = [fit]

@@ -1,7 +1,7 @@
-"""How good predictions are: errors of classes, of numbers, and shares of outliers.
+"""How good predictions are: measures of classes, of numbers, and shares of outliers.
 
-Every measure takes pairs of arrays, true and predicted values of some rows at a time, so that files
-of any size can be measured in pieces.
+Those of classes are in `class_metrics`. Every measure takes pairs of arrays, true and predicted
+values of some rows at a time, so that files of any size can be measured in pieces.
 """
 
 from __future__ import annotations
@@ -15,20 +15,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..arrays import Labels
+from .answers import Answers
+from .class_metrics import LabelTally, majority_of
 
 if TYPE_CHECKING:
     from ..files.targets import Targets
 
 # Names of the measures, by the kind of target.
 MEASURES: dict[str, dict[str, str]] = {
-    "classes": {"error": "error"},
+    "classes": {
+        "error": "error", "balanced_accuracy": "balanced accuracy", "macro_f1": "macro F1",
+        "auc": "AUC", "log_loss": "log loss",
+    },
     "numbers": {"r2": "R²", "mae": "MAE", "rmse": "RMSE"},
     "none": {"outlier_share": "outliers"},
-}
+}  # fmt: skip
 # What the measures of some rows are called, by the first of them.
 CALLED = {"error": "{} error", "r2": "{}", "outlier_share": "{} outliers"}
 NAMES = {key: name for names in MEASURES.values() for key, name in names.items()}
 SHARES = ("error", "outlier_share")
+PERCENT = (*SHARES, "balanced_accuracy")
 # Targets that differ by less than this, relative to the largest, are equal.
 ROUNDING = 1e-15
 # Distinct labels of the rows of a one-class machine that are counted by themselves.
@@ -36,23 +42,35 @@ MOST_LABELS = 50
 
 
 def measure(
-    targets: Targets, truth: Labels | None, given: Labels, baseline: float | None = None
+    targets: Targets,
+    truth: Labels | None,
+    given: Answers,
+    classes: Iterable[object] = (),
+    baseline: Any = None,
 ) -> dict[str, Any]:
-    """Return the measures of some predictions, by the kind of the target.
+    """Return the measures of the answers for some rows, by the kind of the target.
 
-    >>> measure("classes", np.array(["a", "b"]), np.array(["a", "a"]))
-    {'error': 0.5}
-    >>> measure("none", None, np.array([1, 1, 1, -1]))
-    {'outlier_share': 0.25}
+    ``classes`` are those of the model, by default the true and predicted labels; ``baseline`` is
+    that of `baseline_of`.
+
+    >>> found = measure("classes", np.array(["a", "b"]), Answers(np.array(["a", "a"])))
+    >>> found["error"], found["balanced_accuracy"], found["baseline"]["prediction"]
+    (0.5, 0.5, 'a')
+    >>> measure("none", None, Answers(np.array([1, 1, 1, -1])))["outlier_share"]
+    0.25
     """
-    if targets == "none":
-        return {"outlier_share": float(np.mean(given < 0))}
-    assert truth is not None
-    if targets == "classes":
-        return {"error": float(np.mean(given != truth))}
-    found = regression_errors([(truth, given)], baseline)
-    del found["rows"]
-    return found
+    if targets == "classes" and not [*classes]:
+        assert truth is not None
+        classes = sorted({*truth.tolist(), *given.labels.tolist()}, key=str)
+    tally = tally_of(targets, truth, given, classes, baseline)
+    return tally_record(tally, classes, baseline)
+
+
+def baseline_of(y: Labels | None, targets: Targets) -> Any:
+    """Return the best constant answer: the mean of targets, the most frequent class, or None."""
+    if y is None or targets == "none":
+        return None
+    return float(y.mean()) if targets == "numbers" else majority_of(y)
 
 
 def regression_errors(
@@ -195,55 +213,32 @@ def confusion(classes: Iterable[object], pairs: Iterable[tuple[Labels, Labels]])
     return merged_tallies(LabelTally.of(*pair) for pair in pairs).record(classes)
 
 
-class LabelTally(NamedTuple):
-    """Rows by (true label, predicted label)."""
-
-    counts: Counter[tuple[str, str]]
-
-    @classmethod
-    def of(cls, truth: Labels, given: Labels) -> LabelTally:
-        """Count true and predicted labels."""
-        return cls(Counter(zip(map(str, truth.tolist()), map(str, given.tolist()), strict=True)))
-
-    def merged(self, other: LabelTally) -> LabelTally:
-        """Return the counts of both."""
-        return LabelTally(self.counts + other.counts)
-
-    def record(self, classes: Iterable[object]) -> dict[str, Any]:
-        """Return the table of counts, and the errors."""
-        counts, known = self.counts, [str(label) for label in classes]
-        unknown = sorted({truth for truth, _ in counts} - set(known))
-        n = sum(counts.values())
-        errors = sum(count for (truth, given), count in counts.items() if truth != given)
-        matrix = [[counts[truth, given] for given in known] for truth in [*known, *unknown]]
-        return {
-            "rows": n, "errors": errors, "error": errors / n, "classes": known,
-            "unknown_classes": unknown, "confusion": matrix,
-        }  # fmt: skip
-
-
 AnyTally = RegressionTally | OutlierTally | LabelTally
 Tally = TypeVar("Tally", RegressionTally, OutlierTally, LabelTally)
 
 
 def tally_of(
-    targets: Targets, truth: Labels | None, given: Labels, baseline: float | None = None
+    targets: Targets,
+    truth: Labels | None,
+    given: Answers,
+    classes: Iterable[object] = (),
+    baseline: Any = None,
 ) -> AnyTally:
-    """Count or sum some predictions, by the kind of the target; ``merged_tallies`` adds them."""
+    """Count or sum the answers for some rows; ``merged_tallies`` adds the tallies of more rows."""
     if targets == "none":
-        return OutlierTally.of(truth, given)
+        return OutlierTally.of(truth, given.labels)
     assert truth is not None
     if targets == "numbers":
-        return RegressionTally.of(truth, given, baseline)
-    return LabelTally.of(truth, given)
+        return RegressionTally.of(truth, given.labels, baseline)
+    return LabelTally.of(truth, given.labels, given.scores, given.probabilities, classes)
 
 
 def tally_record(
-    tally: AnyTally, classes: Iterable[object] = (), baseline: float | None = None
+    tally: AnyTally, classes: Iterable[object] = (), baseline: Any = None
 ) -> dict[str, Any]:
     """Return the measures of a tally; classes are those of the model, if it has any."""
     if isinstance(tally, LabelTally):
-        return tally.record(classes)
+        return tally.record(classes, baseline)
     return tally.record(baseline) if isinstance(tally, RegressionTally) else tally.record()
 
 
@@ -259,13 +254,22 @@ def of_folds(folds: list[dict[str, Any]]) -> dict[str, Any]:
     >>> found["mae"], found["standard_errors"], found["by_fold"]
     (2.0, {'mae': 1.0}, {'mae': [1.0, 3.0]})
     """
-    by_fold = {key: [fold[key] for fold in folds] for key in folds[0] if key in NAMES}
+    by_fold = {key: [_or_nan(fold[key]) for fold in folds] for key in folds[0] if key in NAMES}
     means = {key: float(np.mean(values)) for key, values in by_fold.items()}
     errors = {
         key: float(np.std(values, ddof=1) / math.sqrt(len(values)))
         for key, values in by_fold.items()
     }
     return {"folds": len(folds)} | means | {"standard_errors": errors, "by_fold": by_fold}
+
+
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def alone(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the measures of a record, and those of its baseline, without counts and tables."""
+    return {key: record[key] for key in (*NAMES, "baseline") if key in record}
 
 
 def scorer_in_words(scoring: str) -> str:
@@ -287,13 +291,13 @@ def in_words(
 
     >>> in_words({"r2": 0.5, "mae": 1.0, "rmse": 2.0}, {"r2": 0.1, "mae": 0.25, "rmse": 0.5})
     'R² 0.5 ± 0.1, MAE 1 ± 0.25, RMSE 2 ± 0.5'
-    >>> in_words({"error": 0.125})
-    '12.50 %'
+    >>> in_words({"error": 0.125, "balanced_accuracy": 0.85, "auc": None})
+    '12.50 %, balanced accuracy 85.00 %, AUC –'
     """
     words = []
     for key in (key for key in NAMES if key in measures):
         shown = _number(key, measures[key])
-        if spread is not None:
+        if spread is not None and key in spread and shown != "–":
             shown += f" ± {_number(key, spread[key], 2)}"
         words.append(f"{NAMES[key]} {shown}" if named and key not in SHARES else shown)
     return ", ".join(words)
@@ -303,7 +307,7 @@ def _number(key: str, value: float | None, digits: int = 4) -> str:
     """Return a share in percent, another measure with some digits, a dash where there is none."""
     if value is None or math.isnan(value):
         return "–"
-    return f"{100 * value:.2f} %" if key in SHARES else rounded(value, digits)
+    return f"{100 * value:.2f} %" if key in PERCENT else rounded(value, digits)
 
 
 def rounded(value: float, digits: int = 4) -> str:

@@ -38,7 +38,7 @@ def _facts_of_fit(about: Mapping[str, Any]) -> dict[str, str]:
     facts[called.format("training")] = in_words(training)
     if "test" in about:
         test = about["test"]
-        facts[called.format("test")] = f"{in_words(test)} of {test['rows']} rows"
+        facts[called.format("test")] = f"{in_words(test)} ({test['rows']} rows)"
     if "cv" in about:
         facts["cross-validation"] = in_words(about["cv"])
     if "search" in about:
