@@ -111,8 +111,10 @@ def verdict_of(proofs: Sequence[TaskProof]) -> str:
     counts, n = Counter(proof.verdict for proof in proofs), len(proofs)
     if n == 1:
         return proofs[0].verdict.capitalize()
+    if counts["not proved"] == n:
+        return f"None of {n} tasks proved"
     found = ", ".join(f"{k} of {n} tasks {verdict}" for verdict, k in counts.items())
-    return found.replace(f"{n} of {n}", f"All {n}")
+    return f"All {n} tasks {proofs[0].verdict}" if len(counts) == 1 else found
 
 
 def tolerance(clf: Any) -> float:

@@ -27,7 +27,7 @@ class CheckedRows:
 
     Parameters
     ----------
-    model : estimator or Pipeline
+    model : estimator, Pipeline or search
     X : matrix or frame of shape (n, n_columns)
         The rows as the caller has them.
     y : ndarray of shape (n,) or None
@@ -78,7 +78,7 @@ class CheckedRows:
         if found is None and not parts:
             found = _own_rows(model, rows)
         return cls(
-            fitted.model, rows, labels, joined(pieces), np.concatenate(margins),
+            model, rows, labels, joined(pieces), np.concatenate(margins),
             {name: np.asarray(mask, dtype=bool) for name, mask in parts.items()},
             None if found is None else np.asarray(found, dtype=np.intp), about,
         )  # fmt: skip
@@ -124,10 +124,10 @@ class CheckedRows:
 
     def some(self, name: str) -> tuple[Any, Labels | None, str]:
         """Return the rows of a part, or all rows where there is no such part, and in words."""
-        if name in self.parts:
-            rows = np.flatnonzero(self.parts[name])
-        elif name == TRAINING and self.training is not None:
+        if name == TRAINING and self.training is not None:
             rows = self.training
+        elif name in self.parts:
+            rows = np.flatnonzero(self.parts[name])
         else:
             return self.X, self.y, f"all {len(self):,} rows"
         y = None if self.y is None else self.y[rows]

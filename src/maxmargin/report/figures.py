@@ -15,6 +15,8 @@ from .checked import HELD_OUT, TRAINING, CheckedRows
 
 # Names of features that are passed to figures.
 MOST_NAMES = 100_000
+# Figures of how a model was found.
+INTERNAL = ("Convergence", "Support vectors")
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class Figure:
         Heading, and the text below the picture.
     data : str or None
         The picture.
+    is_internal : bool, default=False
+        Whether it shows how the model was found, rather than what it answers.
 
     Examples
     --------
@@ -38,6 +42,7 @@ class Figure:
     title: str
     caption: str
     data: str | None
+    is_internal: bool = False
 
 
 def figures_of(checked: CheckedRows) -> Iterator[Figure]:
@@ -61,13 +66,21 @@ def figures_of(checked: CheckedRows) -> Iterator[Figure]:
             part, describe, draw = wanted[title]
             yield _figure(title, describe, lambda p=part, d=draw: _of_rows(checked, p, d))
         elif title == "Convergence":
-            yield _figure(title, _about_convergence, lambda: (plots.convergence(model), ""))
+            yield _figure(title, _about_convergence, lambda: (_drawn_course(checked.fitted), ""))
         else:
             yield _figure(title, _about_search, lambda: (_drawn_search(model, about), ""))
 
 
 def _has_worst(fitted: FittedModel) -> bool:
     return bool(getattr(fitted.classifier, "certificates_", None))
+
+
+def _drawn_course(fitted: FittedModel) -> Any:
+    """Draw the course of a fit, where there is more of it than its end."""
+    longest = fitted.classifier.trace_
+    if len(longest) < 2:
+        raise ValueError(f"the fit ended after one {longest.unit}.")
+    return plots.convergence(fitted.classifier)
 
 
 def _without_names(draw: Callable[..., Any], **options: Any) -> Callable[..., Any]:
@@ -78,6 +91,7 @@ def _without_names(draw: Callable[..., Any], **options: Any) -> Callable[..., An
 def _of_rows(checked: CheckedRows, part: str, draw: Callable[..., Any]) -> tuple[Any, str]:
     """Return a figure of some rows, and which rows they are."""
     X, y, words = checked.some(part)
+    words = "" if part == TRAINING else words  # of which a task may have some only
     drawn = as_drawn(checked.model, X)
     names = list(drawn.labels[:MOST_NAMES])
     return draw(drawn.model, drawn.X, y, feature_names=names), words
@@ -90,10 +104,10 @@ def _figure(
         display, rows = draw()
         notes = [note for note in (getattr(display, "note", ""), rows) if note]
         remark = f" {_sentence(['; '.join(notes)])}" if notes else ""
-        return Figure(title, describe(display) + remark, _drawn(display))
+        return Figure(title, describe(display) + remark, _drawn(display), title in INTERNAL)
     # Figures that this model, or these rows, do not have.
     except (ValueError, TypeError, AttributeError, KeyError) as error:
-        return Figure(title, f"Not drawn: {error}", None)
+        return Figure(title, f"Not drawn: {error}", None, title in INTERNAL)
 
 
 def _titles(model: ModelLike, about: Mapping[str, Any]) -> list[str]:
@@ -171,8 +185,9 @@ def _about_convergence(display: plots.ConvergenceDisplay) -> str:
 
 
 def _about_support(display: plots.SupportDisplay) -> str:
-    along = display.ax_.get_xlabel().removesuffix("(x)")
-    return f"α against {along}, and the conditions of optimality, for {display.table.task}."
+    along, table = display.ax_.get_xlabel().removesuffix("(x)"), display.table
+    drawn = f"for {table.task}: its {len(table):,} training rows"
+    return f"α against {along}, and the conditions of optimality, {drawn}."
 
 
 def _sentence(parts: list[str]) -> str:

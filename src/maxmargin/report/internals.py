@@ -55,7 +55,8 @@ class Proof:
 def proof_of(fitted: FittedModel) -> Proof:
     """Return what the certificates prove, the worst tasks first."""
     proofs = task_proofs(fitted)
-    ranked = sorted(proofs, key=_strength)
+    by_gap = fitted.classifier._ranked_by == "relative_gap"
+    ranked = sorted(proofs, key=lambda each: (each.is_proved, -_distance(each, by_gap)))
     return Proof(
         verdict=verdict_of(proofs),
         is_proved=bool(proofs) and all(proof.is_proved for proof in proofs),
@@ -66,8 +67,9 @@ def proof_of(fitted: FittedModel) -> Proof:
     )
 
 
-def _strength(proof: TaskProof) -> tuple[bool, float, float]:
-    return proof.is_proved, -(proof.gap or 0.0), -proof.violation
+def _distance(proof: TaskProof, by_gap: bool) -> float:
+    """Return what `certificate_` is chosen by, the larger the worse."""
+    return proof.gap if by_gap and proof.gap is not None else proof.violation
 
 
 def small(value: float | None) -> str:
@@ -142,7 +144,11 @@ def parameters_of(clf: Any) -> list[tuple[str, str, bool]]:
         name for name in MATTER
         if name in own and name not in given and (name not in OF_KERNELS or name in has_effect)
     ]  # fmt: skip
-    return [(name, cell(own[name]), name in given) for name in (*given, *usual)]
+    return [(name, _parameter(own[name]), name in given) for name in (*given, *usual)]
+
+
+def _parameter(value: Any) -> str:
+    return "None" if value is None else cell(value)
 
 
 def weights_of(fitted: FittedModel, names: Sequence[str]) -> list[tuple[str, list[str]]]:

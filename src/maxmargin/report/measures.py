@@ -93,10 +93,13 @@ def caution(checked: CheckedRows) -> str:
     """Return what is to be known about rows none of which were held out."""
     if HELD_OUT in checked.parts:
         return ""
-    if checked.training is not None and len(checked.training) == len(checked):
+    if _all_rows(checked) == TRAINING:
+        what = "answers for new rows are usually worse"
+        if not checked.fitted.has_classes and not checked.fitted.has_targets:
+            what = "of new rows of the same kind, usually more are outliers"
         return (
-            "These are the rows that the model was fitted to: answers for new rows are usually "
-            "worse. Hold rows out (maxmargin fit --test 0.25) to know by how much."
+            f"These are the rows that the model was fitted to: {what}. Hold rows out (maxmargin "
+            "fit --test 0.25) to know by how much."
         )
     return "Whether the model was fitted to some of these rows is not known."
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn
 from numpy.typing import ArrayLike
 
 from .. import __version__
@@ -98,13 +100,24 @@ def render(
         parameters=internals.parameters_of(fitted.classifier),
         training=training_facts(facts),
         columns=internals.prepared_columns(checked.model, checked.columns),
+        n_rows=f"{len(checked):,}",
         n_columns=checked.X.shape[1],
+        has_classes=fitted.has_classes,
+        today=date.today().isoformat(),
+        versions=_versions(),
         steps=internals.steps_of(checked.model),
         advice=scaling_advice(model, X, y),
         texts=_texts(checked),
         weights=internals.weights_of(fitted, found.features),
         meaning=_meaning(checked),
     )
+
+
+def _versions() -> str:
+    """Return the versions of what this report depends on."""
+    names = ("maxmargin", "scikit-learn", "numpy")
+    known = (__version__, sklearn.__version__, np.__version__)
+    return ", ".join(f"{name} {version}" for name, version in zip(names, known, strict=True))
 
 
 def _meaning(checked: CheckedRows) -> str:

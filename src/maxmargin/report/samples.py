@@ -57,21 +57,23 @@ def _influential(checked: CheckedRows) -> RowTable:
     order = np.lexsort((margins, -alpha))
     order = order[alpha[order] > 0.0][:SHOWN_ROWS]
     n_support = int(np.count_nonzero(alpha))
+    first = "those furthest on the wrong side" if checked.fitted.has_classes else "the lowest g"
+    first = "the largest residuals" if checked.fitted.has_targets else first
     caption = (
         f"Of {len(alpha):,} training rows, {n_support:,} have a weight α > 0: they are the model; "
-        f"shown are the largest α{_among_equals(alpha, order)}."
+        f"shown are the largest α{_among_equals(alpha, order, first)}."
     )
     return _table(checked, title, caption, checked.training[order], alpha[order])
 
 
-def _among_equals(alpha: Floats, order: Integers) -> str:
+def _among_equals(alpha: Floats, order: Integers, first: str) -> str:
     """Return which rows were chosen where more of them have the same α."""
     last = alpha[order[-1]] if order.size else 0.0
     n_equal = int(np.count_nonzero(np.isclose(alpha, last, rtol=1e-9)))
     n_shown = int(np.count_nonzero(np.isclose(alpha[order], last, rtol=1e-9)))
     if n_equal <= n_shown:
         return ""
-    return f" ({n_equal:,} rows have α = {last:.4g}: those furthest on the wrong side come first)"
+    return f" ({n_equal:,} rows have α = {last:.4g}: {first} come first)"
 
 
 def _without_alpha(checked: CheckedRows) -> str:
@@ -174,8 +176,10 @@ def _value_names(columns: list[str], places: list[int] | None) -> tuple[list[str
         return ["values"], f"Of each row, the values of largest size ({d:,} columns)."
     note = ""
     if 0 < len(places) < d:
-        which = "largest weights" if places != list(range(len(places))) else "file's first columns"
-        note = f"{len(places)} of {d:,} columns are shown, by the {which}."
+        is_first = places == list(range(len(places)))
+        note = f"The first {len(places)} of {d:,} columns are shown."
+        if not is_first:
+            note = f"The {len(places)} of {d:,} columns with the largest weights are shown."
     return [columns[k] for k in places], note
 
 

@@ -59,7 +59,10 @@ TERMS = {
         "The rows that the check has computed anew: all; some, with a bound of the rounding "
         "errors of the others; or a random sample, which proves nothing for the others."
     ),
-    "tolerance": "The parameter tol: how small gap and violation have to be.",
+    "tolerance": (
+        "The parameter tol: how large a violation may be, and a gap, which may be twice as large "
+        "for machines with a kernel."
+    ),
     "ended": "The rule that ended the fit: convergence, or a limit that was reached first.",
     "tasks": (
         "Problems that the fit consists of: with more than two classes one per pair of classes, "
