@@ -329,7 +329,8 @@ def test_captions_promise_what_is_drawn():
     assert "slack" not in many[1]
     assert many[1].endswith("All 150 rows.")
     assert re.search(r"for \d against \d: its 60 training rows", many[3])
-    rules = captions(mm.Perceptron().fit(X, y), X, y)
+    with pytest.warns(UserWarning, match="not"):
+        rules = captions(mm.Perceptron(max_iter=5).fit(X, y), X, y)
     assert "1 of 5 tasks" in rules[2]
     two = captions(mm.SVC().fit(X[y < 2], y[y < 2]), X[y < 2], y[y < 2])
     assert "the band |g| ≤ 1" in two[0]

@@ -79,8 +79,13 @@ def training_order(
         return np.arange(n) if is_known(np.arange(n)) else None
     if not isinstance(parts, dict) or not {"test", "seed"} <= set(parts):
         return None
+    if n - int(np.ceil(float(parts["test"]) * n)) != known["rows"]:
+        return None
     numbers = DataTable(np.arange(n)[:, np.newaxis], y, None, "the data")
-    learnt, _ = split(numbers, float(parts["test"]), int(parts["seed"]), targets)
+    try:
+        learnt, _ = split(numbers, float(parts["test"]), int(parts["seed"]), targets)
+    except click.ClickException:  # other rows of the same number, which cannot be split
+        return None
     order: Integers = np.asarray(learnt.X)[:, 0]
     return order if is_known(order) else None
 

@@ -6,6 +6,7 @@ import base64
 import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from .. import plots
@@ -64,7 +65,7 @@ def figures_of(checked: CheckedRows) -> Iterator[Figure]:
     for title in _titles(model, about):
         if title in wanted:
             part, describe, draw = wanted[title]
-            yield _figure(title, describe, lambda p=part, d=draw: _of_rows(checked, p, d))
+            yield _figure(title, describe, partial(_of_rows, checked, part, draw))
         elif title == "Convergence":
             yield _figure(title, _about_convergence, lambda: (_drawn_course(checked.fitted), ""))
         else:
@@ -77,9 +78,9 @@ def _has_worst(fitted: FittedModel) -> bool:
 
 def _drawn_course(fitted: FittedModel) -> Any:
     """Draw the course of a fit, where there is more of it than its end."""
-    longest = fitted.classifier.trace_
-    if len(longest) < 2:
-        raise ValueError(f"the fit ended after one {longest.unit}.")
+    known = [trace for trace in (fitted.classifier.traces_ or []) if trace is not None]
+    if known and max(map(len, known)) < 2:
+        raise ValueError(f"the fit ended after one {known[0].unit}.")
     return plots.convergence(fitted.classifier)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -139,7 +139,7 @@ def parameters_of(clf: Any) -> list[tuple[str, str, bool]]:
     """Return parameters by name and value, and whether they were given: those come first."""
     given, own = changed(clf), clf.get_params()
     kernel = KERNELS.get(own["kernel"]) if isinstance(own.get("kernel"), str) else None
-    has_effect = {each.name for each in fields(kernel)} if kernel else set(OF_KERNELS)
+    has_effect = set(getattr(kernel, "__dataclass_fields__", OF_KERNELS))
     usual = [
         name for name in MATTER
         if name in own and name not in given and (name not in OF_KERNELS or name in has_effect)

@@ -138,9 +138,8 @@ def _baseline(checked: CheckedRows, targets: Targets) -> Any:
     """Return the best constant answer by the training rows, where the model file has it."""
     if targets == "numbers":
         return (checked.facts.get("targets") or {}).get("mean")
-    counts = checked.facts.get("classes")
-    is_known = targets == "classes" and isinstance(counts, dict) and counts
-    return max(counts, key=counts.__getitem__) if is_known else None  # type: ignore[union-attr]
+    counts = checked.facts.get("classes") if targets == "classes" else None
+    return max(counts, key=counts.__getitem__) if isinstance(counts, dict) and counts else None
 
 
 def _of_classes(found: Mapping[str, Any], name: str) -> str:
