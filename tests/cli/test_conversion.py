@@ -7,12 +7,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 import maxmargin as mm
-from tests.helpers.command_line import bad, call, good, table
+from tests.helpers.command_line import bad, call, good, score_of, table
 
 
 def scores_of(model, data, *more):
     rows = table(good(call("predict", model, data, *more)))
-    return [row["label"] for row in rows], [float(row["score"]) for row in rows]
+    return [row["label"] for row in rows], [score_of(row) for row in rows]
 
 
 def test_libsvm_there_and_back(here, signs):
@@ -51,7 +51,7 @@ def test_models_of_dense_rows_on_svmlight(here, signs, name):
     if done.code:  # a refusal that says why would do
         assert "d.svm" in done.err
         return
-    assert_allclose([float(row["score"]) for row in table(good(done))], expected[1])
+    assert_allclose([score_of(row) for row in table(good(done))], expected[1])
 
 
 @pytest.mark.parametrize("name", ["perceptron", "linear-svc", "kernel-perceptron", "svc"])

@@ -15,7 +15,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import maxmargin as mm
-from tests.helpers.command_line import FRUIT, bad, call, good, run, svmlight, table
+from tests.helpers.command_line import FRUIT, bad, call, good, run, score_of, svmlight, table
 
 # Files to fit -------------------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ def test_svmlight_that_counts_from_zero_keeps_its_columns(here):
     (here / "b.svm").write_text("1 1:5 2:1\n-1 1:5 2:-1\n")  # no row has the first column
     rows = table(good(call("predict", "m.mm", "b.svm")))
     expected = mm.load("m.mm").decision_function(np.array([[0, 5, 1], [0, 5, -1]]))
-    assert_allclose([float(row["score"]) for row in rows], expected)
+    assert_allclose([score_of(row) for row in rows], expected)
 
 
 def test_standard_input(here):
@@ -146,8 +146,8 @@ def test_words_become_columns(here):
     (here / "new.csv").write_text("colour,size\nred,1\nviolet,1\nblue,6\n")
     rows = table(good(call("predict", "w.mm", "new.csv")))
     frame = pd.DataFrame({"size": [1.0, 1, 6], "colour": ["red", "violet", "blue"]})
-    assert_allclose([float(row["score"]) for row in rows], model.decision_function(frame))
-    assert rows[0]["score"] != rows[1]["score"]
+    assert_allclose([score_of(row) for row in rows], model.decision_function(frame))
+    assert score_of(rows[0]) != score_of(rows[1])
     for more in (["--test", "0.25"], ["--cv", "3"], ["--float32"]):
         good(call("fit", "w.csv", "--target", "y", "--model", "linear-svc", *more))
 
@@ -160,7 +160,7 @@ def test_words_that_look_like_numbers_stay_words(here):
     alone = table(good(call("predict", "z.mm", "part.csv")))
     for one, other in zip(alone, together[:2], strict=True):
         assert one["label"] == other["label"]
-        assert float(one["score"]) == pytest.approx(float(other["score"]), rel=1e-12)
+        assert score_of(one) == pytest.approx(score_of(other), rel=1e-12)
 
 
 def test_missing_values(here):
@@ -175,7 +175,7 @@ def test_missing_values(here):
     model = mm.load("m.mm")
     assert model[0].fill_ == [3.25, "green"] or model[0].impute
     frame = pd.DataFrame({"size": [np.nan, 1], "colour": ["red", None]})
-    assert_allclose([float(row["score"]) for row in rows], model.decision_function(frame))
+    assert_allclose([score_of(row) for row in rows], model.decision_function(frame))
     (here / "w.csv").write_text(WORDS)
     good(call("fit", "w.csv", "--target", "y", "--model", "linear-svc", "--out", "w.mm"))
     bad(call("predict", "w.mm", "new.csv"), "new.csv: 2 missing values (1 in size, 1 in colour)")

@@ -53,7 +53,7 @@ def test_help_imports_nothing_heavy(tmp_path):
 
 COMMANDS = [
     "demo", "fit", "tune", "compare", "predict", "evaluate", "inspect", "separable", "verify",
-    "plot", "report", "lab", "convert", "warmup",
+    "plot", "report", "lab", "convert", "warmup", "completion", "man",
 ]  # fmt: skip
 
 
@@ -64,7 +64,8 @@ def test_help_lists_every_command():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_examples_in_the_help_can_be_typed(name):
+def test_the_examples_in_the_help_can_be_typed(name, here):
+    (here / "fruit.toml").write_text('data = ["fruit.csv"]\n')
     text = good(call(name, "--help"))
     examples = text.split("Example")[1].split("Options:")[0].replace("\\\n", " ")
     lines = [line.strip() for line in examples.splitlines() if "maxmargin " in line]

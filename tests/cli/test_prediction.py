@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+from itertools import combinations
 
 import numpy as np
 import polars as pl
@@ -28,10 +29,10 @@ def test_predict_to_a_file(models):
     assert good(done) == "150 rows labelled: labels.csv\n"
     rows = table((models / "labels.csv").read_text())
     model = mm.load("fruit.mm")
-    assert list(rows[0]) == ["label", *(f"score {c}" for c in model.classes_)]
+    assert list(rows[0]) == ["label", *(f"score_{c}" for c in model.classes_)]
     data = mm.datasets.load_fruit(as_frame=True).data
     assert [row["label"] for row in rows] == model.predict(data).tolist()
-    scores = [[float(row[f"score {c}"]) for c in model.classes_] for row in rows]
+    scores = [[float(row[f"score_{c}"]) for c in model.classes_] for row in rows]
     assert_allclose(scores, model.decision_function(data))
     assert good(call("predict", "fruit.mm", "fruit.csv")) == (models / "labels.csv").read_text()
 
@@ -41,9 +42,9 @@ def test_predict_of_two_classes_and_json(models):
     data = mm.datasets.load_fruit(as_frame=True).data
     expected = model.decision_function(data)
     rows = table(good(call("predict", "two.mm", "fruit.csv")))
-    assert list(rows[0]) == ["label", "score"]
-    assert_allclose([float(row["score"]) for row in rows], expected)
-    assert all((row["label"] == "lemon") == (float(row["score"]) > 0) for row in rows)
+    assert list(rows[0]) == ["label", "score_lemon"]
+    assert_allclose([float(row["score_lemon"]) for row in rows], expected)
+    assert all((row["label"] == "lemon") == (float(row["score_lemon"]) > 0) for row in rows)
     lines = records(good(call("predict", "two.mm", "fruit.csv", "--json")))
     assert_allclose([line["score"] for line in lines], expected)
     lines = records(good(call("predict", "fruit.mm", "fruit.csv", "--json")))
@@ -96,7 +97,10 @@ def test_scores_of_pairs_have_their_names(here):
     good(call("fit", "fruit.csv", "--target", "fruit", "--set", "decision_function_shape=ovo",
               "--out", "m.mm"))  # fmt: skip
     lines = list(csv.reader(io.StringIO(good(call("predict", "m.mm", "fruit.csv")))))
-    assert len(lines[0]) == len(lines[1])
+    pairs = [f"score_{a}_vs_{b}" for a, b in combinations(mm.load("m.mm").classes_, 2)]
+    assert lines[0] == ["label", *pairs]
+    scores = mm.load("m.mm").decision_function(pl.read_csv("fruit.csv").drop("fruit"))
+    assert_allclose(np.array(lines[1:])[:, 1:].astype(float), scores)
 
 
 def test_the_reader_of_our_output_goes_away(models):
@@ -122,6 +126,112 @@ def test_wrong_order_or_names_in_the_library(models):
             model.predict(renamed)
 
 
+# Other columns, and other files ------------------------------------------------------------------
+
+
+@pytest.fixture
+def numbered(models):
+    """New rows with columns that the model does not use, and one that it uses."""
+    frame = pl.read_csv(FRUIT)
+    n = len(frame)
+    frame = frame.with_columns(
+        id=pl.arange(1, n + 1), code=pl.format("{}", pl.arange(1001, n + 1001)).str.tail(3),
+        note=pl.lit('a "word", and more'), weight=pl.col("mass_g"),
+    )  # fmt: skip
+    frame.write_csv(models / "new.csv")
+    frame.write_parquet(models / "new.parquet")
+    return frame
+
+
+@pytest.mark.parametrize("source", ["new.csv", "new.parquet"])
+@pytest.mark.parametrize("name", ["p.csv", "p.tsv", "p.parquet", "p.feather", "p.jsonl"])
+def test_kept_columns_in_every_format(models, numbered, monkeypatch, source, name):
+    monkeypatch.setattr("maxmargin.files.tabular.PIECE_VALUES", 9000)  # 1000 rows, the least
+    args = ["predict", "fruit.mm", source, "--keep", "id,code", "--keep", "note", "--keep",
+            "mass_g", "--out", name]  # fmt: skip
+    as_json = ["--json"] if name.endswith("jsonl") else []
+    good(call(*args, *as_json))
+    if as_json:
+        lines = records((models / name).read_text())
+        rows = pl.DataFrame([{k: v for k, v in line.items() if k != "scores"} for line in lines])
+        assert list(lines[0]["scores"]) == mm.load("fruit.mm").classes_.tolist()
+    else:
+        text = {"infer_schema_length": None, "schema_overrides": {"code": pl.String}}
+        read = {"csv": lambda p: pl.read_csv(p, **text), "parquet": pl.read_parquet,
+                "tsv": lambda p: pl.read_csv(p, separator="\t", **text),
+                "feather": pl.read_ipc}[name.split(".")[1]]  # fmt: skip
+        rows = read(models / name)
+        scores = [f"score_{c}" for c in mm.load("fruit.mm").classes_]
+        assert rows.columns == ["id", "code", "note", "mass_g", "label", *scores]
+        assert rows[scores].dtypes == [pl.Float64] * 5
+        expected = mm.load("fruit.mm").decision_function(numbered[["mass_g", "width_cm",
+                                                                   "height_cm"]])  # fmt: skip
+        assert_allclose(rows[scores].to_numpy(), expected)
+    for column in ("id", "code", "note", "mass_g"):
+        given = rows[column]
+        if as_json and source == "new.csv":  # text, as it is in the file
+            assert given.dtype == pl.String
+            given = given.cast(numbered[column].dtype)
+        assert given.to_list() == numbered[column].to_list()
+    labels = table(good(call("predict", "fruit.mm", source, "--no-scores")))
+    assert rows["label"].to_list() == [row["label"] for row in labels]
+
+
+def test_many_pieces_of_other_types_make_one_file(here, monkeypatch):
+    monkeypatch.setattr("maxmargin.files.tabular.PIECE_VALUES", 1)  # 1000 rows
+    rows = [f"{k % 7},{'A' if k > 2000 else ''}{k},{k % 2}" for k in range(2500)]
+    (here / "d.csv").write_text("a,id,y\n" + "\n".join(rows) + "\n")
+    good(
+        call("fit", "d.csv", "--target", "y", "--drop", "id", "--model", "fisher", "--out", "m.mm")
+    )
+    good(call("predict", "m.mm", "d.csv", "--keep", "id,a", "--out", "p.parquet"))
+    found = pl.read_parquet(here / "p.parquet")
+    assert found.columns == ["id", "a", "label", "score_1"]
+    assert found["id"].to_list() == [row.split(",")[1] for row in rows]
+    assert found["a"].dtype == pl.Int64
+    assert found["label"].dtype == pl.Int64
+
+
+def test_all_columns_are_kept_beside_a_label(models, numbered):
+    frame = numbered.with_columns(label=pl.lit("mine"), score_apple=pl.lit(1))
+    frame.write_csv(models / "again.csv")
+    rows = pl.read_csv(good(call("predict", "fruit.mm", "again.csv", "--keep", "all")).encode())
+    assert rows.columns[: len(frame.columns)] == frame.columns
+    assert rows.columns[len(frame.columns) :][:3] == [
+        "predicted_label", "predicted_score_apple", "score_banana",
+    ]  # fmt: skip
+    rows.write_csv(models / "twice.csv")
+    done = call("predict", "fruit.mm", "twice.csv", "--keep", "all", "--out", "o.csv")
+    bad(done, "--keep predicted_label", "a column of this name", code=2)
+    assert not (models / "o.csv").exists()
+    bad(call("predict", "fruit.mm", "new.csv", "--keep", "idd"), "no kept column 'idd'", "'id'")
+    np.savez(models / "bare.npz", X=np.ones((2, 3)))
+    bad(call("predict", "fruit.mm", "bare.npz", "--keep", "id"), "keep needs names of columns")
+    bad(call("predict", "fruit.mm", "new.csv", "--out", "p.csv.gz"), "such as .csv", code=2)
+    bad(call("predict", "fruit.mm", "new.csv", "--out", "p.parquet", "--json"), ".jsonl", code=2)
+    assert good(call("predict", "fruit.mm", "new.csv", "--out", "p.csv", "-q")) == ""
+
+
+def test_probabilities(here):
+    good(
+        call("fit", "fruit.csv", "--target", "fruit", "--set", "probability=true", "--out", "m.mm")
+    )
+    model, X = mm.load("m.mm"), pl.read_csv(FRUIT).drop("fruit")
+    rows = pl.read_csv(
+        good(call("predict", "m.mm", "fruit.csv", "--proba", "--no-scores")).encode()
+    )
+    assert rows.columns == ["label", *(f"probability_{c}" for c in model.classes_)]
+    assert_allclose(rows.drop("label").to_numpy(), model.predict_proba(X))
+    line = records(good(call("predict", "m.mm", "fruit.csv", "--proba", "--json")))[0]
+    assert list(line) == ["label", "scores", "probabilities"]
+    assert sum(line["probabilities"].values()) == pytest.approx(1.0)
+
+
+def test_models_without_probabilities(models):
+    done = call("predict", "two.mm", "fruit.csv", "--proba")
+    bad(done, "two.mm has no probabilities", "--set probability=true", code=2)
+
+
 # evaluate -----------------------------------------------------------------------------------------
 
 
@@ -142,7 +252,7 @@ def test_evaluate(models):
     assert sum(part["errors"] for part in parts) == record["errors"]
     assert (np.sum([part["confusion"] for part in parts], axis=0) == expected).all()
     for part in parts:
-        assert f"errors  {part['errors']}" in text
+        assert re.search(rf"^errors +{part['errors']}$", text, re.M)
         for label, counts in zip(model.classes_, part["confusion"], strict=True):
             assert re.search(rf"{label}\W+" + r"\W+".join(map(str, counts)), text)
 

@@ -115,7 +115,7 @@ def test_every_model_fits_saves_and_predicts(here, name):
     rows = table(good(call("predict", "m.mm", "fruit.csv")))
     assert [row["label"] for row in rows] == expected.tolist()
     scores = model.decision_function(fruit.data)
-    assert_allclose([[float(row[f"score {c}"]) for c in model.classes_] for row in rows], scores)
+    assert_allclose([[float(row[f"score_{c}"]) for c in model.classes_] for row in rows], scores)
     seen = json.loads(good(call("inspect", "m.mm", "--json")))
     assert seen["name"] == record["model"]
     assert seen["certificate"] == record["certificate"]

@@ -98,6 +98,12 @@ def table(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
+def score_of(row):
+    """Return the only score in a row of predictions."""
+    (score,) = [value for name, value in row.items() if name.startswith("score")]
+    return float(score)
+
+
 def is_picture(path, form="PNG"):
     with Image.open(path) as image:
         assert image.format == form

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from . import console
 from .data import NewRows, labels_of, targets_of
+from .output import output
 
 if TYPE_CHECKING:
     from ..arrays import Matrix
     from ..diagnostics.answers import Answers
     from ..diagnostics.fitted_model import ModelLike
     from ..diagnostics.metrics import AnyTally
+    from ..files import DataTable
     from .held_out import HeldOut
 
 # Rows that are made dense at a time.
@@ -32,29 +32,66 @@ class Predictions:
     ----------
     heading : str
         The name of the predictions.
-    names : list of str
-        The names of the scores; none where scores are not written.
-    as_json : bool
-        JSON, a record per line, instead of CSV.
+    scores, probabilities : list of str
+        What the scores and probabilities are of; none where they are not written.
+    form : str
+        The format of the output.
     """
 
     heading: str
-    names: list[str]
-    as_json: bool
+    scores: list[str]
+    probabilities: list[str]
+    form: str
 
-    def write(self, stream: IO[str], rows: NewRows, told: list[str]) -> Iterator[int]:
+    def write(self, out: str, rows: NewRows, told: list[str]) -> Iterator[int]:
         """Write the predictions of some rows at a time, and yield their number."""
-        writer, n, names = csv.writer(stream, lineterminator="\n"), 0, self.names
-        for part in rows.parts(labelled=False):
-            answers, scores = _answers(rows.model, part.X, scored=bool(names), told=told)
-            if self.as_json:
-                _write_json(stream, self.heading, names, answers, scores)
-            else:
-                if not n:
-                    writer.writerow([self.heading, *_score_headings(names)])
-                writer.writerows(_joined(answers, scores) if names else answers[:, None].tolist())
-            n += len(answers)
-            yield len(answers)
+        with output(out, self.form) as file:
+            for part in rows.parts(labelled=False):
+                columns = self._columns(rows.model, part, told)
+                file.write(columns)
+                yield part.X.shape[0]
+
+    def _columns(self, model: ModelLike, part: DataTable, told: list[str]) -> dict[str, Any]:
+        """Return the columns of the output: those that are kept, then what the model answers."""
+        answers = _answers(model, part.X, self, told)
+        own: dict[str, Any] = {self.heading: answers.labels}
+        for what, names, values in (
+            ("score", self.scores, answers.scores),
+            ("probability", self.probabilities, answers.probabilities),
+        ):
+            if names:
+                own |= self._named(what, names, values)
+        kept = {} if part.kept is None else {str(c): part.kept[c] for c in part.kept.columns}
+        own = {f"predicted_{name}" if name in kept else name: of for name, of in own.items()}
+        for name in kept.keys() & own.keys():
+            raise click.UsageError(
+                f"--keep {name}: the output has a column of this name: keep others, or rename it."
+            )
+        return kept | own
+
+    def _named(self, what: str, names: list[str], values: Any) -> dict[str, Any]:
+        """Return scores or probabilities as columns; JSON has a record of several."""
+        columns = values.reshape(len(values), -1)
+        if self.form != "json":
+            return {
+                f"{what}_{name}" if name else what: columns[:, k] for k, name in enumerate(names)
+            }
+        if len(names) == 1:
+            return {what: columns[:, 0]}
+        of = Records(names, columns)
+        return {"scores" if what == "score" else "probabilities": of}
+
+
+@dataclass(frozen=True)
+class Records:
+    """A column of records: values by name."""
+
+    names: list[str]
+    values: Any
+
+    def tolist(self) -> list[dict[str, float]]:
+        """Return one record per row."""
+        return [dict(zip(self.names, row, strict=True)) for row in self.values.tolist()]
 
 
 def tally_rows(
@@ -101,22 +138,6 @@ def baseline_of(rows: NewRows) -> Any:
     return max(counts, key=counts.__getitem__) if isinstance(counts, dict) and counts else None
 
 
-@contextmanager
-def writing(out: str) -> Iterator[IO[str]]:
-    """Yield a stream; a file is created when the output is complete."""
-    if out == "-":
-        yield sys.stdout
-        return
-    if Path(out).exists() and not Path(out).is_file():  # a pipe, or /dev/stdout
-        with open(out, "w", encoding="utf-8", newline="") as stream:
-            yield stream
-        return
-    from ..persistence.writing import replacing
-
-    with replacing(out) as part, open(part, "w", encoding="utf-8", newline="") as stream:
-        yield stream
-
-
 def _all_answers(model: ModelLike, X: Matrix, told: list[str]) -> Answers:
     """Return the answers for rows, with scores; warnings are appended to ``told``."""
     from ..diagnostics.answers import answers, joined
@@ -131,25 +152,26 @@ def _tell_once(told: list[str], warned: list[str]) -> None:
     told += [m for m in warned if m not in told and "valid feature names" not in m]
 
 
-def _answers(model: ModelLike, X: Matrix, *, scored: bool, told: list[str]) -> tuple[Any, Any]:
-    """Return predictions, and scores on request; warnings are appended to ``told``."""
+def _answers(model: ModelLike, X: Matrix, wanted: Predictions, told: list[str]) -> Answers:
+    """Return the answers that are written; warnings are appended to ``told``."""
     import numpy as np
 
+    from ..diagnostics.answers import Answers, joined
     from ..diagnostics.fitted_model import FittedModel
 
     parts, classes = [], FittedModel(model).classes
     with console.collected_warnings() as warned:
         for rows in _suited(model, X):
-            scores = np.asarray(model.decision_function(rows)) if scored else None
+            scores = np.asarray(model.decision_function(rows)) if wanted.scores else None
             # Two classes are decided by the scores; the votes of many may be equal.
             if scores is not None and scores.ndim == 1:
                 labels = classes[(scores >= 0).astype(int)]
             else:
                 labels = np.asarray(model.predict(rows))
-            parts.append((labels, scores))
+            proba = np.asarray(model.predict_proba(rows)) if wanted.probabilities else None
+            parts.append(Answers(labels, scores, proba))
     _tell_once(told, warned)
-    labels = np.concatenate([part[0] for part in parts])
-    return labels, np.concatenate([part[1] for part in parts]) if scored else None
+    return joined(parts)
 
 
 def _suited(model: ModelLike, X: Matrix) -> Iterator[Any]:
@@ -167,35 +189,22 @@ def _suited(model: ModelLike, X: Matrix) -> Iterator[Any]:
 
 
 def score_names(model: ModelLike) -> list[str]:
-    """Return the names of the scores: the classes, or their pairs; none of a regression."""
+    """Return what the scores are of: classes, or pairs of them; "" of a one-class machine.
+
+    The one score of two classes is that of the second, for which it is positive.
+    """
     from ..diagnostics.fitted_model import FittedModel
+    from ..multiclass import OneVsOne
 
     fitted = FittedModel(model)
-    return fitted.plane_names if fitted.shows_pairs else fitted.class_names
+    names = fitted.class_names
+    if fitted.shows_pairs:
+        return [f"{names[i]}_vs_{names[j]}" for i, j in OneVsOne.pairs(len(names))]
+    if fitted.has_targets:
+        return []
+    return ([names[1]] if fitted.has_classes else [""]) if fitted.is_binary else names
 
 
 def heading(model: ModelLike) -> str:
     """Return the name of the predictions."""
     return "prediction" if targets_of(model) == "numbers" else "label"
-
-
-def _score_headings(names: list[str]) -> list[str]:
-    """Return the columns of the scores: one of two classes, else one per name."""
-    return ["score"] if len(names) == 2 else [f"score {name}" for name in names]
-
-
-def _joined(labels: Any, scores: Any) -> list[list[Any]]:
-    columns = scores.reshape(len(labels), -1).tolist()
-    return [[label, *row] for label, row in zip(labels.tolist(), columns, strict=True)]
-
-
-def _write_json(stream: IO[str], heading: str, names: list[str], answers: Any, scores: Any) -> None:
-    import json
-
-    rows = scores.tolist() if names else [None] * len(answers)
-    for answer, row in zip(answers.tolist(), rows, strict=True):
-        record = {heading: answer}
-        if names:
-            pair = isinstance(row, float)
-            record |= {"score": row} if pair else {"scores": dict(zip(names, row, strict=True))}
-        stream.write(json.dumps(console.plain(record), ensure_ascii=False) + "\n")

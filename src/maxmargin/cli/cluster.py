@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import console, options
-from .answers import Predictions, tally_rows, writing
+from .answers import Predictions, tally_rows
+from .class_weights import use_labels
 from .data import NewRows, Reading, Trained, check_out, joined, note_many_classes, targets_of
 from .file_options import ALONE, look_at_first
 
@@ -107,6 +108,7 @@ def fitted(
     """Return a pipeline fitted to files, and the facts about its data."""
     targets = targets_of(model)
     table = _read(reading, files, source, targets)
+    use_labels(model, table.classes if targets == "classes" else (), table.source)
     with console.progress(f"preparing {table.n_rows} rows"):
         encoder = reading.encoder()
         X = encoder.fit(table.X).transform(table.X)
@@ -297,21 +299,20 @@ def predict_file(file: str, out: str, common: tuple[NewRows, Predictions]) -> tu
     rows, predictions = common
     told: list[str] = []
     Path(out).parent.mkdir(parents=True, exist_ok=True)
-    with writing(out) as stream:
-        n = sum(predictions.write(stream, replace(rows, data=file), told))
+    n = sum(predictions.write(out, replace(rows, data=file), told))
     return n, told
 
 
 def tally_files(rows: NewRows, files: list[str]) -> tuple[Any, list[str]]:
     """Return the counts of predictions for the rows of files, by the workers, and warnings."""
-    tallies: list[Any] = []
+    merged: Any = None
     told: list[str] = []
     with console.progress(f"evaluating {len(files)} files", len(files)) as bar:
         for tally, warned in _each(tally_file, files, common=rows):
-            tallies.append(tally)
+            merged = _merged([merged, tally])
             told += [each for each in warned if each not in told]
             bar.advance()
-    return _merged(tallies), told
+    return merged, told
 
 
 def tally_file(file: str, rows: NewRows) -> tuple[Any, list[str]]:

@@ -20,6 +20,7 @@ from .data import (
     split,
     targets_of,
 )
+from .measures import metrics_out, write_metrics
 from .training import described
 
 if TYPE_CHECKING:
@@ -46,22 +47,28 @@ if TYPE_CHECKING:
 @options.reading
 @options.preparing
 @options.seed
+@metrics_out
 @options.as_json
 def compare(
     data: str, target: str | None, names: tuple[str, ...], test: float, picture: str,
-    time_limit: float, device: str | None, seed: int, as_json: bool, **given: Any,
+    time_limit: float, device: str | None, seed: int, metrics_out: str | None, as_json: bool,
+    **given: Any,
 ) -> None:  # fmt: skip
     """Train several models on the same rows of DATA, and test them on the others.
 
-    --device is for those that can use one.
+    Shown are the error, the balanced accuracy, and the AUC on the test rows; the last line is the
+    most frequent class as the answer to everything, or the mean of the targets of a regression.
+    --device is for those models that can use one.
 
     \b
     Examples:
       maxmargin compare fruit.csv --target fruit
+      maxmargin compare fruit.csv --target fruit --metrics-out metrics.json
       maxmargin compare heart_scale --test 0.5 --picture heart.png --json
       maxmargin compare houses.csv --target price --model svr --model nu-svr --model linear-svr
     """
     check_input(data)
+    check_out(metrics_out, data)
     chosen, targets = _chosen(names)
     if targets == "classes":
         check_out(picture, data, endings=options.PICTURES)
@@ -72,6 +79,7 @@ def compare(
     if targets == "classes":
         _draw_comparison(rows, Path(data).name, picture)
         record["picture"] = picture
+    write_metrics(metrics_out, "compare", record | {"rows": rows})
     if as_json:
         console.print_json(record | {"rows": rows})
         return
@@ -217,11 +225,9 @@ def print_comparison(
     targets: Targets = "classes",
 ) -> None:
     """Print one algorithm per line."""
-    from ..diagnostics.metrics import MEASURES, in_words
+    from ..diagnostics.metrics import in_words
 
-    when = ["training", "test"] if tested else ["training"]
-    measures = [(f"{part}_{key}", f"{part} {name}", key)
-                for part in when for key, name in MEASURES[targets].items()]  # fmt: skip
+    measures = _shown_measures(targets, tested=tested)
     columns = ["algorithm", *(name for _, name, _ in measures), "time", "gap"]
     columns += ["smallest distance"] if targets == "classes" else ["support vectors"]
     lines = []
@@ -231,8 +237,9 @@ def print_comparison(
         gap = "–" if row.get("gap") is None else f"{max(row['gap'], 0.0):.1e}"
         last = _distance(row) if targets == "classes" else str(row.get("support_vectors", "–"))
         lines.append([row["algorithm"], *shown, time_taken, gap, last, row["outcome"]])
-    if targets == "numbers" and "test_baseline" in rows[0]:
-        lines.append(_baseline(rows[0], measures))
+    measured = next((row for row in rows if "test_baseline" in row), None)
+    if measured is not None:
+        lines.append(_baseline(measured, measures, targets))
     console.print_table(
         [*columns, "outcome"], lines, title=title, caption=caption, left=["outcome"],
         colours=COLOURS,
@@ -244,13 +251,31 @@ def print_comparison(
             console.note(f"{row['algorithm']}: {row['reason']}")
 
 
-def _baseline(row: dict[str, Any], measures: list[tuple[str, str, str]]) -> list[str]:
-    """Return the line of the mean of the training targets, which needs no model."""
+def _shown_measures(targets: Targets, *, tested: bool) -> list[tuple[str, str, str]]:
+    """Return the columns of measures: key in a line, heading, and key of the measure."""
+    from ..diagnostics.metrics import MEASURES
+
+    when = ["training", "test"] if tested else ["training"]
+    found = [(part, key) for part in when for key in MEASURES[targets]]
+    if targets == "classes":
+        found = [(part, "error") for part in when]
+        found += [("test", "balanced_accuracy"), ("test", "auc")] if tested else []
+    return [(f"{part}_{key}", f"{part} {MEASURES[targets][key]}", key) for part, key in found]
+
+
+def _baseline(
+    row: dict[str, Any], measures: list[tuple[str, str, str]], targets: Targets
+) -> list[str]:
+    """Return the line of a constant answer, which needs no model."""
     from ..diagnostics.metrics import in_words
+    from ..files.table import cut
 
     parts = [(place.removesuffix(f"_{key}"), key) for place, _, key in measures]
-    shown = [in_words({key: row[f"{part}_baseline"][key]}, named=False) for part, key in parts]
-    return ["the mean", *shown, "–", "–", "–", ""]
+    of = [(key, row[f"{part}_baseline"].get(key)) for part, key in parts]
+    shown = [in_words({key: value}, named=False) for key, value in of]
+    constant = row["test_baseline"]["prediction"]
+    name = "the mean" if targets == "numbers" else f"always {cut(constant, 20)}"
+    return [name, *shown, "–", "–", "–", ""]
 
 
 def _distance(row: dict[str, Any]) -> str:

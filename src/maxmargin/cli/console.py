@@ -13,6 +13,8 @@ from typing import Any
 
 import click
 
+# The key of "quiet" or "verbose" in the context of a command.
+LEVEL = "maxmargin.level"
 # Columns of what is not a terminal.
 MOST_COLUMNS = 1000
 
@@ -120,15 +122,31 @@ def _console() -> Any:
     return console if console.is_terminal else Console(file=sys.stdout, width=MOST_COLUMNS)
 
 
+def _level() -> str | None:
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(LEVEL)
+
+
+def is_quiet() -> bool:
+    """Whether nothing is printed but results and errors."""
+    return _level() == "quiet"
+
+
+def is_verbose() -> bool:
+    """Whether more is printed than usual."""
+    return _level() == "verbose"
+
+
 def note(message: str) -> None:
-    """Print a message on standard error."""
-    click.echo(message, err=True)
+    """Print a message on standard error, unless the command is quiet."""
+    if not is_quiet():
+        click.echo(message, err=True)
 
 
 @contextmanager
 def progress(text: str, total: int | None = None) -> Iterator[Progress]:
-    """Show a progress bar, on a terminal only."""
-    if not sys.stderr.isatty():
+    """Show a progress bar, on a terminal only, unless the command is quiet."""
+    if not sys.stderr.isatty() or is_quiet():
         yield Progress(None, None)
         return
     from rich.console import Console

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -358,6 +358,7 @@ class NewRows(FileForm):
     learnt: dict[str, Any]
     data: str
     target: str | None
+    keep: tuple[str, ...] = ()
 
     def parts(self, *, labelled: bool) -> Iterator[DataTable]:
         """Yield tables of rows; raise for values that the model cannot handle.
@@ -395,6 +396,7 @@ class NewRows(FileForm):
             like=learnt.get("reading"),
             n_features=FittedModel(self.model).n_features,
             first_index=learnt.get("first_index") if self.first_index is None else self.first_index,
+            keep=None if self.keep == ("all",) else self.keep,
         ):
             _check_options(part, self.target, self.first_index)
             if not told:
@@ -413,13 +415,15 @@ def labels_of(classes: Sequence[object], y: Labels) -> Labels:
     """Return labels of a file as classes of a model, for any type in the file."""
     import numpy as np
 
+    meanings = label_meanings(classes, np.unique(y).tolist())
+    return np.array([meanings[label] for label in y.tolist()], dtype=object)
+
+
+def label_meanings(classes: Sequence[object], labels: Iterable[Any]) -> dict[Any, Any]:
+    """Return the class that each label means, for any type; labels that mean none as they are."""
     exactly = {str(label): label for label in classes}
     by_value = {_value(label): label for label in classes}
-    meanings = {
-        label: exactly.get(str(label), by_value.get(_value(label), label))
-        for label in np.unique(y).tolist()
-    }
-    return np.array([meanings[label] for label in y.tolist()], dtype=object)
+    return {label: exactly.get(str(label), by_value.get(_value(label), label)) for label in labels}
 
 
 def _value(label: object) -> float | str:

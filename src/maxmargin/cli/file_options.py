@@ -27,7 +27,7 @@ def _one_mark(ctx: Any, param: Any, value: str | None) -> str | None:
     return value
 
 
-def _listed(ctx: Any, param: Any, values: tuple[str, ...]) -> tuple[str, ...]:
+def listed(ctx: Any, param: Any, values: tuple[str, ...]) -> tuple[str, ...]:
     """Return texts that are given apart, or with commas between them."""
     return tuple(text.strip() for value in values for text in value.split(",") if text.strip())
 
@@ -37,6 +37,7 @@ USES = {
     "predict": ("m.mm ", ""),
     "evaluate": ("m.mm ", ""),
     "report": ("m.mm ", ""),
+    "verify": ("m.mm ", ""),
 }
 READING_EXAMPLES = (
     "bare.data{} --header no",
@@ -98,7 +99,7 @@ READING = (
         "--missing",
         multiple=True,
         metavar="TEXT,…",
-        callback=_listed,
+        callback=listed,
         help="Texts that mark missing values, besides NA, NaN, null, None, ? and nothing.",
     ),
     click.option("--sheet", metavar="NAME", help="Sheet of an xlsx or ods file, or its number."),

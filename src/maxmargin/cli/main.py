@@ -13,6 +13,7 @@ from . import (  # fmt: skip
     demo,
     figures,
     inspection,
+    manual,
     prediction,
     reporting,
     serving,
@@ -21,6 +22,7 @@ from . import (  # fmt: skip
     verification,
     warmup,
 )
+from .common import add_common_options
 
 
 class Commands(click.Group):
@@ -108,7 +110,7 @@ def main() -> None:
 
 for module in (
     demo, training, tuning, comparison, prediction, inspection, verification, figures, reporting,
-    serving, conversion, warmup,
+    serving, conversion, warmup, manual,
 ):  # fmt: skip
     for command in module.COMMANDS:
-        main.add_command(command)
+        main.add_command(add_common_options(command))

@@ -11,6 +11,7 @@ import click
 
 from ..estimators.registry import MODELS
 from . import file_options
+from .class_weights import ClassWeight
 from .console import progress
 
 if TYPE_CHECKING:
@@ -141,8 +142,10 @@ kernel_constants = several(
 )
 class_weight = click.option(
     "--class-weight",
-    type=click.Choice(["balanced"]),
-    help="Weight classes inversely to their frequency.",
+    type=ClassWeight(),
+    metavar="WEIGHTS",
+    help="Weights of classes by their labels, such as pos=5,neg=1, of others 1; or balanced: "
+    "inversely to their frequency.",
 )
 tol = click.option("--tol", type=float, help="Tolerance of the optimum.")
 modelling = several(
@@ -209,11 +212,11 @@ MODELLING = (
 
 
 def forbid(names: Sequence[str], why: str) -> None:
-    """Raise for those of these options that are on the command line."""
-    context = click.get_current_context()
+    """Raise for those of these options that are on the command line, or in its file."""
+    context, given = click.get_current_context(), click.core.ParameterSource
     for param in context.command.params:
         source = context.get_parameter_source(param.name or "")
-        if param.name in names and source is click.core.ParameterSource.COMMANDLINE:
+        if param.name in names and source in (given.COMMANDLINE, given.DEFAULT_MAP):
             raise click.UsageError(f"{param.opts[-1]} {why}")
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import cluster, console, guidance, options, searching
+from .class_weights import use_labels
+from .config import save_config as write_config
 from .data import (
     Reading,
     Trained,
@@ -21,6 +23,14 @@ from .data import (
     train,
 )
 from .held_out import held_out_record
+from .measures import (
+    baseline_in_words,
+    fit_metrics,
+    metrics_out,
+    print_by_class,
+    undefined_in_words,
+    write_metrics,
+)
 
 if TYPE_CHECKING:
     from ..diagnostics.fitted_model import ModelLike
@@ -42,15 +52,19 @@ if TYPE_CHECKING:
 @click.option("--keep-dual", is_flag=True,
               help="Save α of all training rows of a linear model, also of many.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Exit with code 3 if the certificate does not hold.")
+@click.option("--save-config", type=click.Path(dir_okay=False), metavar="FILE",
+              help="Write the options of this run to a TOML file, for --config.")  # fmt: skip
 @options.reading
 @options.preparing
 @options.scheduler
 @options.seed
+@metrics_out
 @options.as_json
 def fit(
     data: tuple[str, ...], target: str | None, name: str, settings: tuple[str, ...],
     test: float | None, cv: int | None, out: str | None, keep_dual: bool, strict: bool,
-    scheduler: str | None, seed: int, as_json: bool, **given: Any,
+    save_config: str | None, scheduler: str | None, seed: int, metrics_out: str | None,
+    as_json: bool, **given: Any,
 ) -> None:  # fmt: skip
     """Train a classifier, a regression or a one-class model on DATA, and certify the result.
 
@@ -68,7 +82,8 @@ def fit(
     \b
     Examples:
       maxmargin fit fruit.csv --target fruit --out fruit.mm
-      maxmargin fit fruit.csv --target fruit --model linear-svc --C 10 --cv 5
+      maxmargin fit fruit.csv --target fruit --model linear-svc --C 10 --cv 5 --test 0.2
+      maxmargin fit fruit.csv --target fruit --cv 5 --metrics-out metrics.json
       maxmargin fit a9a.bz2 --kernel rbf --gamma 0.05 --test 0.2 --out a9a.mm
       maxmargin fit six.csv --target y --kernel linear --C inf
       maxmargin fit fruit.csv --target fruit --C auto --gamma auto --test 0.25 --out fruit.mm
@@ -76,6 +91,9 @@ def fit(
       maxmargin fit houses.csv --target price --model svr --C auto --gamma auto --epsilon auto
       maxmargin fit houses.csv --target price --model linear-svr --loss squared_epsilon_insensitive
       maxmargin fit big.csv --target y --model linear-svc --out big.mm --keep-dual
+      maxmargin fit spam.csv --target kind --class-weight "spam=1,ham=5"
+      maxmargin fit fruit.csv --target fruit --C 10 --save-config fruit.toml
+      maxmargin fit --config fruit.toml --seed 1
       maxmargin fit sensors.csv --model one-class --nu 0.01 --test 0.25 --out sensors.mm
       maxmargin fit a9a.bz2 --device cuda --out a9a.mm
       maxmargin fit big.parquet --target y --approximate nystroem --components 500 --out big.mm
@@ -87,7 +105,10 @@ def fit(
     plan = searching.plan_of_fit(name, modelling, cv, seed, scheduler)
     model = options.make_model(name, modelling, settings, seed)
     check_out(out, *files)
+    check_out(metrics_out, *files, *([out] if out else []))
+    check_out(save_config, *files, *(each for each in (out, metrics_out) if each))
     reading, targets = Reading(target, **given), targets_of(model)
+    write_config(save_config)
     if scheduler is not None:
         cluster.refuse_options(model, name)
     # Some of what is saved may be on the workers.
@@ -97,13 +118,14 @@ def fit(
         else:
             record, trained = cluster.fitted(reading, files, " ".join(data), model)
         publish(
-            record, trained, targets, out=out, strict=strict, as_json=as_json, keep_dual=keep_dual
-        )
+            record, trained, targets, "fit", out=out, metrics_out=metrics_out, strict=strict,
+            as_json=as_json, keep_dual=keep_dual,
+        )  # fmt: skip
 
 
 def publish(
-    record: dict[str, Any], trained: Trained, targets: Targets, *, out: str | None, strict: bool,
-    as_json: bool, keep_dual: bool = False,
+    record: dict[str, Any], trained: Trained, targets: Targets, command: str, *, out: str | None,
+    metrics_out: str | None, strict: bool, as_json: bool, keep_dual: bool = False,
 ) -> None:  # fmt: skip
     """Save a model, and print what came out; exit with code 3 where it is strict and not proved."""
     record |= _outcome(trained)
@@ -113,7 +135,11 @@ def publish(
         persistence.save(trained.model, out, about=_about(record), keep_dual=keep_dual)
         record["saved"] = out
     record.pop("held_out", None)  # hashes, for the file only
-    console.print_json(record) if as_json else _print_fit(record, targets)
+    write_metrics(metrics_out, command, fit_metrics(record))
+    if as_json:
+        console.print_json(record)
+    elif not console.is_quiet():
+        _print_fit(record, targets)
     for message in (*trained.warnings, *([] if as_json else record["advice"])):
         console.note(f"warning: {message}")
     if strict and not record["holds"]:
@@ -129,6 +155,7 @@ def _fitted(
     targets = targets_of(model)
     table = reading.table(data, targets)
     record: dict[str, Any] = {"data": described(table, targets)}
+    use_labels(model, classes_in(table, targets), record["data"]["source"])
     held = None
     if test is not None:
         table, held = split(table, test, seed, targets)
@@ -174,6 +201,13 @@ def _advice(model: ModelLike, table: DataTable, search: dict[str, Any] | None) -
     fitted = FittedModel(model)
     chosen = search["chosen"]["parameters"] if search else ()
     return target_advice(fitted, table.labels, chosen) if fitted.has_targets else []
+
+
+def classes_in(table: DataTable, targets: Targets) -> list[Any]:
+    """Return the labels of a file, none of a regression or a one-class machine."""
+    import numpy as np
+
+    return np.unique(table.labels).tolist() if targets == "classes" else []
 
 
 def described(table: DataTable, targets: Targets) -> dict[str, Any]:
@@ -301,10 +335,16 @@ def _about(record: dict[str, Any]) -> dict[str, Any]:
     """Return the facts about the training that a model file holds."""
     import datetime
 
+    from ..diagnostics.metrics import MOST_LABELS
+
     kept = ("data", "training_rows", "training", "training_error", "test", "cv", "search",
             "split", "fingerprint", "seconds", "fit_report", "warnings", "held_out")  # fmt: skip
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return {"date": today} | {k: console.plain(record[k]) for k in kept if k in record}
+    facts = {k: console.plain(record[k]) for k in kept if k in record}
+    for part in ("test", "cv"):
+        if len(facts.get(part, {}).get("confusion", ())) > MOST_LABELS:  # its square, in a file
+            del facts[part]["confusion"]
+    return {"date": today} | facts
 
 
 def _print_fit(record: dict[str, Any], targets: Targets) -> None:
@@ -336,6 +376,9 @@ def _print_fit(record: dict[str, Any], targets: Targets) -> None:
             "saved": record.get("saved"),
         },
     )
+    by_class = test or record.get("cv")
+    if by_class and targets == "classes":
+        print_by_class(by_class, title="test rows" if test else "rows of all folds")
 
 
 def _range_in_words(targets: dict[str, float] | None) -> str | None:
@@ -373,19 +416,7 @@ def _measures_in_words(record: dict[str, Any], targets: Targets) -> dict[str, An
         what = " outliers" if targets == "none" else ""
         facts["cross-validation"] = f"{spread}{what} (standard errors of {cv['folds']} folds)"
     baseline = (test or cv or record["training"]).get("baseline")
-    return facts | baseline_in_words(baseline)
-
-
-def baseline_in_words(baseline: dict[str, Any] | None) -> dict[str, str]:
-    """Return the measures of a constant answer, by what it is called."""
-    from ..diagnostics.metrics import in_words
-    from ..files.table import cut
-
-    if not baseline:
-        return {}
-    if "r2" in baseline:
-        return {"the mean instead": in_words(baseline)}
-    return {"baseline": f"{in_words(baseline)} (always {cut(baseline.get('prediction', ''))})"}
+    return facts | baseline_in_words(baseline) | undefined_in_words(test or {})
 
 
 COMMANDS = [fit]

@@ -9,8 +9,10 @@ import click
 
 from ..estimators.registry import MODELS
 from . import console, options, search_grids, searching
+from .class_weights import use_labels
 from .data import Reading, check_input, check_out, split
-from .training import described, publish, refitted
+from .measures import metrics_out
+from .training import classes_in, described, publish, refitted
 
 if TYPE_CHECKING:
     from ..files.targets import Targets
@@ -115,12 +117,13 @@ def _check_score(scoring: str | None, strategy: str, targets: Targets) -> None:
 @options.reading
 @options.preparing
 @options.seed
+@metrics_out
 @options.as_json
 def tune(
     data: str, target: str | None, names: tuple[str, ...], Cs: Any, gammas: Any, epsilons: Any,
     nus: Any, cv: int, test: float | None, picture: str | None, out: str | None, strict: bool,
     seed: int, as_json: bool, scoring: str | None, one_standard_error: bool, strategy: str,
-    time_limit: float | None, **given: Any,
+    time_limit: float | None, metrics_out: str | None, **given: Any,
 ) -> None:  # fmt: skip
     """Choose a classifier or a regression and its parameters by cross-validation on DATA.
 
@@ -135,6 +138,7 @@ def tune(
     Examples:
       maxmargin tune fruit.csv --target fruit --out fruit.mm
       maxmargin tune fruit.csv --target fruit --test 0.25 --plot search.png
+      maxmargin tune fruit.csv --target fruit --test 0.25 --metrics-out metrics.json
       maxmargin tune fruit.csv --target fruit --model svc --model linear-svc --cv 10
       maxmargin tune heart_scale --Cs 0.1,1,10,100 --gammas scale --scoring roc_auc
       maxmargin tune a9a.bz2 --strategy halving --one-standard-error --time-limit 600
@@ -145,6 +149,7 @@ def tune(
     check_input(data)
     check_out(picture, data, endings=options.PICTURES)
     check_out(out, data)
+    check_out(metrics_out, data, *([out] if out else []))
     names = tuple(dict.fromkeys(names))
     targets = options.common_targets(names)
     shared = {key: given.pop(key) for key in SHARED}
@@ -158,6 +163,8 @@ def tune(
     reading = Reading(target, **given)
     table, held = reading.table(data, targets), None
     record: dict[str, Any] = {"data": described(table, targets)}
+    for model in models:
+        use_labels(model, classes_in(table, targets), record["data"]["source"])
     if test is not None:
         table, held = split(table, test, seed, targets)
         record["split"] = {"test": test, "seed": seed}
@@ -171,12 +178,15 @@ def tune(
     if picture is not None:
         searching.draw_search(record["search"], picture)
         record["picture"] = picture
-    if not as_json:
+    if not as_json and not console.is_quiet():
         searching.print_search(record["search"], Path(data).name)
     model = found.family.model.set_params(**found.parameters)
     trained = refitted(reading, table, held, model, record)
-    publish(record, trained, targets, out=out, strict=strict, as_json=as_json)
-    if picture is not None and not as_json:
+    publish(
+        record, trained, targets, "tune", out=out, metrics_out=metrics_out, strict=strict,
+        as_json=as_json,
+    )  # fmt: skip
+    if picture is not None and not (as_json or console.is_quiet()):
         click.echo(f"picture: {picture}")
 
 

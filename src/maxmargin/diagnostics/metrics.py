@@ -37,7 +37,8 @@ SHARES = ("error", "outlier_share")
 PERCENT = (*SHARES, "balanced_accuracy")
 # Targets that differ by less than this, relative to the largest, are equal.
 ROUNDING = 1e-15
-# Distinct labels of the rows of a one-class machine that are counted by themselves.
+# Distinct labels of the rows of a one-class machine that are counted by themselves; classes whose
+# confusion matrix is saved with a model.
 MOST_LABELS = 50
 
 

@@ -133,3 +133,21 @@ def has_commas(column: pl.Expr) -> pl.Expr:
     return text.str.contains(r"^[-+]?\d{1,3}(,\d{3})*(\.\d+)?$|^[-+]?\d+,\d+$") & text.str.contains(
         ","
     )
+
+
+def with_numbers(values: pl.Series) -> pl.Series:
+    """Return text as numbers where all of it is numbers; "007" is text, other columns are as given.
+
+    >>> import polars as pl
+    >>> [with_numbers(pl.Series(v)).dtype for v in (["1", None], ["007"], ["1", "2.5"])]
+    [Int64, String, Float64]
+    """
+    pl = polars()
+    if values.dtype != pl.String or values.null_count() == len(values):
+        return values
+    whole = values.cast(pl.Int64, strict=False)
+    if whole.cast(pl.String).eq_missing(values).all():
+        return whole
+    has_zeros = values.str.contains(r"^[-+]?0\d").any()
+    numbers = values.cast(pl.Float64, strict=False)
+    return values if has_zeros or numbers.null_count() > values.null_count() else numbers

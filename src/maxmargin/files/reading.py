@@ -207,6 +207,7 @@ def batches(
     like: Mapping[str, Any] | None = None,
     n_features: int | None = None,
     first_index: int | None = None,
+    keep: str | Sequence[str] | None = (),
 ) -> Batches:
     """Yield new rows of a data file, some at a time, so that memory does not grow with the file.
 
@@ -248,6 +249,8 @@ def batches(
         Columns of an svmlight file.
     first_index : {0, 1}, optional
         Number of the first feature in an svmlight file.
+    keep : str, sequence of str or None, default=()
+        Columns that are also returned as they are in the file, in ``kept``; None for all.
 
     Yields
     ------
@@ -278,9 +281,13 @@ def batches(
             known = None if words is None else _names(words)
             yield from tabular_batches(
                 file, kind, source, names, known, target, how, labelled, targets, _names(text),
-                dates_from(learnt.get("dates", {})),
+                dates_from(learnt.get("dates", {})), None if keep is None else _names(keep),
             )  # fmt: skip
         else:
+            if keep is None or len(keep):
+                raise DataFileError(
+                    f"{source}: keep needs names of columns, which {kind} files do not have."
+                )
             table = read(
                 file, target, format=kind, n_features=n_features, first_index=first_index,
                 labelled=labelled, targets=targets,

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays import Labels, Matrix
+
+if TYPE_CHECKING:
+    import polars as pl
 
 # Distinct values of a target above which it is not a class.
 MOST_CLASSES = 1000
@@ -98,6 +101,8 @@ class DataTable:
         What was found out about the file: a guessed encoding, no header, an index that was dropped.
     index_like : list of str
         Columns of X that are called like an index, with a different value in every row.
+    kept : polars DataFrame or None
+        Columns that were asked for as they are, text where the file is text.
 
     Examples
     --------
@@ -117,6 +122,7 @@ class DataTable:
     reading: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     index_like: list[str] = field(default_factory=list)
+    kept: pl.DataFrame | None = None
 
     @property
     def labels(self) -> Labels:

@@ -17,7 +17,7 @@ from .dialect import Dialect
 from .headers import has_header
 from .index_columns import dropped_note, index_columns
 from .table import DOUBLE, DataFileError, DataTable, cut, find_column, listed
-from .tabular import TabularFile
+from .tabular import KEPT, TabularFile
 from .targets import Labelled, TargetColumn, Targets, labels_of, numbers_of
 from .unpacking import plain_table
 
@@ -147,8 +147,12 @@ def tabular_batches(
     targets: Targets = "classes",
     as_text: Sequence[str] = (),
     dates: Sequence[DateColumn] = (),
+    keep: Sequence[str] | None = (),
 ) -> Iterator[DataTable]:
-    """Yield rows of the wanted columns as frames, labels as text, other targets as numbers."""
+    """Yield rows of the wanted columns as frames, labels as text, other targets as numbers.
+
+    Those of ``keep`` (None for all) are also in ``kept``, as they are in the file.
+    """
     pl = polars()
     asked = [*(names or []), *(date.column for date in dates)]
     with opened(file, kind, source, how, DOUBLE, [*asked, *([target] if target else [])]) as table:
@@ -157,6 +161,8 @@ def tabular_batches(
         label = target_column(target, text.names, source, labelled if targets != "none" else False)
         wanted = [n for n in text.names if n != label] if names is None else names
         _check_wanted(wanted, text, label, targets)
+        kept = _kept(keep, table.text.names, source)
+        text = replace(text, kept=tuple(kept))
         if words is None:
             words = [*text.words([c for c in wanted if c not in as_text]), *as_text]
         else:
@@ -169,7 +175,17 @@ def tabular_batches(
                 y = numbers_of(frame[read], text)
             elif read is not None:
                 y = labels_of(frame[read], text, required=labelled != "if present")
-            yield DataTable(frame.select(wanted), y, wanted, source, label, notes=table.notes)
+            others = frame.select(pl.col(KEPT + c).alias(c) for c in kept) if kept else None
+            yield DataTable(
+                frame.select(wanted), y, wanted, source, label, notes=table.notes, kept=others
+            )
+
+
+def _kept(keep: Sequence[str] | None, names: list[str], source: str) -> list[str]:
+    """Return the columns that are kept as they are, None for all."""
+    if keep is None:
+        return names
+    return list(dict.fromkeys(names[find_column(c, names, source, "kept")] for c in keep))
 
 
 def _check_wanted(wanted: list[str], text: TabularFile, label: str | None, targets: str) -> None:

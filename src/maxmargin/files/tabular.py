@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 INFERENCE_LINES = 10_000
 # What a column holds: "nothing" where all values are missing.
 Contents = Literal["numbers", "words", "nothing"]
+# What names of columns begin with that are read as they are, besides features of these names.
+KEPT = "\0kept "
 # Numbers that are read at a time.
 PIECE_VALUES = 1 << 21
 
@@ -44,6 +46,7 @@ class TabularFile:
 
     ``part`` are the first row and the number of rows of a part of a Parquet file. A part of a table
     may have no rows. ``style`` is how numbers are written; columns are made of those of ``dates``.
+    ``kept`` are columns that are also read as they are, under names that begin with KEPT.
     """
 
     file: Path
@@ -56,6 +59,7 @@ class TabularFile:
     may_be_empty: bool = False
     style: NumberStyle = PLAIN
     dates: tuple[DateColumn, ...] = ()
+    kept: tuple[str, ...] = ()
 
     @property
     def is_typed(self) -> bool:
@@ -216,24 +220,27 @@ class TabularFile:
         pl = polars()
         wanted = [*columns, *([label] if label is not None else [])]
         texts = [c for c in wanted if c in words or c == label]
+        kept = [pl.col(c).alias(KEPT + c) for c in self.kept]
         if self.is_typed:
             numbers = [c for c in columns if c not in words]
             return (
                 self.scan()
-                .select(wanted)
+                .select(*wanted, *kept)
                 .with_columns(
                     *[without_marks(pl.col(c), self.style) for c in numbers],
                     *[as_text(pl.col(c), self.style) for c in texts],
                 )
             )
         plain = (pl.String, pl.Boolean)
-        spaced = [c for c in columns if c not in words and self.schema[c] in plain]
+        spaced = [
+            c for c in columns if c not in words and (self.schema[c] in plain or c in self.kept)
+        ]
         # Other columns may hold anything.
         types = {c: pl.Float64 if c in columns else pl.String for c in self.schema}
         types |= dict.fromkeys([*texts, *spaced], pl.String)
         return (
             self.scan(schema_overrides=types)
-            .select(wanted)
+            .select(*wanted, *kept)
             .with_columns(
                 *[as_text(pl.col(c), self.style) for c in texts],
                 *[
