@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,7 @@ class CheckedRows:
         data = self.about.get("data")
         return data if isinstance(data, dict) else {}
 
-    @property
+    @cached_property
     def is_wrong(self) -> NDArray[np.bool_]:
         """Which labels differ from the true ones."""
         assert self.y is not None
