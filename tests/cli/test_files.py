@@ -1,6 +1,7 @@
 """Files that people have, from the command line: what is read, noted, remembered and refused."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from maxmargin.cli import main
 from maxmargin.cli.options import FORMATS
 from maxmargin.files import reading
 from tests.helpers.command_line import FRUIT, bad, call, good, records, table
+from tests.helpers.report_page import Page
 
 FRAME = pl.read_csv(FRUIT)
 READING = ["--header", "--encoding", "--decimal", "--thousands", "--missing", "--sheet"]
@@ -142,8 +144,12 @@ def test_held_out_rows_are_shown_apart(files, signs, file, options):
     out = good(call("evaluate", "t.mm", file))
     assert out.index(f"t.mm on {file}: held-out rows") < out.index(f"t.mm on {file}: training rows")
     good(call("report", "t.mm", file, "--out", "r.html"))
-    page = (files / "r.html").read_text()
-    assert page.index("<b>Held-out rows:</b>") < page.index("<b>Training rows:</b>")
+    page = Page((files / "r.html").read_text())
+    parts = [name for name in page.headings if name in ("Held-out rows", "Training rows")]
+    assert parts == ["Held-out rows", "Training rows"]
+    # The rows of the fit are found, in its order: the table of the support vectors checks it.
+    assert "Not drawn: y[" not in page.text
+    assert re.search(rf"Of {fit['training_rows']} training rows, \d+ have a weight", page.text)
 
 
 def test_rows_of_other_files(models):
@@ -156,7 +162,10 @@ def test_rows_of_other_files(models):
     out = good(call("evaluate", "fruit.mm", "new.csv"))
     assert "held-out" not in out
     good(call("report", "fruit.mm", "new.csv", "--out", "r.html"))
-    assert "Held-out rows" not in (models / "r.html").read_text()
+    page = Page((models / "r.html").read_text())
+    assert "Held-out rows" not in page.headings
+    assert "Whether the model was fitted to some of these rows is not known." in page.text
+    assert "Not shown: the rows that the model was fitted to were not found" in page.text
 
 
 def test_hashes_are_in_the_file_and_not_printed(models):

@@ -1,11 +1,10 @@
-"""`inspect`, `separable` and `report`."""
+"""`inspect` and `separable`."""
 
 import csv
 import json
 import re
 
 import numpy as np
-import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 
@@ -137,38 +136,6 @@ def test_separable_sums_up_many_pairs(here):
 # report -------------------------------------------------------------------------------------------
 
 
-def test_report(models):
-    assert good(call("report", "fruit.mm", "fruit.csv")) == "report: report.html\n"
-    text = (models / "report.html").read_text(encoding="utf-8")
-    assert not re.search(r"https?://|<script|<link|@import|url\(", text)
-    assert set(re.findall(r'src="([^,]*),', text)) == {"data:image/png;base64"}
-    assert text.count("<figure>") >= 3
-    model = mm.load("fruit.mm")
-    assert str(model[-1].certificate_) in text
-    record = json.loads(good(call("evaluate", "fruit.mm", "fruit.csv", "--json")))
-    cells = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in re.findall(r"<tr>.*?</tr>", text)]
-    for part in (record["held_out"], record["training"]):
-        for label, counts in zip(part["classes"], part["confusion"], strict=True):
-            assert [label, *map(str, counts)] in cells
-    assert "test error" in text
-    assert "120" in text
-
-
-def test_reports_escape_what_files_say(here):
-    evil = "<script>alert(1)</script>"
-    lines = ["a&<b>,c,y"]
-    lines += [f"{k},{k % 3},{evil}" for k in range(9)] + [f"{k + 9},{k % 2},b" for k in range(9)]
-    (here / "evil <b>.csv").write_text("\n".join(lines) + "\n")
-    fit = ["fit", "evil <b>.csv", "--target", "y", "--model", "linear-svc", "--out", "evil.mm"]
-    good(call(*fit))
-    good(call("report", "evil.mm", "evil <b>.csv", "--out", "evil.html"))
-    text = (here / "evil.html").read_text()
-    assert "<script" not in text
-    assert "<b>" not in text
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
-    assert "a&amp;&lt;b&gt;" in text
-
-
 MARKUP = "[red]a[/red],c,y\n1,2,[bold]u[/]\n2,2,[/bold]\n1,3,[bold]u[/]\n"
 
 
@@ -186,14 +153,3 @@ def test_labels_are_no_markup(here, command):
     text = good(call(name, "rich.mm", *data))
     assert "[bold]u[/]" in text
     assert "[/bold]" in text
-
-
-def test_reports_that_cannot_be(models):
-    bad(call("report", "fruit.mm", "nowhere.csv"), "nowhere.csv: no such file")
-    bad(
-        call("report", "two.mm", "fruit.csv"),
-        "must be classes of the model, apple, lemon; got 'banana'",
-    )
-    pl.read_csv(FRUIT).drop("mass_g").write_csv(models / "less.csv")
-    bad(call("report", "fruit.mm", "less.csv"), "less.csv: the columns 'mass_g', on which")
-    assert not (models / "report.html").exists()

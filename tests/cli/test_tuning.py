@@ -62,7 +62,7 @@ def test_for_people_with_test_picture_and_report(here):
     assert "cross-validation" in good(call("inspect", "m.mm"))
     good(call("report", "m.mm", "fruit.csv", "--out", "m.html"))
     page = (here / "m.html").read_text(encoding="utf-8")
-    assert "<h2>The search</h2>" in page
+    assert "<h3>The search</h3>" in page
 
 
 def test_several_models(here):

@@ -1,15 +1,10 @@
-"""A server of the lab, a browser and its pages, for tests that need them."""
+"""A server of the lab and pages in a browser, for tests that need them."""
 
 import signal
 
 import pytest
 
-from tests.helpers.lab_page import CHROMIUM, Page, ended, start_lab
-
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--no-first-run",
-]  # fmt: skip
+from tests.helpers.lab_page import Page, ended, start_lab
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +24,6 @@ def server(log):
 @pytest.fixture(scope="module")
 def address(server):
     return f"http://127.0.0.1:{server[1]}/"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""``plot`` and ``report``: figures, and one page with several of them."""
+"""``plot``: figures of data and of saved models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from .data import (  # fmt: skip
     training_of,
 )
 from .file_options import ColumnChoice, FileForm
-from .held_out import HeldOut
 
 if TYPE_CHECKING:
     from ..arrays import Labels, Matrix
@@ -348,34 +347,4 @@ def _verdict(X: Matrix, y: Labels) -> Any:
     return separability(X, y, maximum_margin=True)
 
 
-@click.command()
-@click.argument("model_file", metavar="MODEL")
-@click.argument("data", metavar="DATA")
-@click.option("--out", type=click.Path(dir_okay=False), default="report.html", show_default=True)
-@options.target
-@options.reading
-def report(model_file: str, data: str, out: str, target: str | None, **given: Any) -> None:
-    """Write one HTML page about MODEL and its results on DATA: figures, certificate, measures.
-
-    The page needs no other file and no network. Of a model that was fitted with --test, rows that
-    were held out and rows of the training are shown apart.
-
-    \b
-    Example:
-      maxmargin report fruit.mm fruit.csv --out report.html
-    """
-    from .. import report as page
-
-    check_out(out, model_file, data)
-    model = load_model(model_file)
-    about = facts_of(model_file)
-    X, y = rows_of(model, model_file, data, Reading(target, **given))
-    held_out = HeldOut.of(training_of(about), targets_of(model) != "none")
-    parts = {} if held_out is None else held_out.masks(X, y)
-    with console.progress("drawing"), console.collected_warnings():
-        text = page.render(model, X, y, about=about, data=Path(data).name, parts=parts)
-    page.write(text, out)
-    click.echo(f"report: {out}")
-
-
-COMMANDS = [plot, report]
+COMMANDS = [plot]

@@ -15,6 +15,7 @@ from . import (  # fmt: skip
     inspection,
     manual,
     prediction,
+    reporting,
     serving,
     training,
     tuning,
@@ -108,8 +109,8 @@ def main() -> None:
 
 
 for module in (
-    demo, training, tuning, comparison, prediction, inspection, verification, figures, serving,
-    conversion, warmup, manual,
+    demo, training, tuning, comparison, prediction, inspection, verification, figures, reporting,
+    serving, conversion, warmup, manual,
 ):  # fmt: skip
     for command in module.COMMANDS:
         main.add_command(add_common_options(command))

@@ -105,12 +105,12 @@ def _training_table(
         parts = list(rows.parts(labelled=labelled))
     if not parts:
         raise click.ClickException(f"{data}: no rows.")
-    dtype = np.dtype(_fingerprint(about).get("dtype", "float64"))
+    dtype = np.dtype(fingerprint_of(about).get("dtype", "float64"))
     y = np.concatenate([part.labels for part in parts]) if labelled else None
-    return replace(parts[0], X=_stacked([part.X for part in parts], dtype), y=y)
+    return replace(parts[0], X=stacked([part.X for part in parts], dtype), y=y)
 
 
-def _stacked(parts: list[Any], dtype: Any) -> Any:
+def stacked(parts: list[Any], dtype: Any) -> Any:
     """Return parts of the rows as one matrix, or as a frame where columns hold text."""
     import numpy as np
 
@@ -129,7 +129,7 @@ def _stacked(parts: list[Any], dtype: Any) -> Any:
     return np.concatenate(parts).astype(dtype, copy=False)
 
 
-def _fingerprint(about: dict[str, Any]) -> dict[str, Any]:
+def fingerprint_of(about: dict[str, Any]) -> dict[str, Any]:
     """Return the fingerprint of the training rows; nothing where the file has none."""
     found = about.get("fingerprint")
     return found if isinstance(found, dict) and "sha256" in found else {}
@@ -143,7 +143,7 @@ def _training_rows(
 
     from ..files import fingerprint
 
-    known, parts = _fingerprint(about), about.get("split")
+    known, parts = fingerprint_of(about), about.get("split")
     if targets_of(model) == "classes":
         table = replace(table, y=_of_classes(model, table))
 

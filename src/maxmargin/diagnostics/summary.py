@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Integers, Labels, MatrixLike
-from ..certificates import Certificate
 from ..kernels import Linear
 from ..progress import counted
 from . import margin_report
 from .fitted_model import FittedModel, ModelLike, Planes
+from .proofs import sentence, tolerance, weakest_coverage
 
 # Relative to the sum of the sizes of the terms of a sum.
 SUM_ROUNDING = 1e-15
@@ -96,14 +96,7 @@ class Summary:
     @property
     def verdict(self) -> str:
         """What the certificate proves, in a sentence."""
-        if not self.holds:
-            return (
-                "It does not prove what the estimator promises: the fit ended too early, or "
-                "there is no such plane or function."
-            )
-        if not self.is_proved:
-            return "It was checked on a sample of the rows only: it is not a proof for all rows."
-        return "It proves what the estimator promises."
+        return sentence(self.holds, self.coverage)
 
     @property
     def margin_in_words(self) -> str | None:
@@ -135,7 +128,7 @@ def summarize(model: ModelLike) -> Summary:
         parameters=changed(clf),
         classes=fitted.classes,
         features=fitted.feature_names,
-        kernel=None if fitted.kernel is None else _shortened(repr(fitted.kernel)),
+        kernel=kernel_in_words(fitted),
         planes=fitted.plane_names,
         n_support=None if fitted.support is None else len(fitted.support),
         margin=_margin(fitted),
@@ -146,7 +139,7 @@ def summarize(model: ModelLike) -> Summary:
         proof={} if certificate is None else asdict(certificate),
         holds=_holds(clf) if certificates else None,
         n_tasks=len(certificates) if certificates else 1,
-        coverage=_coverage(certificates or []),
+        coverage=weakest_coverage(certificates or []),
         epsilon=fitted.epsilon,
         approximation=approximation_in_words(fitted),
     )
@@ -172,6 +165,21 @@ def approximation_in_words(fitted: FittedModel) -> str | None:
         f"{how}; certified is the optimum in the space of these features; their kernel differs "
         f"from the one above by {rms:.2g} (root mean square; at most {largest:.2g}) in a sample"
     )
+
+
+def kernel_in_words(fitted: FittedModel) -> str | None:
+    """Return the kernel with its numbers rounded to six digits; None without one."""
+    if fitted.kernel is None:
+        return None
+    text = repr(fitted.kernel)
+    return re.sub(r"\d+\.\d{6,}(e[-+]\d+)?", lambda found: f"{float(found[0]):.6g}", text)
+
+
+def support_by_class(fitted: FittedModel) -> list[int] | None:
+    """Return the number of support vectors of every class; None where the model has no such."""
+    counts = np.ravel(getattr(fitted.classifier, "n_support_", []))
+    known = fitted.has_classes and counts.size == len(fitted.classes)
+    return [int(count) for count in counts] if known else None
 
 
 def ending(clf: ModelLike) -> str:
@@ -312,20 +320,8 @@ def _margin(fitted: FittedModel) -> float | None:
     return float(1.0 / known.max()) if known.size else None
 
 
-def _shortened(text: str) -> str:
-    """Return text with numbers rounded to six digits."""
-    return re.sub(r"\d+\.\d{6,}(e[-+]\d+)?", lambda found: f"{float(found[0]):.6g}", text)
-
-
 def _holds(clf: ModelLike) -> bool:
-    tol = getattr(clf, "tol", 1e-6)
-    return all(bool(certificate.holds(tol)) for certificate in clf.certificates_)
-
-
-def _coverage(certificates: Iterable[Certificate]) -> str:
-    """Return the weakest coverage; certificates of separating rules cover all rows."""
-    known = [getattr(certificate, "coverage", "complete") for certificate in certificates]
-    return max(known, key=("complete", "bounded", "sampled").index, default="complete")
+    return all(bool(each.holds(tolerance(clf))) for each in clf.certificates_)
 
 
 def _same(a: object, b: object) -> bool:

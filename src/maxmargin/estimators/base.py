@@ -33,6 +33,7 @@ from .callbacks import CallbackSupportMixin
 from .claims import Proof
 from .device import answered
 from .fitting import Method
+from .notebook import NotebookMixin
 from .saved import Saved
 from .training import ClassWeight, RandomState, Training, weighted
 
@@ -52,7 +53,9 @@ def available(check: Callable[[Any], bool]) -> Callable[[Function], Function]:
     return cast(Callable[[Function], Function], available_if(check))
 
 
-class CertifiedEstimator(CallbackSupportMixin, BaseEstimator, Generic[Proof], metaclass=ABCMeta):
+class CertifiedEstimator(
+    NotebookMixin, CallbackSupportMixin, BaseEstimator, Generic[Proof], metaclass=ABCMeta
+):
     """An estimator whose every fit is certified."""
 
     n_features_in_: int

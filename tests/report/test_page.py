@@ -1,10 +1,8 @@
 """The HTML page on a model: complete, self-contained, and safe whatever the labels are."""
 
-import base64
 import re
 import warnings
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -19,65 +17,11 @@ from maxmargin import report
 from maxmargin.diagnostics.summary import smallest_distance, summarize
 from maxmargin.estimators.registry import MODELS
 from maxmargin.plots.drawn import as_drawn
+from maxmargin.report import figures as report_figures
+from tests.helpers.report_page import Page, check_page
 
 EVIL = "<script>alert(1)</script>"
 NAMES = ["a&b", "<i>c</i>", "\"quoted\" 'too'"]
-
-
-class Page(HTMLParser):
-    """The tags of a page, the cells of its tables and the text between."""
-
-    VOID = ("meta", "img", "br", "link", "hr", "input")
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.attributes, self.open, self.cells, self.words = [], [], [], [[]], []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-        if tag not in self.VOID:
-            self.open.append(tag)
-        if tag == "tr":
-            self.cells.append([])
-        if tag in ("td", "th"):
-            self.cells[-1].append("")
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data)
-        if self.open and self.open[-1] in ("td", "th"):
-            self.cells[-1][-1] += data
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.words).split())
-
-    @property
-    def pictures(self):
-        return [value for tag, name, value in self.attributes if (tag, name) == ("img", "src")]
-
-
-def check_page(text):
-    """Assert that a page stands alone, and return it."""
-    page = Page(text)
-    assert text.lstrip().lower().startswith("<!doctype html>")
-    assert not {"script", "iframe", "link", "object", "embed", "base", "form"} & set(page.tags)
-    for tag, name, value in page.attributes:
-        assert not name.startswith("on"), f"{tag} has {name}"
-        if name in ("src", "href", "action", "data"):
-            assert value.startswith("data:image/png;base64,"), value[:50]
-    assert not re.search(r"https?://|@import|url\(", text)
-    for picture in page.pictures:
-        content = base64.b64decode(picture.split(",", 1)[1], validate=True)
-        assert content.startswith(b"\x89PNG")
-        assert len(content) > 5000
-    return page
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +41,11 @@ def evil():
     return model, X, y, report.render(model, X, y, about=about, data="<img src=x onerror=alert(2)>")
 
 
+def recall(label, y, predicted):
+    """Return the share of the rows of a class that a model finds, in words."""
+    return f"{100 * float(np.mean(predicted[y == label] == label)):.1f} %"
+
+
 def nothing_drawn(display):
     """Stand in for a picture of a figure, which takes most of the time of a page."""
     return "data:image/png;base64,"
@@ -105,7 +54,7 @@ def nothing_drawn(display):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Make figures, but write no pictures of them: the test is about words."""
-    monkeypatch.setattr(report, "_drawn", nothing_drawn)
+    monkeypatch.setattr(report_figures, "_drawn", nothing_drawn)
 
 
 def test_everything_is_escaped(evil):
@@ -128,10 +77,12 @@ def test_the_page_has_the_proof_the_confusion_and_the_facts(evil):
     assert "It proves what the estimator promises." in page.text
     predicted = model.predict(X)
     for label, counts in zip(model.classes_, confusion_matrix(y, predicted), strict=True):
-        assert [label, *map(str, counts)] in page.cells
-    wrong = int((predicted != y).sum())
-    assert f"{wrong} of 40 rows on the wrong side" in page.text
-    assert ["support vectors", str(found.n_support)] in page.cells
+        assert [label, *map(str, counts), recall(label, y, predicted)] in page.cells
+    right = int((predicted == y).sum())
+    assert f"Of 40 training rows, the model puts {right} in the right class" in page.text
+    counts = zip(model[-1].n_support_, model.classes_, strict=True)
+    by_class = ", ".join(f"{n} of {label}" for n, label in counts)
+    assert ["support vectors", f"{found.n_support}: {by_class}"] in page.cells
     words = f"{found.margin:.6g} (1/‖w‖, half the width of the band)"
     assert ["margin", words] in page.cells
     assert ["ended", found.ended] in page.cells
@@ -140,9 +91,10 @@ def test_the_page_has_the_proof_the_confusion_and_the_facts(evil):
     assert ["date", "2030-01-02"] in page.cells
     w, b = model[-1].coef_[0], model[-1].intercept_[0]
     for name, value in zip([*NAMES, "b"], [*w, b], strict=True):
-        shown = [float(row[1]) for row in page.cells if row[:1] == [name] and len(row) == 2]
-        assert any(np.isclose(x, value, rtol=1e-5) for x in shown), name
-    assert len(page.pictures) == 4
+        shown = [row[1] for row in page.cells if row[:1] == [name] and len(row) == 2]
+        assert f"{value:.6g}" in shown, name
+    assert len(page.pictures) == 3
+    assert "Not drawn: the fit ended after one round." in page.text
 
 
 @pytest.mark.parametrize(
@@ -155,9 +107,9 @@ def test_every_classifier_has_a_page(name):
     model = MODELS[name]().fit(X, y)
     page = check_page(report.render(model, X, y))
     assert str(model.certificate_) in page.text
-    counts = confusion_matrix(y, model.predict(X))
-    for label, row in zip("012", counts, strict=True):
-        assert [label, *map(str, row)] in page.cells
+    predicted = model.predict(X)
+    for label, row in zip(range(3), confusion_matrix(y, predicted), strict=True):
+        assert [str(label), *map(str, row), recall(label, y, predicted)] in page.cells
     assert len(page.pictures) >= 2
 
 
@@ -170,17 +122,19 @@ def test_every_regression_has_a_page(name, monkeypatch):
     model = MODELS[name]().fit(X, y)
     page = check_page(report.render(model, X, y))
     assert str(model.certificate_) in page.text
-    assert f"R² {model.score(X, y):.4g}, MAE " in page.text
-    assert "training targets instead" not in page.text
-    assert "True labels" not in page.text
+    assert ["R²", f"{model.score(X, y):.4g}"] in page.cells
+    assert "mean of the training targets" not in page.text
+    assert "Where the answers go" not in page.text
     assert ["ε", f"{getattr(model, 'epsilon_', None) or model.epsilon:.6g}"] in page.cells
-    assert len(page.pictures) == 3
+    assert len(page.pictures) == 2 + (len(model.trace_) > 1)
     assert "SVR: the targets fit R² " in page.text
     assert " within ε = " in page.text
     assert "residual state alpha" in page.text
     about = {"data": {"targets": {"mean": float(y.mean())}}}
-    monkeypatch.setattr(report, "_drawn", nothing_drawn)
-    assert "training targets instead: R² 0, " in report.render(model, X, y, about=about)
+    monkeypatch.setattr(report_figures, "_drawn", nothing_drawn)
+    page = Page(report.render(model, X, y, about=about))
+    assert "always answering the mean of the training targets, off by " in page.text
+    assert ["R²", f"{model.score(X, y):.4g}", "0"] in page.cells
     other = Page(report.render(model, X + 1.0, y))
     assert "the targets fit" not in other.text
     assert "Not drawn: " in other.text
@@ -189,9 +143,11 @@ def test_every_regression_has_a_page(name, monkeypatch):
 @pytest.mark.usefixtures("undrawn")
 def test_the_figure_of_a_regression_names_the_target(monkeypatch):
     X, y = [[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0]
-    drawn, regression = [], report.plots.regression
+    drawn, regression = [], report_figures.plots.regression
     monkeypatch.setattr(
-        report.plots, "regression", lambda *a, **k: drawn.append(regression(*a, **k)) or drawn[-1]
+        report_figures.plots,
+        "regression",
+        lambda *a, **k: drawn.append(regression(*a, **k)) or drawn[-1],
     )
     model = mm.SVR().fit(X, y)
     for about in ({"data": {"target": "price"}}, {"data": "my own"}, None):
@@ -205,12 +161,13 @@ def test_a_one_class_machine_has_a_page():
     page = check_page(report.render(model, X))
     outliers = int((model.predict(X) < 0).sum())
     assert (
-        f"{outliers} of 150 rows are outliers: {100 * outliers / 150:.2f} % (ν = 0.2)" in page.text
+        f"{outliers} of 150 training rows are outliers: {100 * outliers / 150:.2f} %. ν = 0.2 is"
+        in page.text
     )
-    assert "True labels" not in page.text
+    assert "Where the answers go" not in page.text
     assert "misclassified" not in page.text
-    assert "errors" not in page.text
-    assert len(page.pictures) == 4
+    assert ["outliers", f"{100 * outliers / 150:.2f} %", "20.0 %"] in page.cells
+    assert len(page.pictures) == 3 + (len(model.trace_) > 1)
     assert "OneClassSVM: the region outliers" in page.text
 
 
@@ -267,15 +224,17 @@ def test_rows_with_one_class_or_strange_labels():
     X, y = mm.datasets.load_six_points(return_X_y=True)
     model = mm.SVC(kernel="linear").fit(X, y)
     page = check_page(report.render(model, X[:3], y[:3]))
-    assert ["1", "0", "3"] in page.cells
+    assert ["1", "0", "3", "100.0 %"] in page.cells
+    assert ["-1", "0", "0", "–"] in page.cells
 
 
 def test_a_row_of_an_unknown_class_is_in_the_table():
     X, y = mm.datasets.load_six_points(return_X_y=True)
     model = mm.SVC(kernel="linear").fit(X, y)
     page = check_page(report.render(model, X, [1, 1, 7, -1, -1, -1]))
-    assert "1 of 6 rows on the wrong side" in page.text
-    assert ["7", "0", "1"] in page.cells
+    assert "Of 6 training rows, the model puts 5 in the right class" in page.text
+    assert ["7", "0", "1", "0.0 %"] in page.cells
+    assert ["3", "7", "1", "–", "4", "11"] in page.cells  # its margin is unknown
 
 
 def test_facts_of_ones_own():
@@ -306,14 +265,14 @@ def test_write_replaces_the_whole_file(tmp_path):
 def axes_of(model, X, y, monkeypatch):
     """Return what is written along the axes of the first figure, and its limits."""
     shown = []
-    drawn = report._drawn
+    drawn = report_figures._drawn
 
     def watched(display):
         ax = display.figure_.axes[0]
         shown.append((ax.get_xlabel(), ax.get_ylabel(), ax.get_xlim()))
         return drawn(display)
 
-    monkeypatch.setattr(report, "_drawn", watched)
+    monkeypatch.setattr(report_figures, "_drawn", watched)
     return report.render(model, X, y), shown[0]
 
 
@@ -343,8 +302,8 @@ def test_features_that_were_scaled_say_so(monkeypatch):
 def test_a_perceptron_has_no_support_vectors_to_draw():
     X, y = mm.datasets.load_six_points(return_X_y=True)
     page = report.render(mm.Perceptron().fit(X, y), X, y)
-    assert "<h2>Margins</h2>" in page
-    assert "<h2>Support vectors</h2>" not in page
+    assert "<h3>Margins</h3>" in page
+    assert "<h3>Support vectors</h3>" not in page
     assert "Not drawn" not in page
 
 
@@ -353,7 +312,7 @@ def test_rows_may_be_lists():
     X, y = mm.datasets.load_six_points(return_X_y=True)
     model = make_pipeline(StandardScaler(), mm.SVC(kernel="linear", C=10)).fit(X, y)
     page = report.render(model, X.tolist(), y.tolist())
-    assert page.count("<img") == 4
+    assert page.count("<img") == 3
 
 
 def captions(model, X, y):
@@ -366,8 +325,13 @@ def test_captions_promise_what_is_drawn():
     X = StandardScaler().fit_transform(X)
     many = captions(mm.SVC().fit(X, y), X, y)
     assert not any("band" in caption for caption in many)  # there is none of many classes
-    assert "1 of 10 tasks" in many[2]
+    assert many[2] == "Not drawn: the fit ended after one round."
     assert "slack" not in many[1]
+    assert many[1].endswith("All 150 rows.")
+    assert re.search(r"for \d against \d: its 60 training rows", many[3])
+    with pytest.warns(UserWarning, match="not"):
+        rules = captions(mm.Perceptron(max_iter=5).fit(X, y), X, y)
+    assert "1 of 5 tasks" in rules[2]
     two = captions(mm.SVC().fit(X[y < 2], y[y < 2]), X[y < 2], y[y < 2])
     assert "the band |g| ≤ 1" in two[0]
     assert "slack below 1" in two[1]
@@ -454,9 +418,9 @@ def test_a_search_is_drawn_in_the_report():
     pipeline = make_pipeline(StandardScaler(), mm.SVCCV([1.0, 10.0], [0.01, 0.1], cv=3)).fit(X, y)
     for each in (model, pipeline):
         page = mm.report.render(each, X, y)
-        assert "<h2>The search</h2>" in page
+        assert "<h3>The search</h3>" in page
         assert "Mean accuracy of cross-validation" in page
     page = mm.report.render(model.best_estimator_, X, y, about={"search": "of my own"})
     assert "The search" in page
     assert "Mean accuracy of cross-validation" not in page
-    assert "<h2>The search</h2>" not in mm.report.render(model.best_estimator_, X, y)
+    assert "<h3>The search</h3>" not in mm.report.render(model.best_estimator_, X, y)
