@@ -25,25 +25,23 @@ from .canvas import (
     INK,
     MOST_POINTS,
     Bools,
-    class_handles,
     colour,
     draw_classes,
     figure_of,
     limits_of,
-    line_handle,
     lines,
-    mark_handle,
     number,
     one_axes,
     pale,
     set_frame,
-    set_legend,
     set_title,
     size_of,
     some_rows,
     strip_heights,
 )
+from .display import Display
 from .grid import Grid
+from .legends import class_handles, line_handle, mark_handle, set_legend
 from .model import FigureModel
 from .slack import slack_lines
 from .titles import described, outliers_in_words
@@ -55,7 +53,7 @@ MOST_LINES = 15  # lines of pairs; more would hide everything else
 
 
 @dataclass(eq=False)
-class BoundaryDisplay:
+class BoundaryDisplay(Display):
     """The regions of a classifier with the samples in them; what `boundary` returns.
 
     Parameters

@@ -19,18 +19,9 @@ from ..diagnostics.checks import task_number
 from ..diagnostics.fitted_model import ModelLike
 from ..progress import counted
 from ..solution import Trace
-from .canvas import (
-    AxesLike,
-    Bools,
-    colour,
-    figure_of,
-    line_handle,
-    marker,
-    number,
-    set_legend,
-    set_title,
-    several_axes,
-)
+from .canvas import AxesLike, Bools, colour, figure_of, marker, number, set_title, several_axes
+from .display import Display
+from .legends import line_handle, set_legend
 from .model import FigureModel
 from .titles import cost_in_words, kernel_in_words
 
@@ -115,7 +106,7 @@ class Course:
 
 
 @dataclass(eq=False)
-class ConvergenceDisplay:
+class ConvergenceDisplay(Display):
     """Traces of one or several fits; what `convergence` returns.
 
     Parameters

@@ -32,6 +32,7 @@ from .canvas import (
     several_axes,
     some_rows,
 )
+from .display import Display
 from .model import FigureModel
 from .titles import kernel_in_words
 
@@ -43,7 +44,7 @@ MOST_ROWS = 500  # rows of the matrix; the eigenvalues take time in n³
 
 
 @dataclass(eq=False)
-class GramDisplay:
+class GramDisplay(Display):
     """A kernel matrix and its eigenvalues; what `gram` returns.
 
     Parameters

@@ -15,19 +15,9 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Integers, MatrixLike
 from ..diagnostics.fitted_model import ModelLike
-from .canvas import (
-    INK,
-    Bools,
-    colour,
-    figure_of,
-    line_handle,
-    number,
-    one_axes,
-    set_legend,
-    set_title,
-    size_for,
-    span,
-)
+from .canvas import INK, Bools, colour, figure_of, number, one_axes, set_title, size_for, span
+from .display import Display
+from .legends import line_handle, set_legend
 from .model import FigureModel
 from .titles import described, outliers_in_words
 
@@ -35,7 +25,7 @@ TAIL_PERCENT = 0.5  # samples at either end that may lie outside the bins
 
 
 @dataclass(eq=False)
-class MarginsDisplay:
+class MarginsDisplay(Display):
     """The margins of the samples, one histogram per class; what `margins` returns.
 
     Parameters

@@ -22,21 +22,19 @@ from .canvas import (
     PALETTE,
     WRONG,
     AxesLike,
-    class_handles,
     draw_classes,
     figure_of,
     limits_of,
-    line_handle,
     lines,
-    mark_handle,
     number,
     set_frame,
-    set_legend,
     set_title,
     several_axes,
     span,
 )
+from .display import Display
 from .grid import Lattice, nearest_on
+from .legends import class_handles, line_handle, mark_handle, set_legend
 from .model import FigureModel
 from .steps import Evaluate, Moment, Run, fitted_classifier, run_of, thinned
 from .view import FigureData
@@ -64,7 +62,7 @@ TUNING = Tuning()
 
 
 @dataclass(eq=False)
-class PathDisplay:
+class PathDisplay(Display):
     """The planes and weight vectors of the steps of a fit; what `path` returns.
 
     Parameters

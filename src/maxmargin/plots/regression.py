@@ -37,18 +37,17 @@ from .canvas import (
     Bools,
     figure_of,
     limits_of,
-    line_handle,
     lines,
-    mark_handle,
     one_axes,
     set_frame,
-    set_legend,
     set_title,
     size_of,
     some_rows,
     span,
 )
+from .display import Display
 from .grid import Lattice
+from .legends import line_handle, mark_handle, set_legend
 from .model import FigureModel
 from .titles import described
 from .view import FeatureLike, FigureData, View, view_of
@@ -72,7 +71,7 @@ LEVELS = 12  # of the prediction on a surface
 
 
 @dataclass(eq=False)
-class RegressionDisplay:
+class RegressionDisplay(Display):
     """A regression with its tube and the samples about it; what `regression` returns.
 
     Parameters

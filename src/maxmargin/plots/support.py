@@ -26,15 +26,15 @@ from .canvas import (
     PALETTE,
     WRONG,
     figure_of,
-    line_handle,
     number,
     one_axes,
-    set_legend,
     set_title,
     size_of,
     some_rows,
     span,
 )
+from .display import Display
+from .legends import line_handle, set_legend
 from .model import FigureModel
 
 MOST_POINTS = 5000
@@ -68,7 +68,7 @@ LOOKS: dict[type[SampleTable], Look] = {
 
 
 @dataclass(eq=False)
-class SupportDisplay:
+class SupportDisplay(Display):
     """Dual variables and KKT states of the training samples; what `support` returns.
 
     Parameters
