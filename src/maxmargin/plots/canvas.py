@@ -51,12 +51,18 @@ class Layout:
     # Height over width of data that are drawn in equal units.
     square_ratios: tuple[float, float] = (0.4, 1.6)
     # In letters of 10 points.
-    characters_per_inch: float = 13.0
+    characters_per_inch: float = 12.0
     # Of a title; narrower axes get smaller letters.
     least_line_characters: int = 24
+    # Of a title in letters that are not the smallest.
+    most_lines: int = 2
+    # Of the width and height of the caller's axes, what labels and legends leave.
+    least_left: tuple[float, float] = (0.9, 0.6)
     # Area of axes in square inches from which on markers have their full size, and the least share.
     full_area: float = 16.0
     least_share: float = 0.4
+    # Of the name of a class.
+    most_letters: int = 24
     # Samples from which on markers let those below them through, and are drawn as pixels.
     translucent_from: int = 1000
     pixels_from: int = 5000
@@ -121,7 +127,8 @@ def set_title(ax: Axes, title: str, note: str = "") -> None:
         large = [line for part in title.splitlines() for line in wrapped(part, room)]
         small = wrapped(note, int(1.2 * room))
         pad = 6.0 + 1.3 * size * len(small)
-        if room >= LAYOUT.least_line_characters and pad + 1.2 * size * len(large) <= 72.0 * high:
+        fits = pad + 1.2 * size * len(large) <= 72.0 * high and len(large) <= LAYOUT.most_lines
+        if room >= LAYOUT.least_line_characters and fits:
             break
     ax.set_title("\n".join(large), fontsize=size, pad=pad)
     if small:
@@ -147,12 +154,13 @@ def wrapped(text: str, width: int) -> list[str]:
     return [line.replace(space, " ") for line in textwrap.wrap(" ".join(kept), width)]
 
 
-def size_for(ax: Axes, text: str) -> float:
-    """Return the size of small letters, smaller where the axes are narrow."""
-    small = 0.833 * plt.rcParams["font.size"]
-    return float(
-        min(small, 10.0 * LAYOUT.characters_per_inch * _room_above(ax)[0] / max(len(text), 1))
-    )
+def inner_size(ax: Axes) -> tuple[float, float]:
+    """Return the width and height in inches that axes will have at least, after any layout."""
+    figure = figure_of(ax)
+    wide, high = ax.get_position(original=True).size * figure.get_size_inches()
+    if figure.get_layout_engine() is None or isinstance(figure, DisplayFigure):
+        return float(wide), float(high)
+    return float(wide * LAYOUT.least_left[0]), float(high * LAYOUT.least_left[1])
 
 
 def _room_above(ax: Axes) -> tuple[float, float]:
@@ -160,7 +168,7 @@ def _room_above(ax: Axes) -> tuple[float, float]:
     figure, place = figure_of(ax), ax.get_position()
     wide, high = figure.get_size_inches()
     if figure.get_layout_engine() is not None:
-        return place.width * wide, np.inf
+        return inner_size(ax)[0], np.inf
     others = [other.get_position() for other in figure.axes]
     above = [
         other.y0 for other in others
@@ -300,8 +308,27 @@ def set_frame(
         ax.set_yticks(range(len(strips)), list(strips))
     elif is_square(limits):
         ax.set_aspect("equal", adjustable="box")
-    ax.set_xlabel(labels[0])
-    ax.set_ylabel(labels[1])
+    set_labels(ax, *labels)
+
+
+def set_labels(ax: Axes, across: str, up: str) -> None:
+    """Label both axes, on several lines where they are short."""
+    wide, high = inner_size(ax)
+    ax.set_xlabel(_fitted(across, wide))
+    ax.set_ylabel(_fitted(up, high))
+
+
+def _fitted(text: str, inches: float) -> str:
+    return "\n".join(wrapped(text, max(int(LAYOUT.characters_per_inch * inches), 12)))
+
+
+def shortened(name: str) -> str:
+    """Return a name of a class, cut where it is long.
+
+    >>> shortened("a very long name of a class")
+    'a very long name of a c…'
+    """
+    return name if len(name) <= LAYOUT.most_letters else name[: LAYOUT.most_letters - 1] + "…"
 
 
 def number(n: int, of_what: str) -> str:

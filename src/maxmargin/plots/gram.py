@@ -30,6 +30,7 @@ from .canvas import (
     number,
     set_title,
     several_axes,
+    shortened,
     some_rows,
 )
 from .display import Display
@@ -39,7 +40,6 @@ from .titles import kernel_in_words
 # A kernel, its name, a function, or a classifier with a kernel.
 KernelLike: TypeAlias = Kernel | str | Callable[..., Floats] | ModelLike
 
-MOST_LETTERS = 16  # letters of the name of a class
 MOST_ROWS = 500  # rows of the matrix; the eigenvalues take time in n³
 
 
@@ -229,7 +229,7 @@ class GramDisplay(Display):
                     solid_capstyle="butt", transform=along,
                 )  # fmt: skip
         middles = [(start + stop - 1) / 2 for _, start, stop in self.blocks]
-        names = [_short(name) for name, _, _ in self.blocks]
+        names = [shortened(name) for name, _, _ in self.blocks]
         crowded = max(map(len, names)) * len(names) > 32
         ax.set_yticks(middles, names)
         ax.set_xticks(
@@ -307,7 +307,3 @@ def _order(y: ArrayLike | None, n: int) -> tuple[Integers, list[str]]:
 def _note(shown: int, n: int, by_target: bool) -> str:
     parts = [f"{shown:,} of {n:,} rows"] if shown < n else []
     return ", ".join([*parts, "ordered by their targets"] if by_target else parts)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…"

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ..arrays import Floats, Integers, MatrixLike, dense
 from ..diagnostics.fitted_model import FittedModel
+from ..multiclass import OneVsOne
 from .canvas import Bools
 
 # Kernel values whose computation takes seconds at most.
@@ -40,15 +41,27 @@ class FigureModel(FittedModel):
         return self.predict(X)
 
     def margins(self, scores: Floats, codes: Integers) -> Floats:
-        """Return y·g of two classes, else the score of the own class less its best rival's."""
+        """Return y·g of two classes, else how far the own class is ahead of its strongest rival.
+
+        Of one plane per pair, that is y·g of the plane between the own class, y = 1, and the rival
+        that wins where the own class does not.
+        """
         if self.is_binary:
             return np.where(codes == 1, 1.0, -1.0) * scores[:, 0]
-        confidences = self.reduction.confidences(scores, len(self.classes))
+        n = len(self.classes)
+        confidences = self.reduction.confidences(scores, n)
         rows = np.arange(len(codes))
         own = confidences[rows, codes]
         rivals = confidences.copy()
         rivals[rows, codes] = -np.inf
-        return own - rivals.max(axis=1)
+        if self.scheme != "ovo":
+            return own - rivals.max(axis=1)
+        place = np.zeros((n, n), dtype=np.intp)
+        for k, (i, j) in enumerate(OneVsOne.pairs(n)):
+            place[i, j] = place[j, i] = k
+        strongest = rivals.argmax(axis=1)
+        signs = np.where(codes < strongest, 1.0, -1.0)
+        return signs * scores[rows, place[codes, strongest]]
 
     def has_no_plane(self, X: MatrixLike, scores: Floats) -> bool:
         """Say whether w of two classes is 0 to rounding: g is constant."""

@@ -40,6 +40,7 @@ from .canvas import (
     lines,
     one_axes,
     set_frame,
+    set_labels,
     set_title,
     size_of,
     some_rows,
@@ -305,8 +306,7 @@ class RegressionDisplay(Display):
             ends = np.array([self.g.min() - self.epsilon, self.g.max() + self.epsilon])
             ax.set_xlim(self.x[0], self.x[-1])
             ax.set_ylim(*span(np.concatenate([self.points[:, 1], ends]), 0.04))
-            ax.set_xlabel(self.labels[0])
-            ax.set_ylabel(self.labels[1])
+            set_labels(ax, *self.labels)
         set_title(ax, self.title, self.note)
 
     def _handles(self) -> list[Artist]:
