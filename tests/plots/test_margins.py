@@ -79,7 +79,7 @@ def test_labels_of_margins_are_clear_of_lines_and_of_each_other(c, size, lines):
     X, y = blobs(20 * c, 2, c, 2.0)
     ax = Figure(figsize=size, layout="constrained").subplots()
     display = plots.margins(mm.SVC().fit(X, y), X, y, ax=ax)
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     inside = ax.get_window_extent()
     names = [label.get_window_extent() for label in ax.get_yticklabels()]
     counts = [text.get_window_extent() for text in display.counts_ if text.get_text()]
