@@ -144,14 +144,15 @@ def wrapped(text: str, width: int) -> list[str]:
     >>> wrapped("SVC (linear, C = 1), 5 support vectors, R² 0.98", 28)
     ['SVC (linear, C = 1),', '5 support vectors, R² 0.98']
     """
-    space = "\N{NO-BREAK SPACE}"
-    parts = re.split(r"(?<=[,;:]) (?![^(]*\))", text)
-    kept = [
-        re.sub(r"(?<==) | (?==)|(?<=R²) ", space, part) if len(part) > width
-        else part.replace(" ", space)
-        for part in parts
-    ]  # fmt: skip
-    return [line.replace(space, " ") for line in textwrap.wrap(" ".join(kept), width)]
+    found = [""]
+    for part in re.split(r"(?<=[,;:]) (?![^(]*\))", text):
+        if len(found[-1]) + 1 + len(part) <= width:
+            found[-1] = f"{found[-1]} {part}".strip()
+            continue
+        kept = re.sub(r"(?<==) | (?==)|(?<=R²) ", "\N{NO-BREAK SPACE}", part)
+        lines = textwrap.wrap(kept, width)
+        found += [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
+    return [line for line in found if line]
 
 
 def inner_size(ax: Axes) -> tuple[float, float]:

@@ -63,6 +63,21 @@ class FigureModel(FittedModel):
         signs = np.where(codes < strongest, 1.0, -1.0)
         return signs * scores[rows, place[codes, strongest]]
 
+    def answers(self, X: MatrixLike, scores: Floats) -> Integers:
+        """Return the class number that `predict` gives to rows, from their scores if possible."""
+        if not self.has_classes:  # the border itself is exact to rounding
+            return self.predict(X)
+        if self.is_binary:
+            return (scores[:, 0] >= 0).astype(np.intp)
+        n = len(self.classes)
+        if not self.by_votes:
+            return self.reduction.confidences(scores, n).argmax(axis=1)
+        votes = np.zeros((len(scores), n))
+        for k, (i, j) in enumerate(OneVsOne.pairs(n)):
+            votes[:, i] += scores[:, k] > 0
+            votes[:, j] += scores[:, k] <= 0
+        return votes.argmax(axis=1)
+
     def has_no_plane(self, X: MatrixLike, scores: Floats) -> bool:
         """Say whether w of two classes is 0 to rounding: g is constant."""
         return self.is_binary and self.is_constant(self.transform(X), scores)
