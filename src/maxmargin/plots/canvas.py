@@ -42,6 +42,7 @@ INK = "#222222"
 FAINT = "#8A8A8A"
 WRONG = "#D55E00"
 MOST_POINTS = 2000  # samples drawn
+MOST_LETTERS = 24  # of the name of a class
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,6 @@ class Layout:
     # Area of axes in square inches from which on markers have their full size, and the least share.
     full_area: float = 16.0
     least_share: float = 0.4
-    # Of the name of a class.
-    most_letters: int = 24
     # Samples from which on markers let those below them through, and are drawn as pixels.
     translucent_from: int = 1000
     pixels_from: int = 5000
@@ -323,13 +322,13 @@ def _fitted(text: str, inches: float) -> str:
     return "\n".join(wrapped(text, max(int(LAYOUT.characters_per_inch * inches), 12)))
 
 
-def shortened(name: str) -> str:
-    """Return a name of a class, cut where it is long.
+def shortened(name: str, most: int = MOST_LETTERS) -> str:
+    """Return a name of a class, cut to so many letters.
 
     >>> shortened("a very long name of a class")
     'a very long name of a c…'
     """
-    return name if len(name) <= LAYOUT.most_letters else name[: LAYOUT.most_letters - 1] + "…"
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def number(n: int, of_what: str) -> str:

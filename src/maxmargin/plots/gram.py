@@ -41,6 +41,7 @@ from .titles import kernel_in_words
 KernelLike: TypeAlias = Kernel | str | Callable[..., Floats] | ModelLike
 
 MOST_ROWS = 500  # rows of the matrix; the eigenvalues take time in n³
+MOST_LETTERS = 16  # letters of the name of a class beside the matrix
 
 
 @dataclass(eq=False)
@@ -229,7 +230,7 @@ class GramDisplay(Display):
                     solid_capstyle="butt", transform=along,
                 )  # fmt: skip
         middles = [(start + stop - 1) / 2 for _, start, stop in self.blocks]
-        names = [shortened(name) for name, _, _ in self.blocks]
+        names = [shortened(name, MOST_LETTERS) for name, _, _ in self.blocks]
         crowded = max(map(len, names)) * len(names) > 32
         ax.set_yticks(middles, names)
         ax.set_xticks(

@@ -54,6 +54,14 @@ def set_legend(ax: Axes, handles: Sequence[Artist]) -> Legend | None:
     return _below(ax, handles) if below else _inside(ax, handles)
 
 
+def legend_of_figure(ax: Axes, handles: Sequence[Artist]) -> Legend:
+    """Put a legend below all axes of a figure of ours."""
+    return figure_of(ax).legend(
+        handles=handles, loc="outside lower center", ncols=ROOM.most_columns, fontsize="small",
+        frameon=False,
+    )  # fmt: skip
+
+
 def _below(ax: Axes, handles: Sequence[Artist]) -> Legend | None:
     """Put the legend below the axes and their labels, in as many columns as there is room for."""
     figure, place = figure_of(ax), ax.get_position(original=True)
