@@ -19,7 +19,17 @@ from ..diagnostics.checks import task_number
 from ..diagnostics.fitted_model import ModelLike
 from ..progress import counted
 from ..solution import Trace
-from .canvas import AxesLike, Bools, colour, figure_of, marker, number, set_title, several_axes
+from .canvas import (
+    AxesLike,
+    Bools,
+    colour,
+    figure_of,
+    marker,
+    number,
+    set_title,
+    several_axes,
+    wrapped,
+)
 from .display import Display
 from .legends import line_handle, set_legend
 from .model import FigureModel
@@ -313,6 +323,8 @@ class ConvergenceDisplay(Display):
         for ax in self.axes_:
             if self.against == "iteration":
                 ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+            if self.against == "iteration" and all(len(c.iteration) == 1 for c in self.courses):
+                ax.set_xticks([1])
             if ax is not bottom:
                 ax.tick_params(labelbottom=False)
         self._frame_time()
@@ -367,7 +379,8 @@ class ConvergenceDisplay(Display):
     def _handles(self) -> list[Line2D]:
         handles = [
             Line2D(
-                [], [], color=colour(k), marker=marker(k), markersize=5, label=course.name,
+                [], [], color=colour(k), marker=marker(k), markersize=5,
+                label="\n".join(wrapped(course.name, 28)),
                 linestyle="" if self.knows_gap or course.knows_mistakes else STYLES[k % 3],
             )
             for k, course in enumerate(self.courses)
@@ -479,6 +492,8 @@ def _close_in(ax: Axes, courses: Sequence[Course]) -> None:
     low, high = min(seen), max(seen)
     room = max(high - low, 1e-3 * max(abs(high), abs(low), 1e-300))
     bottom, top = ax.get_ylim()
+    if top - bottom < room:  # equal to many digits, which the ticks would need to show
+        bottom, top = -np.inf, np.inf
     ax.set_ylim(max(bottom, low - 0.5 * room), min(top, high + 0.5 * room))
 
 
