@@ -367,12 +367,13 @@ def test_captions_promise_what_is_drawn():
     many = captions(mm.SVC().fit(X, y), X, y)
     assert not any("band" in caption for caption in many)  # there is none of many classes
     assert "1 of 10 tasks" in many[2]
-    assert "slack" not in many[1]
+    assert "slack below 1" in many[1]  # of the pair of the own class and its strongest rival
     two = captions(mm.SVC().fit(X[y < 2], y[y < 2]), X[y < 2], y[y < 2])
     assert "the band |g| ≤ 1" in two[0]
     assert "slack below 1" in two[1]
     rule = captions(mm.Perceptron().fit(X[y < 2], y[y < 2]), X[y < 2], y[y < 2])
     assert not any("band" in caption or "support" in caption for caption in rule)
+    assert "slack" not in rule[1]
     assert "mistakes met" in rule[2]
     xor = mm.datasets.load_xor(return_X_y=True)
     none = captions(mm.SVC(kernel="linear").fit(*xor), *xor)

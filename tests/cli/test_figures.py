@@ -99,6 +99,8 @@ def test_features_of_a_separability_figure(here):
     args = ["plot", *TWO, "--kind", "separability"]
     good(call(*args, "--features", "width_cm", "height_cm", "--out", "two.png"))
     good(call(*args, "--out", "all.png"))
+    good(call(*args, "--features", "width_cm", "height_cm", "--out", "two.svg"))
+    assert "<!-- height_cm -->" in (here / "two.svg").read_text()  # not "feature 1"
     assert (here / "two.png").read_bytes() != (here / "all.png").read_bytes()
 
 

@@ -350,7 +350,9 @@ def _draw(
         "convergence": lambda: plots.convergence(model),
         "gram": lambda: plots.gram(kernel or "rbf", X, y),
         "path": lambda: plots.path(model, X, y, feature_names=subject.names),
-        "separability": lambda: plots.separability(_verdict(X, y), X, y),
+        "separability": lambda: plots.separability(
+            _verdict(X, y), X, y, feature_names=subject.names
+        ),
     }
     with console.progress("drawing"), console.collected_warnings():
         figures[kind]().save(out, **resolution)
