@@ -38,5 +38,5 @@ figure.savefig(folder / "fruit-pairs.png", dpi=100)
 
 machine = mm.SVC(kernel="linear", C=10).fit(X, kinds)
 display = mm.plots.boundary(machine, X, kinds, feature_names=features)
-display.figure_.savefig(folder / "fruit-lines.png", dpi=150)
+display.save(folder / "fruit-lines.png")
 print(f"all five kinds by the votes of ten lines: error {1 - machine.score(X, kinds):.3f}")

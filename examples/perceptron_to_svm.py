@@ -38,5 +38,5 @@ recorder = mm.Recorder(every_update=True)
 perceptron = mm.Perceptron(callback=recorder).fit(X, y)
 bound = perceptron.mistake_bound_
 print(f"{perceptron.n_updates_} corrections; Novikoff's theorem allows {bound:.0f}")
-mm.plots.path(perceptron, X, y).figure_.savefig(folder / "perceptron-path.png", dpi=110)
+mm.plots.path(perceptron, X, y).save(folder / "perceptron-path.png", dpi=110)
 mm.plots.animate(perceptron, X, y, folder / "perceptron.gif")

@@ -13,12 +13,24 @@ def test_plots_of_models(models, kind):
     pair = ["--pair", "apple", "lemon"] if kind == "support" else []
     assert good(call("plot", "two.mm", "two.csv", "--kind", kind, "--out", "a.png"))
     small = is_picture(models / "a.png")
-    if kind == "support":  # of the rows that it was fitted to
-        good(call("fit", "fruit.csv", "--target", "fruit", "--out", "fruit.mm"))
     assert good(call("plot", "fruit.mm", "fruit.csv", "--kind", kind, "--out", "b.png", *pair))
     is_picture(models / "b.png")
     good(call("plot", "two.mm", "two.csv", "--kind", kind, "--out", "c.png", "--dpi", 300))
     assert is_picture(models / "c.png")[0] == pytest.approx(2 * small[0], abs=2)
+
+
+def test_support_vectors_are_those_of_the_training_rows(models):
+    pair = ["--kind", "support", "--pair", "apple", "lemon"]
+    done = call("plot", "fruit.mm", "fruit.csv", *pair)
+    assert good(done) == "support: support.png\n"
+    assert "30 of 150 rows were held out of the fit: left out." in done.err
+    rows = (models / "fruit.csv").read_text().splitlines()
+    (models / "mixed.csv").write_text("\n".join([rows[0], *rows[:0:-1]]) + "\n")
+    for name, n in (("mixed.csv", 150), ("two.csv", 60)):
+        said = bad(call("plot", "fruit.mm", name, *pair), f"has {n} rows", "fitted to 120")
+        assert "pass the file of the fit, unchanged, or only its training rows" in said
+    # Without --test nothing is left out, and nothing is said.
+    assert call("plot", "two.mm", "two.csv", "--kind", "support").err == ""
 
 
 TWO = ["fruit.csv", "--target", "fruit", "--pair", "apple", "lemon"]
@@ -44,6 +56,10 @@ def test_animations(here):
     good(call("plot", *args, "--out", "a.gif"))
     with Image.open(here / "a.gif") as film:
         assert film.n_frames > 1
+        size = film.size
+    good(call("plot", *args, "--out", "small.gif", "--dpi", 50))
+    with Image.open(here / "small.gif") as film:
+        assert film.size == tuple(side // 2 for side in size)
     good(call("plot", *args, "--out", "a.html"))
     assert "<img" in (here / "a.html").read_text() or "<video" in (here / "a.html").read_text()
 
@@ -83,6 +99,8 @@ def test_features_of_a_separability_figure(here):
     args = ["plot", *TWO, "--kind", "separability"]
     good(call(*args, "--features", "width_cm", "height_cm", "--out", "two.png"))
     good(call(*args, "--out", "all.png"))
+    good(call(*args, "--features", "width_cm", "height_cm", "--out", "two.svg"))
+    assert "<!-- height_cm -->" in (here / "two.svg").read_text()  # not "feature 1"
     assert (here / "two.png").read_bytes() != (here / "all.png").read_bytes()
 
 
@@ -110,7 +128,6 @@ def test_more_options_that_change_nothing(models):
     bad(call(*model, "--no-header"), "--no-header has no effect", code=2)
     data = ("plot", "fruit.csv", "--target", "fruit")
     bad(call(*data, "--kind", "gram", "--seed", 3), "--seed is for figures", code=2)
-    bad(call(*data, "--kind", "animation", "--dpi", 50), "--dpi is not for", code=2)
 
 
 def test_nothing_is_trained_for_a_picture_that_cannot_be(here):

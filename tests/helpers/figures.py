@@ -32,3 +32,10 @@ def texts(legend):
 
 def six_of():
     return mm.datasets.load_six_points(return_X_y=True)
+
+
+def overlap(one, other):
+    """Say whether two boxes have more than a border of a pixel in common."""
+    wide = min(one.x1, other.x1) - max(one.x0, other.x0)
+    high = min(one.y1, other.y1) - max(one.y0, other.y0)
+    return min(wide, high) > 1.0

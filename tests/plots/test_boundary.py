@@ -1,5 +1,6 @@
 """Decision boundaries: what is drawn, where, and with which labels."""
 
+import time
 import warnings
 
 import numpy as np
@@ -19,7 +20,10 @@ from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardSca
 
 import maxmargin as mm
 from maxmargin import plots
-from maxmargin.plots.canvas import PALETTE
+from maxmargin.plots.canvas import PALETTE, colour
+from maxmargin.plots.model import FigureModel
+from maxmargin.plots.rings import ringed
+from maxmargin.plots.view import resolution_for
 from tests.helpers.figures import blobs, one, six_of, texts, vertices
 
 
@@ -204,7 +208,7 @@ def test_two_chosen_features_are_a_slice_and_say_so(pair):
     display = plots.boundary(model, X, y, ax=one(), features=("mass_g", "height_cm"))
     np.testing.assert_array_equal(display.points, X[["mass_g", "height_cm"]].to_numpy())
     assert display.labels == ("mass_g", "height_cm")
-    assert display.note == f"slice: width_cm at its mean, {X.width_cm.mean():.4g}"
+    assert display.note.startswith(f"slice: width_cm at its mean, {X.width_cm.mean():.4g}; ")
     line = vertices(display.boundary_[0])
     rows = pd.DataFrame(
         {"mass_g": line[:, 0], "width_cm": X.width_cm.mean(), "height_cm": line[:, 1]}
@@ -339,6 +343,8 @@ def test_of_twenty_thousand_samples_some_are_drawn_and_all_are_counted():
     assert len(display.points) == 2000
     assert display.note == "2,000 of 20,000 samples shown"
     assert display.is_support.sum() == 300
+    wide = plots.boundary(model, X, y, ax=one(), resolution=10, max_points=10_000)
+    assert wide.is_support.sum() == round(10_000 * len(model.support_) / 20_000) > 300
     wrong = int((model.predict(X) != y).sum())
     assert display.title.endswith(f"{wrong:,} errors")
     again = plots.boundary(model, X, y, ax=one(), resolution=10)
@@ -482,3 +488,123 @@ def test_wrong_models_and_labels_are_refused(six, hard):
     with pytest.raises(TypeError):
         plots.boundary(hard, X, y, resolutoin=10)
     assert plt.get_fignums() == []
+
+
+# Many samples, many features ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "spread"), [(30, 3.0), (400, 0.0), (6000, 1.0)])
+def test_rings_thin_out_where_they_would_cover_the_data(n, spread):
+    points = spread * np.random.default_rng(0).normal(size=(n, 2))
+    chosen = ringed(100.0 * points, 5.0)
+    np.testing.assert_array_equal(chosen, ringed(100.0 * points, 5.0))
+    assert chosen.size == {30: 30, 400: 0, 6000: 300}[n]
+    crowded = ringed(30.0 * points, 5.0)
+    assert crowded.size <= chosen.size
+    if n == 6000:  # a sample of all of them: not only of one part
+        assert 100 < crowded.size < 300
+        assert (points[crowded] > 0).mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_the_legend_says_how_many_support_vectors_are_ringed():
+    X, y = make_moons(1500, noise=0.4, random_state=0)
+    model = mm.SVC(gamma=1.0).fit(X, y)
+    display = plots.boundary(model, X, y, ax=one(), resolution=20)
+    drawn, held = len(display.support_.get_offsets()), len(model.support_)
+    assert drawn < held == display.n_support == display.is_support.sum()
+    assert f"support vectors\n({drawn} of {held} drawn)" in texts(display.legend_)
+    rings = {tuple(place) for place in np.round(display.support_.get_offsets(), 9)}
+    assert rings <= {tuple(place) for place in X[model.support_].round(9)}
+    tiny = Figure(figsize=(1.0, 1.0), layout="constrained").subplots()
+    crowd = plots.boundary(model, X, y, ax=tiny, resolution=20)
+    assert crowd.support_ is None or len(crowd.support_.get_offsets()) < drawn
+
+
+def test_points_are_smaller_and_translucent_where_there_are_many():
+    X, y = make_moons(20_000, noise=0.4, random_state=0)
+    model = mm.LinearSVC().fit(X, y)
+    looks = []
+    for most in (200, 2000, 20_000):
+        started = time.perf_counter()
+        display = plots.boundary(model, X, y, ax=one(), resolution=20, max_points=most)
+        display.figure_.draw_without_rendering()
+        assert time.perf_counter() - started < 10.0
+        assert sum(len(each.get_offsets()) for each in display.points_) == most
+        looks.append((display.points_[0].get_sizes()[0], display.points_[0].get_alpha()))
+    sizes, strengths = zip(*looks, strict=True)
+    assert sizes[0] > 4 * sizes[1] > 8 * sizes[2] > 0
+    assert strengths[0] == 1.0 > strengths[1] > 1.5 * strengths[2]
+    small = Figure(figsize=(3.0, 3.0)).subplots()
+    less = plots.boundary(model, X, y, ax=small, resolution=20, max_points=200)
+    assert less.points_[0].get_sizes()[0] < sizes[0]
+
+
+def test_the_colours_are_the_answers_and_the_markers_the_classes_in_a_slice(fruit):
+    X, y = fruit
+    clf = make_pipeline(StandardScaler(), mm.SVC(C=10.0)).fit(X, y)
+    display = plots.boundary(clf, X, y, features=(0, 1), resolution=60)
+    given, codes = clf.predict(X), np.searchsorted(clf.classes_, y)
+    np.testing.assert_array_equal(display.answers, np.searchsorted(clf.classes_, given))
+    on_slice = X.assign(height_cm=X.height_cm.mean())
+    elsewhere = clf.predict(on_slice) != given
+    np.testing.assert_array_equal(display.is_elsewhere, elsewhere)
+    said = f"{elsewhere.sum()} of 150 samples lie in a region that is not the model's answer"
+    assert said in display.note
+    assert said in display.ax_.texts[0].get_text()
+    for code, drawn in enumerate(display.points_):
+        own = display.codes == code
+        faces, edges = (
+            [to_hex(c) for c in part] for part in (drawn.get_facecolors(), drawn.get_edgecolors())
+        )
+        wanted = [colour(k).lower() for k in display.answers[own]]
+        assert (faces if len(faces) > 1 else faces * own.sum()) == wanted
+        wrong = display.answers[own] != code
+        assert [edge for edge, is_wrong in zip(edges, wrong, strict=False) if is_wrong] == [
+            colour(code).lower()
+        ] * wrong.sum()
+    assert (codes != display.answers).sum() == display.is_wrong.sum() > 0
+    assert "colour: the model's answer\nmarker, edge: the true class" in texts(display.legend_)
+    exact = plots.boundary(mm.SVC(kernel="linear").fit(X.iloc[:60], y[:60]), X.iloc[:60], y[:60])
+    assert exact.answers is None
+    assert not exact.is_elsewhere.any()
+
+
+@pytest.mark.parametrize(
+    "clf",
+    [
+        mm.SVC(gamma=0.3),
+        mm.SVC(gamma=0.3, break_ties=True, decision_function_shape="ovr"),
+        mm.LinearSVC(),
+        mm.LinearSVC(multi_class="crammer_singer"),
+        mm.Perceptron(multi_class="ovo", max_iter=20),
+        mm.OneClassSVM(nu=0.3),
+    ],
+)
+def test_the_answers_of_pictures_are_those_of_predict(clf):
+    X, y = blobs(200, 2, 6, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = FigureModel(clf.fit(X, y))
+    np.testing.assert_array_equal(model.answers(X, model.scores(X)), model.predict(X))
+
+
+def test_directions_of_a_slice_do_not_depend_on_the_units(fruit):
+    X, y = fruit
+    clf = make_pipeline(StandardScaler(), mm.SVC()).fit(X, y)
+    large = X.assign(mass_g=1000.0 * X.mass_g)
+    again = make_pipeline(StandardScaler(), mm.SVC()).fit(large, y)
+    one_of, other = (
+        plots.boundary(model, data, y, ax=one(), resolution=20)
+        for model, data in ((clf, X), (again, large))
+    )
+    np.testing.assert_allclose(one_of.points, other.points, rtol=1e-6)
+    np.testing.assert_array_equal(one_of.grid.codes, other.grid.codes)
+
+
+def test_the_lattice_is_coarser_for_very_many_support_vectors():
+    X, y = make_moons(60, noise=0.4, random_state=0)
+    model = FigureModel(mm.SVC().fit(X, y))
+    assert resolution_for(model) == 200
+    model.classifier.support_ = np.arange(40_000)
+    assert resolution_for(model) == 100
+    assert plots.boundary(mm.SVC().fit(X, y), X, y, ax=one()).grid.x.size == 200

@@ -171,3 +171,16 @@ def test_tasks_that_are_not_optimal_are_counted_in_the_title():
     left = sum(not proof.holds(model.tol) for proof in model.certificates_)
     assert left > 0
     assert plots.boundary(model, X, y).title.count(f"{left} of 3 tasks not optimal") == 1
+
+
+def test_a_fit_of_one_round_has_ticks_that_can_be_read(fruit):
+    display = plots.convergence(mm.SVC().fit(*fruit))
+    display.figure_.canvas.draw()
+    top = display.axes_[0]
+    ticks = [label.get_text() for label in top.get_yticklabels()]
+    assert all(len(tick) <= 8 for tick in ticks)
+    assert len(set(ticks)) == len(ticks)
+    assert display.axes_[-1].get_xticks().tolist() == [1]
+    (name, *_) = texts(display.legend_)
+    assert max(map(len, name.split("\n"))) <= 28
+    assert name.replace("\n", " ") == display.courses[0].name

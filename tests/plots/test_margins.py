@@ -1,11 +1,16 @@
 """Histograms of margins."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
 from maxmargin import plots
-from tests.helpers.figures import blobs, one, texts
+from tests.helpers.figures import blobs, one, overlap, texts
 
 
 def test_margins_are_those_of_the_plane(pair):
@@ -18,7 +23,7 @@ def test_margins_are_those_of_the_plane(pair):
     for code, name in enumerate(("apple", "orange")):
         own = found[y == name]
         text = display.counts_[code].get_text()
-        assert text.startswith(f"30 samples, {(own < 1 - 1e-6).sum()} with slack")
+        assert text.startswith(f"30 samples\n{(own < 1 - 1e-6).sum()} with slack\n")
         assert f"{(own < 0).sum()} error" in text
         heights = np.abs(display.histograms_[code].get_data().values - (code + 0.95))
         share = np.histogram(own + 1e-9, display.edges)[0]
@@ -42,9 +47,46 @@ def test_margins_of_many_classes_are_against_the_best_rival(fruit):
     assert display.errors.sum() == (model.predict(X) != y).sum()
     assert display.has_band
     assert len(display.histograms_) == 5
-    votes = plots.margins(mm.SVC().fit(X, y), X, y, ax=one())
-    assert votes.ax_.get_xlabel().startswith("votes")
-    assert votes.band_ is None
+
+
+def test_margins_of_pairs_are_those_of_the_winning_pair(fruit):
+    X, y = fruit
+    model = make_pipeline(StandardScaler(), mm.SVC(decision_function_shape="ovo")).fit(X, y)
+    display = plots.margins(model, X, y)
+    codes, g = np.searchsorted(model.classes_, y), model.decision_function(X)
+    given = np.searchsorted(model.classes_, model.predict(X))
+    of_pair = {pair: g[:, k] for k, pair in enumerate(combinations(range(5), 2))}
+    for row in np.flatnonzero(given != codes):  # the rival is the class that won
+        i, j = sorted((codes[row], given[row]))
+        sign = 1.0 if codes[row] == i else -1.0
+        assert display.margins[row] == pytest.approx(sign * of_pair[i, j][row])
+    own = np.array([
+        min(of_pair[k, r][row] if k < r else -of_pair[r, k][row] for r in range(5) if r != k)
+        for row, k in enumerate(codes)
+    ])  # fmt: skip
+    assert (display.margins >= own - 1e-12).all()
+    np.testing.assert_array_equal(display.margins < 0, given != codes)
+    assert "pair" in display.ax_.get_xlabel()
+    assert display.has_band
+    assert display.is_two_sided
+    assert "band |g| ≤ 1" in texts(display.legend_)
+
+
+@pytest.mark.parametrize(
+    ("c", "size", "lines"), [(2, (7, 4.8), 3), (5, (3, 3), 1), (20, (7, 11.2), 1), (20, (4, 3), 0)]
+)
+def test_labels_of_margins_are_clear_of_lines_and_of_each_other(c, size, lines):
+    X, y = blobs(20 * c, 2, c, 2.0)
+    ax = Figure(figsize=size, layout="constrained").subplots()
+    display = plots.margins(mm.SVC().fit(X, y), X, y, ax=ax)
+    display.figure_.draw_without_rendering()
+    inside = ax.get_window_extent()
+    names = [label.get_window_extent() for label in ax.get_yticklabels()]
+    counts = [text.get_window_extent() for text in display.counts_ if text.get_text()]
+    assert all(len(t.get_text().split("\n")) == lines for t in display.counts_ if t.get_text())
+    assert len(counts) == (c if lines else 0)
+    assert all(box.x1 <= inside.x0 and box.x0 >= -1.0 for box in names + counts)
+    assert not any(overlap(a, b) for a, b in combinations(names + counts, 2))
 
 
 def test_margins_count_the_errors_of_predict():
@@ -52,7 +94,7 @@ def test_margins_count_the_errors_of_predict():
     nowhere = plots.margins(mm.SVC(kernel="linear").fit(X, y), X, y, ax=one())
     np.testing.assert_allclose(nowhere.margins, 0.0, atol=1e-9)
     assert nowhere.title.endswith("2 errors")
-    assert [text.get_text().split(", ")[-1].strip() for text in nowhere.counts_] == [
+    assert [text.get_text().split("\n")[-1] for text in nowhere.counts_] == [
         "2 errors",
         "0 errors",
     ]

@@ -12,7 +12,7 @@ from sklearn.preprocessing import PolynomialFeatures, QuantileTransformer, Stand
 
 import maxmargin as mm
 from maxmargin import plots
-from maxmargin.plots.path import solution_region
+from maxmargin.plots.solutions import solution_region
 from tests.helpers.figures import blobs, texts, two, vertices
 
 
@@ -22,7 +22,10 @@ def test_the_path_of_the_perceptron_on_six_points(six):
     display = plots.path(model, X, y)
     np.testing.assert_array_equal(display.weights, [[0, 0], [1, 6], [-4, 4]])
     np.testing.assert_array_equal(display.weights[-1], model.coef_[0])
-    np.testing.assert_array_equal(display.path_.get_xydata(), display.weights)
+    np.testing.assert_array_equal(
+        display.path_.get_segments(), [[[0, 0], [1, 6]], [[1, 6], [-4, 4]]]
+    )
+    assert display.everything_ is None
     last = vertices(display.planes_[-1])
     np.testing.assert_allclose(last @ model.coef_[0] + model.intercept_[0], 0.0, atol=1e-9)
     # Inside of the polygon every sample is right, outside of it one is not.
@@ -80,12 +83,12 @@ def test_every_linear_algorithm_has_a_path_to_its_answer(flat, clf):
     np.testing.assert_allclose(display.weights[-1], machine.coef_[0], rtol=1e-6, atol=1e-9)
     assert display.biases[-1] == pytest.approx(machine.intercept_[0], rel=1e-6)
     if not display.planes[-1]:
-        assert "plane, at the end (outside)" in texts(display.legend_)
+        assert "plane, last (outside)" in texts(display.legend_)
         return
     line = pd.DataFrame(vertices(display.planes_[-1]), columns=X.columns)
     scale = np.abs(clf.decision_function(X)).max()
     np.testing.assert_allclose(clf.decision_function(line) / scale, 0.0, atol=1e-6)
-    assert len(display.planes_) <= 25
+    assert len(display.planes_) <= 10
 
 
 def test_pairs_of_alpha_are_looked_at_one_by_one(flat):
@@ -183,3 +186,49 @@ def test_the_solution_region_is_empty_or_the_window():
     grid = np.stack(np.meshgrid(*[np.linspace(-0.99, 0.99, 60)] * 2), axis=-1).reshape(-1, 2)
     right = (signs * (grid @ X.T + 0.1) > 0).all(axis=1)
     np.testing.assert_array_equal(mpl.path.Path(corners).contains_points(grid), right)
+
+
+def test_a_long_path_is_a_picture_of_some_of_its_steps(moons):
+    X, y = moons
+    model = mm.Perceptron(max_iter=40, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        display = plots.path(model, X, y)
+    n = int(display.numbers[-1])
+    assert n > 200
+    assert display.title == f"Perceptron: {n:,} planes, one per update"
+    assert display.colorbar_.ax.get_ylabel() == "plane, one per update"
+    # Few planes, denser at the start, and few weight vectors over all of them.
+    assert len(display.planes_) == len(display.shown) <= 10
+    assert (display.shown[0], display.shown[-1]) == (1, n)
+    assert display.shown[len(display.shown) // 2] < n / 5
+    joined = np.vstack([display.path_.get_segments()[0][:1],
+                        np.array(display.path_.get_segments())[:, 1]])  # fmt: skip
+    assert len(joined) <= 50
+    np.testing.assert_array_equal(joined[[0, -1]], display.weights[[0, -1]])
+    np.testing.assert_array_equal(display.everything_.get_xydata(), display.weights)
+    # Old steps are paler; the first plane is dashed, the last one is the strongest.
+    lightness = [sum(line.get_color()[0][:3]) for line in display.planes_]
+    assert lightness[0] > lightness[len(lightness) // 2] > lightness[-1]
+    shades = display.path_.get_colors()[:, :3].sum(axis=1)
+    assert shades[0] > shades[-1]
+    dashes = [line.get_linestyle()[0][1] for line in display.planes_]
+    assert dashes[0] is not None
+    assert dashes[1:] == [None] * (len(dashes) - 1)
+    assert {"plane, first", "plane, last", "w, first", "w, last", "w, all of them"} <= set(
+        texts(display.legend_)
+    )
+    for _ in range(2):  # the layout settles
+        display.figure_.canvas.draw()
+    below = display.legend_.get_window_extent()
+    assert all(below.y1 <= ax.get_tightbbox().y0 + 1 for ax in display.axes_)
+
+
+def test_a_short_path_has_arrows_and_whole_numbers(six):
+    display = plots.path(mm.LinearSVC(), *six)
+    assert "one per step" in display.title
+    assert display.everything_ is None
+    ticks = [float(tick) for tick in display.colorbar_.get_ticks()]
+    assert ticks == [round(tick) for tick in ticks]
+    arrows = [text for text in display.axes_[1].texts if getattr(text, "arrow_patch", None)]
+    assert len(arrows) == len(display.path_.get_segments()) == len(display.weights) - 1

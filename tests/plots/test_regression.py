@@ -223,3 +223,13 @@ def test_figures_of_classes_name_what_can_be_drawn(draw, wave):
     X, y = wave
     with pytest.raises(TypeError, match=r"SVR.*plots\.regression"):
         draw(mm.SVR().fit(X, y), X, y)
+
+
+def test_rings_of_a_regression_thin_out_and_the_legend_counts_them():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.0, 10.0, (900, 1))
+    y = np.sin(x[:, 0]) + 0.3 * rng.normal(size=900)
+    display = plots.regression(mm.SVR(epsilon=0.1).fit(x, y), x, y, ax=one(), resolution=30)
+    drawn = len(display.support_.get_offsets())
+    assert 50 < drawn <= 300 < display.n_support == (display.weights > 0).sum()
+    assert f"support vectors\n({drawn} of {display.n_support} drawn)" in texts(display.legend_)

@@ -337,6 +337,7 @@ def test_captions_promise_what_is_drawn():
     assert "slack below 1" in two[1]
     rule = captions(mm.Perceptron().fit(X[y < 2], y[y < 2]), X[y < 2], y[y < 2])
     assert not any("band" in caption or "support" in caption for caption in rule)
+    assert "slack" not in rule[1]
     assert "mistakes met" in rule[2]
     xor = mm.datasets.load_xor(return_X_y=True)
     none = captions(mm.SVC(kernel="linear").fit(*xor), *xor)

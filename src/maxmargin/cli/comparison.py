@@ -288,7 +288,7 @@ def _distance(row: dict[str, Any]) -> str:
 def _draw_comparison(rows: list[dict[str, Any]], title: str, picture: str) -> None:
     from ..plots.comparison import comparison
 
-    comparison(rows, title=title).figure_.savefig(picture, dpi=150, bbox_inches="tight")
+    comparison(rows, title=title).save(picture)
 
 
 COMMANDS = [compare]

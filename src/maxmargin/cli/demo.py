@@ -122,7 +122,7 @@ def _all_fruits(path: Path) -> Path:
     display = plots.boundary(
         model, fruit.data[:, columns], fruit.target_names[fruit.target], feature_names=names
     )
-    return _saved(display, path)
+    return display.save(path)
 
 
 def _of_pair(first: str, second: str, folder: Path) -> Iterator[Path]:
@@ -136,19 +136,12 @@ def _of_pair(first: str, second: str, folder: Path) -> Iterator[Path]:
     names = [f"{name}, standardised" for name in _fruit().feature_names]
     verdict, stem = _verdict(X, y), f"{first}-{second}"
     machine = SVC(kernel="linear", C=np.inf if verdict.separable else 1.0).fit(X, y)
-    yield _saved(
-        plots.boundary(machine, X, y, feature_names=names), folder / f"{stem}-boundary.png"
-    )
-    yield _saved(plots.separability(verdict, X, y), folder / f"{stem}-separability.png")
-    yield _saved(plots.margins(machine, X, y), folder / f"{stem}-margins.png")
+    yield plots.boundary(machine, X, y, feature_names=names).save(folder / f"{stem}-boundary.png")
+    yield plots.separability(verdict, X, y).save(folder / f"{stem}-separability.png")
+    yield plots.margins(machine, X, y).save(folder / f"{stem}-margins.png")
     solvers: tuple[Any, ...] = ("newton", "interior-point", "coordinate-descent")
     racing = {name: LinearSVC(loss="hinge", C=10, solver=name).fit(X, y) for name in solvers}
-    yield _saved(plots.convergence(racing), folder / f"{stem}-convergence.png")
-
-
-def _saved(display: Any, path: Path) -> Path:
-    display.figure_.savefig(path, dpi=150, bbox_inches="tight")
-    return path
+    yield plots.convergence(racing).save(folder / f"{stem}-convergence.png")
 
 
 COMMANDS = [demo]

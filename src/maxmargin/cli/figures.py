@@ -24,6 +24,7 @@ from .data import (  # fmt: skip
     training_of,
 )
 from .file_options import ColumnChoice, FileForm
+from .verification import training_rows, training_table
 
 if TYPE_CHECKING:
     from ..arrays import Labels, Matrix
@@ -56,7 +57,8 @@ PREPARING = (*(each.name for each in fields(ColumnChoice)), "no_scale", "impute"
 @click.option("--pair", nargs=2, metavar="A B", help="Only these two of the classes.")
 @click.option("--model", "name", type=click.Choice(options.MODEL_NAMES),
               help="Fit this model to DATA first; perceptron for path and animation.")  # fmt: skip
-@click.option("--dpi", type=click.IntRange(20, 1000), default=150, show_default=True)
+@click.option("--dpi", type=click.IntRange(20, 1000),
+              help="Dots per inch: 150 by default, 100 for an animation.")  # fmt: skip
 @options.target
 @options.modelling
 @options.reading
@@ -64,14 +66,16 @@ PREPARING = (*(each.name for each in fields(ColumnChoice)), "no_scale", "impute"
 @options.seed
 def plot(
     source: str, data: str | None, kind: str | None, out: str | None,
-    features: tuple[str, str] | None, pair: tuple[str, str] | None, name: str | None, dpi: int,
+    features: tuple[str, str] | None, pair: tuple[str, str] | None, name: str | None,
+    dpi: int | None,
     target: str | None, settings: tuple[str, ...], seed: int, **given: Any,
 ) -> None:  # fmt: skip
     """Draw a saved MODEL on DATA, or DATA alone.
 
     \b
-    For a model:  boundary, margins, support (on its training rows), convergence; for a regression
-                  regression (the function and its tube) in place of the first two.
+    For a model:  boundary, margins, support (on its training rows; those that fit --test held out
+                  are left out), convergence; for a regression regression (the function and its
+                  tube) in place of the first two.
     For data:     separability (the hulls, and the widest band or a common point), gram (the
                   kernel matrix), path and animation (the steps of an algorithm on two features);
                   with --model also the figures of a model fitted to them.
@@ -132,7 +136,6 @@ def _check_effect(kind: str, source: str, of_model: bool) -> None:
         unused = [key for key in fitting if (kind, key) != ("gram", "kernel")]
         options.forbid([*unused, "seed"], f"is for figures of a model, not for {kind}.")
     options.forbid(() if kind in TWO_FEATURES else ("features",), f"is not for {kind}.")
-    options.forbid(("dpi",) if kind == "animation" else (), f"is not for {kind}.")
     if of_model and kind == "convergence":
         options.forbid(("target", *READING), f"has no effect on {kind}, which needs no data.")
 
@@ -172,7 +175,34 @@ def _saved(model: ModelLike, source: str, data: str | None, reading: Reading, ki
             raise click.UsageError(f"--kind {kind} needs data: maxmargin plot MODEL DATA.")
         return Subject(np.empty((0, 0)), np.empty(0), [], model)
     target = reading.target or training_of(facts_of(source)).get("target")
-    return features_of(model, *rows_of(model, source, data, reading), target)
+    rows = training_rows_of if kind == "support" else rows_of
+    return features_of(model, *rows(model, source, data, reading), target)
+
+
+def training_rows_of(
+    model: ModelLike, model_file: str, data: str, reading: Reading
+) -> tuple[Any, Any]:
+    """Return the rows of a file that a model was fitted to, in their order, and their targets.
+
+    Rows that ``fit --test`` held out are left out; so many rows that none can be are refused.
+    """
+    about = facts_of(model_file)
+    learnt = about.get("training_rows")
+    X, y = rows_of(model, model_file, data, reading)
+    if learnt is None or X.shape[0] == learnt:
+        return X, y
+    if "split" in about:
+        form = {name: getattr(reading, name) for name in READING}
+        table = training_table(model, about, data, reading.target, form)
+        part, is_known, _ = training_rows(model, about, table)
+        if is_known:
+            out = X.shape[0] - learnt
+            console.note(f"{out:,} of {X.shape[0]:,} rows were held out of the fit: left out.")
+            return part.X, part.y
+    raise click.ClickException(
+        f"{data} has {X.shape[0]:,} rows, {model_file} was fitted to {learnt:,}, and they cannot "
+        "be told apart: pass the file of the fit, unchanged, or only its training rows."
+    )
 
 
 def rows_of(model: ModelLike, model_file: str, data: str, reading: Reading) -> tuple[Any, Any]:
@@ -284,10 +314,17 @@ def _place(name: str, names: list[str], source: str) -> int:
 
 
 def _draw(
-    kind: str, subject: Subject, features: Any, pair: Any, out: str, dpi: int, kernel: str | None
+    kind: str,
+    subject: Subject,
+    features: Any,
+    pair: Any,
+    out: str,
+    dpi: int | None,
+    kernel: str | None,
 ) -> None:
     from .. import plots
 
+    resolution = {} if dpi is None else {"dpi": float(dpi)}
     X, y, model = subject.X, subject.y, subject.model
     if kind == "animation":
         with console.collected_warnings():
@@ -295,7 +332,9 @@ def _draw(
                 film = plots.animate(model, X, y, feature_names=subject.names)
             guidance.announce_film(film)
             with console.progress("drawing", len(film)) as bar:
-                film.save(out, progress=lambda k, n: bar.advance(f"frame {k + 1} of {n}"))
+                film.save(
+                    out, progress=lambda k, n: bar.advance(f"frame {k + 1} of {n}"), **resolution
+                )
         return
     places = features and [_place(name, list(subject.names), "the model") for name in features]
     figures: dict[str, Callable[[], Any]] = {
@@ -310,10 +349,12 @@ def _draw(
         "convergence": lambda: plots.convergence(model),
         "gram": lambda: plots.gram(kernel or "rbf", X, y),
         "path": lambda: plots.path(model, X, y, feature_names=subject.names),
-        "separability": lambda: plots.separability(_verdict(X, y), X, y),
+        "separability": lambda: plots.separability(
+            _verdict(X, y), X, y, feature_names=subject.names
+        ),
     }
     with console.progress("drawing"), console.collected_warnings():
-        figures[kind]().figure_.savefig(out, dpi=dpi, bbox_inches="tight")
+        figures[kind]().save(out, **resolution)
 
 
 def _support(subject: Subject, pair: tuple[str, str] | None) -> Any:

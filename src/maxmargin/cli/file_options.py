@@ -38,7 +38,6 @@ USES = {
     "evaluate": ("m.mm ", ""),
     "verify": ("m.mm ", ""),
     "report": ("m.mm ", ""),
-    "verify": ("m.mm ", ""),
 }
 READING_EXAMPLES = (
     "bare.data{} --header no",

@@ -265,5 +265,4 @@ def draw_search(record: dict[str, Any], picture: str) -> None:
     """Draw the scores of the chosen model."""
     from ..plots import SearchDisplay
 
-    figure = SearchDisplay.from_record(record).figure_
-    figure.savefig(picture, dpi=150, bbox_inches="tight")
+    SearchDisplay.from_record(record).save(picture)

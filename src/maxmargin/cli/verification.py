@@ -68,9 +68,9 @@ def verify(
 
     check_input(data)
     model, about = load_model(model_file), facts_of(model_file)
-    table = _training_table(model, about, data, target, given)
+    table = training_table(model, about, data, target, given)
     with console.progress(f"reading {data}"):
-        table, is_known, what = _training_rows(model, about, table)
+        table, is_known, what = training_rows(model, about, table)
     if is_known is False:
         console.note(f"warning: {data}: {what}.")
     try:
@@ -93,7 +93,7 @@ def verify(
 # The rows of the fit -----------------------------------------------------------------------------
 
 
-def _training_table(
+def training_table(
     model: ModelLike, about: dict[str, Any], data: str, target: str | None, given: dict[str, Any]
 ) -> DataTable:
     """Return all rows of a file with the columns of a model, in the type of the fit."""
@@ -135,7 +135,7 @@ def fingerprint_of(about: dict[str, Any]) -> dict[str, Any]:
     return found if isinstance(found, dict) and "sha256" in found else {}
 
 
-def _training_rows(
+def training_rows(
     model: ModelLike, about: dict[str, Any], table: DataTable
 ) -> tuple[DataTable, bool | None, str]:
     """Return the rows that the model was trained on, whether that is known, and in words."""

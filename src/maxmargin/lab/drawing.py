@@ -11,8 +11,8 @@ import maxmargin as mm
 
 from ..arrays import Floats
 from ..diagnostics.fitted_model import SCORE_ROUNDING, FittedModel, ModelLike, SupportVectorMachine
-from ..plots.path import solutions
 from ..plots.separability import hull
+from ..plots.solutions import solutions
 from . import one_class, regression
 from .fitting import Frame, Outcome, evaluated, state, weights
 from .picture import (

@@ -24,28 +24,26 @@ from ..diagnostics.fitted_model import ModelLike
 from .canvas import (
     INK,
     Bools,
-    class_handles,
     draw_classes,
     limits_of,
-    line_handle,
     lines,
-    mark_handle,
     number,
     pale,
     set_frame,
-    set_legend,
     set_title,
     size_of,
     strip_heights,
 )
+from .display import Display, DisplayFigure
 from .grid import Lattice
+from .legends import class_handles, line_handle, mark_handle, set_legend
 from .model import FigureModel
 from .steps import Moment, fitted_classifier, run_of
 from .view import FeatureLike, FigureData, Projection, View, view_of
 
 FPS = 4.0
 MOST_FRAMES = 100
-DPI = 100
+DPI = 100.0
 RESOLUTION = 100
 MOST_MEGABYTES = 200.0  # of an HTML page; matplotlib leaves out frames beyond 20 by default
 
@@ -73,7 +71,7 @@ class Frame:
 
 
 @dataclass(eq=False)
-class AnimationDisplay:
+class AnimationDisplay(Display):
     """The frames of an algorithm at work; what `animate` returns.
 
     Parameters
@@ -176,7 +174,11 @@ class AnimationDisplay:
         return [self.regions_, self.boundary_, self.band_, *self.points_, self.wrong_, self.sample_]
 
     def save(
-        self, path: str | Path, *, progress: Callable[[int, int], object] | None = None
+        self,
+        path: str | Path,
+        *,
+        dpi: float = DPI,
+        progress: Callable[[int, int], object] | None = None,
     ) -> Path:
         """Write the animation to a file.
 
@@ -184,6 +186,8 @@ class AnimationDisplay:
         ----------
         path : str or Path
             A .gif, or a self-contained .html page.
+        dpi : float, default=100
+            Dots per inch.
         progress : callable, optional
             Called with the number of each frame, from 0, and the number of frames.
 
@@ -204,11 +208,11 @@ class AnimationDisplay:
         )
         n = len(self)
         told = None if progress is None else lambda k, _: progress(k, n)
-        pictures.save(str(target), writer=writer, dpi=DPI, progress_callback=told)
+        pictures.save(str(target), writer=writer, dpi=dpi, progress_callback=told)
         return target
 
     def _set_up(self) -> None:
-        self.figure_ = Figure(figsize=(6.4, 4.6), layout="constrained")
+        self.figure_ = DisplayFigure(figsize=(6.4, 4.6), layout="constrained")
         FigureCanvasAgg(self.figure_)
         ax = self.ax_ = self.figure_.subplots()
         x, y, n = self.grid.x, self.grid.y, len(self.points)

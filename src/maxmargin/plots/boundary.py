@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,43 +18,48 @@ from numpy.typing import ArrayLike
 from ..arrays import Floats, Integers, MatrixLike
 from ..diagnostics.fitted_model import ModelLike
 from ..kernels import Precomputed
-from ..multiclass import OneVsOne
 from .canvas import (
     FAINT,
     INK,
     MOST_POINTS,
     Bools,
-    class_handles,
     colour,
     draw_classes,
     figure_of,
     limits_of,
-    line_handle,
     lines,
-    mark_handle,
     number,
     one_axes,
     pale,
     set_frame,
-    set_legend,
     set_title,
     size_of,
-    some_rows,
     strip_heights,
 )
+from .display import Display
 from .grid import Grid
+from .legends import class_handles, line_handle, mark_handle, set_legend
 from .model import FigureModel
+from .region_lines import region_lines
+from .rings import draw_rings, ring_handle
+from .shown import shown_of
 from .slack import slack_lines
-from .titles import described, outliers_in_words
-from .view import FeatureLike, FigureData, Projection, View, grid_of, view_of
+from .view import (
+    FeatureLike,
+    FigureData,
+    Projection,
+    View,
+    answers_at,
+    grid_of,
+    resolution_for,
+    view_of,
+)
 
-MOST_RINGS = 300  # support vectors that are drawn where samples are left out
 LEVELS = 5  # of g on either side of the border of a region
-MOST_LINES = 15  # lines of pairs; more would hide everything else
 
 
 @dataclass(eq=False)
-class BoundaryDisplay:
+class BoundaryDisplay(Display):
     """The regions of a classifier with the samples in them; what `boundary` returns.
 
     Parameters
@@ -92,6 +96,13 @@ class BoundaryDisplay:
         Whether w = 0, so that there is no plane.
     is_region : bool
         Whether the model is a machine of one class, of which levels of g are drawn.
+    answers : ndarray of int of shape (m,) or None
+        The class numbers that the model answers for the samples, where the picture is a slice:
+        they are the colours of the points.
+    is_elsewhere : ndarray of bool of shape (m,)
+        Which of the samples lie in a region of another class than the model's answer for them.
+    n_support : int
+        How many of all rows of X are support vectors.
 
     Attributes
     ----------
@@ -106,7 +117,8 @@ class BoundaryDisplay:
     points_ : list of PathCollection
         One per class.
     support_, wrong_ : PathCollection or None
-        Rings of support vectors, and crosses of misclassified samples.
+        Rings of support vectors, of some of them where they would cover the data, and crosses of
+        misclassified samples.
     legend_ : Legend or None
         The legend.
 
@@ -139,6 +151,9 @@ class BoundaryDisplay:
     is_strip: bool = False
     is_flat: bool = False
     is_region: bool = False
+    answers: Integers | None = None
+    is_elsewhere: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    n_support: int = 0
     ax_: Axes = field(init=False)
     figure_: Figure = field(init=False)
     regions_: QuadMesh | QuadContourSet = field(init=False)
@@ -160,7 +175,7 @@ class BoundaryDisplay:
         ax: Axes | None = None,
         features: FeatureLike = None,
         projection: Projection = None,
-        resolution: int = 200,
+        resolution: int | None = None,
         feature_names: Sequence[str] | None = None,
         max_points: int = MOST_POINTS,
         legend: bool = True,
@@ -174,6 +189,15 @@ class BoundaryDisplay:
 
         Of a `OneClassSVM`: the levels of g(x) = w·φ(x) − ρ, the border g(x) = 0 of its region, the
         outliers beyond it, and the support vectors, which are outliers or on the border.
+
+        Where many support vectors lie close together, rings are drawn around some of them, chosen
+        at random but always the same; the legend says how many.
+
+        Of more than two features a slice is drawn where g is not a function of two directions.
+        Samples lie off the slice, so that the region under a point may be that of another class
+        than the model's answer for the sample. There the colour of a point is the answer, its
+        marker and edge are those of its class, and the text below the title counts the points in
+        regions of other classes than their answers.
 
         Parameters
         ----------
@@ -190,13 +214,14 @@ class BoundaryDisplay:
         projection : {"w", "pca"} or array of shape (n_features, 2), optional
             For more than two features. "w", the default: along w against the first principal
             direction orthogonal to it; where g is not affine, w is that of the plane nearest to g.
-        resolution : int, default=200
-            Points of the lattice along each axis.
+        resolution : int, optional
+            Points of the lattice along each axis; by default 200, fewer for machines of so many
+            support vectors that their scores would take long.
         feature_names : sequence of str, optional
             Names of the features; by default those of the frame X, or of the frame of the fit.
         max_points : int, default=2000
-            The largest number of samples that are drawn, up to 300 support vectors among them; the
-            choice is deterministic.
+            The largest number of samples that are drawn; the choice is random but always the same.
+            Support vectors keep their share, and are up to 300 where their share is less.
         legend : bool, default=True
             Whether to draw a legend.
 
@@ -218,7 +243,7 @@ class BoundaryDisplay:
         >>> mm.plots.boundary(model, X, y, ax=Figure().subplots()).title
         'hard margin, width 5.145, 3 support vectors'
         """
-        if resolution < 2:
+        if resolution is not None and resolution < 2:
             raise ValueError(f"resolution must be at least 2, got {resolution}.")
         model = FigureModel(clf)
         model.refuse_targets()
@@ -252,8 +277,9 @@ class BoundaryDisplay:
         self.regions_ = self._draw_levels(ax) if levels else self._draw_regions(ax)
         self._draw_planes(ax)
         if len(self.slacks):
-            self.slack_ = lines(ax, list(self.slacks), INK, "-", 0.8, alpha=0.55, zorder=2)
-        self.points_ = draw_classes(ax, self.points, self.codes, n)
+            strength = 0.55 if len(self.slacks) <= 100 else 0.35
+            self.slack_ = lines(ax, list(self.slacks), INK, "-", 0.8, alpha=strength, zorder=2)
+        self.points_ = draw_classes(ax, self.points, self.codes, n, answers=self.answers)
         self._mark(ax)
         self._frame(ax)
         if legend:
@@ -264,10 +290,12 @@ class BoundaryDisplay:
         n, codes = len(self.names), self.grid.codes
         if self.is_flat and np.ptp(codes) > 0:  # signs of rounding errors
             codes = np.ma.array(codes, mask=True)
+        # Fainter where they are not the answers for all samples above them.
+        strength = 0.12 if self.is_elsewhere.any() else 0.2
         return ax.pcolormesh(
             self.grid.x, self.grid.y, codes, shading="nearest", rasterized=True,
-            cmap=ListedColormap([pale(code) for code in range(n)]), vmin=-0.5, vmax=n - 0.5,
-            zorder=0,
+            cmap=ListedColormap([pale(code, strength) for code in range(n)]), vmin=-0.5,
+            vmax=n - 0.5, zorder=0,
         )  # fmt: skip
 
     def _draw_levels(self, ax: Axes) -> QuadContourSet:
@@ -303,17 +331,15 @@ class BoundaryDisplay:
             self.band_ = lines(ax, self.band, INK, (0, (5, 3)), 1.1, zorder=1.5)
 
     def _mark(self, ax: Axes) -> None:
-        area = size_of(len(self.points))
+        area = size_of(len(self.points), ax)
         held, wrong = self.points[self.is_support], self.points[self.is_wrong]
-        if len(held):
-            self.support_ = ax.scatter(
-                held[:, 0], held[:, 1], s=max(2.6 * area, 30.0), facecolors="none",
-                edgecolors=INK, linewidths=1.2 if len(held) <= 30 else 0.7, zorder=4,
-            )  # fmt: skip
+        limits = (self.grid.x[0], self.grid.x[-1]), (self.grid.y[0], self.grid.y[-1])
+        self.support_ = draw_rings(ax, held, limits, max(2.6 * area, 18.0))
         if len(wrong):
             self.wrong_ = ax.scatter(
                 wrong[:, 0], wrong[:, 1], s=max(0.8 * area, 8.0), c=INK, marker="x",
-                linewidths=1.3 if len(wrong) <= 30 else 0.8, zorder=5,
+                linewidths=1.3 if len(wrong) <= 30 else 0.8 if len(wrong) <= 100 else 0.5,
+                alpha=1.0 if len(wrong) <= 100 else 0.6, zorder=5,
             )  # fmt: skip
 
     def _frame(self, ax: Axes) -> None:
@@ -336,12 +362,16 @@ class BoundaryDisplay:
             handles.append(line_handle(self.boundaries[0][0]))
         if self.has_band:
             handles.append(line_handle(f"g(x) = ±1{_unseen(self.band)}", "--", width=1.1))
-        if self.is_support.any():
-            handles.append(mark_handle("support vector", "o", size=9, hollow=True))
+        if self.n_support:
+            drawn = 0 if self.support_ is None else len(np.asarray(self.support_.get_offsets()))
+            handles.append(ring_handle(drawn, self.n_support))
         if len(self.slacks):
             handles.append(line_handle("slack", "-", FAINT, 0.9))
         if self.is_wrong.any():
             handles.append(mark_handle("misclassified", "x"))
+            if self.answers is not None:
+                words = "colour: the model's answer\nmarker, edge: the true class"
+                handles.append(line_handle(words, ""))
         return handles
 
 
@@ -365,115 +395,51 @@ def _compute(
     data: FigureData,
     view: View,
     codes: Integers,
-    resolution: int,
+    resolution: int | None,
     max_points: int,
 ) -> BoundaryDisplay:
     n = data.n_samples
-    everything = n <= max_points or model.affordable(n)
-    is_support = model.support_rows(n, take=data.take)
-    kept = np.flatnonzero(is_support)
-    rows = np.arange(n) if everything else some_rows(n, max_points, kept, MOST_RINGS)
-    whole = data.X if everything else data.take(rows)
-    scores, predicted = model.scores(whole), model.predict(whole)
-    margins = model.margins(scores, codes[rows])
-    is_flat = model.has_no_plane(whole, scores)
-    counted = ""
-    if everything:
-        is_support &= model.support_rows(n, margins)
-        counted = "" if is_flat else _counted(model, predicted, codes)
-        chosen = some_rows(n, max_points, np.flatnonzero(is_support), MOST_RINGS)
-        rows, predicted, margins = chosen, predicted[chosen], margins[chosen]
-    is_support = is_support[rows]
+    shown = shown_of(model, data, codes, max_points)
+    rows = shown.rows
     points = view.flatten(data.numbers[rows])
-    shown = codes[rows]
+    limits = limits_of(points, 0)
+    is_elsewhere = np.zeros(rows.size, dtype=bool)
+    if not view.exact:
+        is_elsewhere = answers_at(model, data, view, points) != shown.answers
     if view.is_strip:
-        points[:, 1] = strip_heights(shown)
-    limits = limits_of(points, len(model.classes) if view.is_strip else 0)
-    grid = grid_of(model, data, view, limits, resolution)
-    boundaries, pairs = _planes(model, grid)
-    if is_flat:
+        points[:, 1] = strip_heights(codes[rows])
+        limits = limits_of(points, len(model.classes))
+    grid = grid_of(model, data, view, limits, resolution or resolution_for(model))
+    boundaries, pairs = region_lines(model, grid)
+    if shown.is_flat:
         boundaries = [(name, []) for name, _ in boundaries]
-    has_band = model.is_support_vector_machine and model.is_binary and not is_flat
-    band = (
-        [line for level in (-1.0, 1.0) for line in grid.contour(grid.scores[0], level)]
-        if has_band
-        else []
-    )
+    has_band = model.is_support_vector_machine and model.is_binary and not shown.is_flat
+    band: list[Floats] = []
     slacks: Floats = np.empty((0, 2, 2))
     if has_band:
-        slacks = slack_lines(model, data, view, grid, points, shown, margins)
+        band = [line for level in (-1.0, 1.0) for line in grid.contour(grid.scores[0], level)]
+        slacks = slack_lines(model, data, view, grid, points, codes[rows], shown.margins)
     return cls(
-        grid=grid, boundaries=boundaries, band=band, points=points, rows=rows, codes=shown,
-        is_support=is_support, is_wrong=predicted != shown, slacks=slacks, names=model.class_names,
-        labels=view.labels, title=_title(model, data, is_flat) + counted, pairs=pairs,
-        note=_note(view, len(rows), n), has_band=has_band, is_strip=view.is_strip,
-        is_flat=is_flat, is_region=not model.has_classes,
+        grid=grid, boundaries=boundaries, band=band, points=points, rows=rows, codes=codes[rows],
+        is_support=shown.is_support, is_wrong=shown.answers != codes[rows], slacks=slacks,
+        names=model.class_names, labels=view.labels,
+        title=shown.title,
+        note=_note(view, n, is_elsewhere), has_band=has_band, pairs=pairs,
+        is_strip=view.is_strip, is_flat=shown.is_flat, is_region=not model.has_classes,
+        answers=None if view.exact else shown.answers, is_elsewhere=is_elsewhere,
+        n_support=shown.n_support,
     )  # fmt: skip
 
 
-def _planes(
-    model: FigureModel, grid: Grid
-) -> tuple[list[tuple[str, list[Floats]]], list[tuple[int, int]]]:
-    """Return named lines of g = 0, and the pairs of classes that they separate for "ovo"."""
-    names = model.class_names
-    if model.is_binary:
-        return [("g(x) = 0", grid.contour(grid.scores[0], 0.0))], []
-    if model.scheme == "ovo" and len(grid.scores) > MOST_LINES:
-        steps = [grid.contour(np.where(grid.codes == k, 1.0, -1.0), 0.0) for k in range(len(names))]
-        return [("edge of a region", [line for lines in steps for line in lines])], []
-    if model.scheme == "ovo":
-        pairs = OneVsOne.pairs(len(names))
-        named = [f"{names[i]} – {names[j]}" for i, j in pairs]
-        found = [grid.contour(g, 0.0) for g in grid.scores]
-        return list(zip(named, found, strict=True)), pairs
-    if model.scheme != "joint":
-        return [
-            (name, grid.contour(g, 0.0)) for name, g in zip(names, grid.scores, strict=True)
-        ], []
-    borders: list[Floats] = []
-    for i, j in combinations(range(len(names)), 2):
-        others = np.delete(grid.scores, [i, j], axis=0).max(axis=0)
-        pair = grid.scores[i] - grid.scores[j]
-        # Their line is a boundary only where both scores exceed all others.
-        ahead = np.maximum(grid.scores[i], grid.scores[j]) >= others - 1e-12
-        borders += [part for line in grid.contour(pair, 0.0) for part in _parts(line, grid, ahead)]
-    return [("equal scores", borders)], []
-
-
-def _parts(line: Floats, grid: Grid, inside: Bools) -> list[Floats]:
-    """Return the pieces of a polyline in cells that are inside."""
-    column = np.clip(np.searchsorted(grid.x, line[:, 0]), 1, grid.x.size - 1)
-    row = np.clip(np.searchsorted(grid.y, line[:, 1]), 1, grid.y.size - 1)
-    near = inside[row, column] | inside[row - 1, column] | inside[row, column - 1]
-    kept = near | inside[row - 1, column - 1]
-    cuts = np.flatnonzero(np.diff(kept.astype(int))) + 1
-    pieces = zip(np.split(line, cuts), np.split(kept, cuts), strict=True)
-    return [piece for piece, keep in pieces if keep.any() and len(piece) > 1]
-
-
-def _title(model: FigureModel, data: FigureData, is_flat: bool) -> str:
-    width = None
-    if is_flat:
-        return f"{described(model)}, w = 0: no plane"
-    if model.is_binary and model.is_support_vector_machine and not data.constant:
-        planes = model.affine(data.mean, data.fill)
-        norm = 0.0 if planes is None else float(np.linalg.norm(planes[0][0]))
-        # A ν-machine without a margin has w = 0 to rounding.
-        far = 1e9 * max(1.0, float(abs(data.numbers).max()))
-        width = 2.0 / norm if norm * far > 2.0 else None
-    return described(model, width)
-
-
-def _counted(model: FigureModel, predicted: Integers, codes: Integers) -> str:
-    """Return outliers and errors in words; the certificate of a separating rule counts them."""
-    text = "" if model.has_classes else f", {outliers_in_words(predicted == 0)}"
-    wrong = int((predicted != codes).sum())
-    counts_itself = model.is_binary and not model.is_any_machine
-    return f"{text}, {number(wrong, 'error')}" if wrong and not counts_itself else text
-
-
-def _note(view: View, shown: int, n: int) -> str:
+def _note(view: View, n: int, is_elsewhere: Bools) -> str:
     parts = [view.note] if view.note else []
+    shown = is_elsewhere.size
     if shown < n:
         parts.append(f"{shown:,} of {n:,} samples shown")
+    elsewhere = int(is_elsewhere.sum())
+    if elsewhere:
+        parts.append(
+            f"{elsewhere:,} of {number(shown, 'sample')} "
+            f"{'lies' if elsewhere == 1 else 'lie'} in a region that is not the model's answer"
+        )
     return "; ".join(parts)

@@ -21,21 +21,21 @@ from .canvas import (
     AxesLike,
     colour,
     figure_of,
-    line_handle,
     lines,
     number,
-    set_legend,
     set_title,
     several_axes,
     some_rows,
 )
+from .display import Display
+from .legends import line_handle, set_legend
 
 # Samples whose α is drawn, and costs between breakpoints at which it is.
 MOST_SAMPLES, MORE_COSTS = 200, 256
 
 
 @dataclass(eq=False)
-class CPathDisplay:
+class CPathDisplay(Display):
     """Errors, margin, support vectors and α of all costs C; what `c_path` returns.
 
     Parameters

@@ -6,21 +6,19 @@ import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from matplotlib import pyplot as plt
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.legend import Legend
-from matplotlib.lines import Line2D
-from matplotlib.typing import ColorType, LineStyleType
+from matplotlib.typing import ColorType, LineStyleType, MarkerType
 from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import Floats, Integers
+from .display import DisplayFigure
 
 Bools: TypeAlias = NDArray[np.bool_]
 # The axes of the caller, several of them in any sequence, or None for a new figure.
@@ -28,31 +26,45 @@ AxesLike: TypeAlias = Axes | Sequence[Axes] | NDArray[np.object_] | None
 # Low and high end of both axes, (2, 2).
 Limits: TypeAlias = tuple[tuple[float, float], tuple[float, float]] | Floats
 
-# Okabe, Ito (2008): distinct for colour-blind readers; neighbours also differ in lightness.
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
-MARKERS = ("o", "s", "^", "D", "v", "p", "h", "<", ">", "8")
+# Okabe, Ito (2008): distinct for colour-blind readers; neighbours also differ in lightness. Then
+# those that are farthest from all before them, by CIEDE2000, as all readers see them: any two
+# differ by 16 for full vision, by 9 without red or green receptors (Machado et al., 2009).
+PALETTE = (
+    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#0000AA",
+    "#860C0C", "#FFC2B6", "#6D556D", "#556149", "#00F3FF", "#550049", "#8679FF", "#AAB679",
+    "#CE0092", "#CEB6CE", "#F31861", "#6D18FF",
+)  # fmt: skip
+MARKERS: tuple[MarkerType, ...] = (
+    "o", "s", "^", "D", "v", "p", "h", "<", ">", "8", "P", "*", "d", (4, 1, 0), (5, 0, 180),
+    (6, 1, 0), (3, 1, 0), (8, 1, 0), (4, 1, 45), (3, 1, 180),
+)  # fmt: skip
 INK = "#222222"
 FAINT = "#8A8A8A"
 WRONG = "#D55E00"
 MOST_POINTS = 2000  # samples drawn
+MOST_LETTERS = 24  # of the name of a class
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Sizes of texts and legends."""
+    """Sizes of texts and markers."""
 
     # Height over width of data that are drawn in equal units.
     square_ratios: tuple[float, float] = (0.4, 1.6)
     # In letters of 10 points.
-    characters_per_inch: float = 13.0
+    characters_per_inch: float = 12.0
     # Of a title; narrower axes get smaller letters.
     least_line_characters: int = 24
-    # Classes in a legend.
-    most_names: int = 30
-    # Of a legend.
-    most_entries_per_column: int = 18
-    # Fraction of the axes that a legend inside of them may cover.
-    most_covered: float = 0.25
+    # Of a title in letters that are not the smallest.
+    most_lines: int = 2
+    # Of the width and height of the caller's axes, what labels and legends leave.
+    least_left: tuple[float, float] = (0.9, 0.6)
+    # Area of axes in square inches from which on markers have their full size, and the least share.
+    full_area: float = 16.0
+    least_share: float = 0.4
+    # Samples from which on markers let those below them through, and are drawn as pixels.
+    translucent_from: int = 1000
+    pixels_from: int = 5000
 
 
 LAYOUT = Layout()
@@ -63,9 +75,9 @@ def colour(code: int) -> str:
     return PALETTE[code % len(PALETTE)]
 
 
-def marker(code: int) -> str:
-    """Return the marker of a class: it differs where the colours repeat."""
-    return MARKERS[code % len(MARKERS)]
+def marker(code: int) -> MarkerType:
+    """Return the marker of a class: no two of 20 classes share it, nor two of the same colour."""
+    return MARKERS[(code + code // len(PALETTE)) % len(MARKERS)]
 
 
 def pale(code: int, strength: float = 0.2) -> tuple[float, float, float]:
@@ -78,7 +90,7 @@ def one_axes(ax: Axes | None, height: float = 4.8) -> Axes:
     """Return the caller's axes, or those of a new figure."""
     if ax is not None:
         return ax
-    _, made = plt.subplots(layout="constrained", figsize=(7.0, height))
+    _, made = plt.subplots(layout="constrained", figsize=(7.0, height), FigureClass=DisplayFigure)
     return made
 
 
@@ -88,7 +100,9 @@ def several_axes(
     """Return n axes: the caller's, or those of a new figure, side by side or one below another."""
     if axes is None:
         shape = (n, 1) if rows else (1, n)
-        _, made = plt.subplots(*shape, squeeze=False, layout="constrained", figsize=size)
+        _, made = plt.subplots(
+            *shape, squeeze=False, layout="constrained", figsize=size, FigureClass=DisplayFigure
+        )
         return list(made.ravel())
     given = list(np.ravel(np.asarray(axes, dtype=object)))
     if len(given) != n:
@@ -112,7 +126,8 @@ def set_title(ax: Axes, title: str, note: str = "") -> None:
         large = [line for part in title.splitlines() for line in wrapped(part, room)]
         small = wrapped(note, int(1.2 * room))
         pad = 6.0 + 1.3 * size * len(small)
-        if room >= LAYOUT.least_line_characters and pad + 1.2 * size * len(large) <= 72.0 * high:
+        fits = pad + 1.2 * size * len(large) <= 72.0 * high and len(large) <= LAYOUT.most_lines
+        if room >= LAYOUT.least_line_characters and fits:
             break
     ax.set_title("\n".join(large), fontsize=size, pad=pad)
     if small:
@@ -123,21 +138,29 @@ def set_title(ax: Axes, title: str, note: str = "") -> None:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Return the lines of a text; a name and its number stay together.
+    """Return the lines of a text, broken after commas where possible.
 
-    >>> wrapped("5 support vectors, R² 0.98", 22)
-    ['5 support vectors,', 'R² 0.98']
+    >>> wrapped("SVC (linear, C = 1), 5 support vectors, R² 0.98", 28)
+    ['SVC (linear, C = 1),', '5 support vectors, R² 0.98']
     """
-    kept = re.sub(r"(?<==) | (?==)|(?<=R²) ", "\N{NO-BREAK SPACE}", text)
-    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in textwrap.wrap(kept, width)]
+    found = [""]
+    for part in re.split(r"(?<=[,;:]) (?![^(]*\))", text):
+        if len(found[-1]) + 1 + len(part) <= width:
+            found[-1] = f"{found[-1]} {part}".strip()
+            continue
+        kept = re.sub(r"(?<==) | (?==)|(?<=R²) ", "\N{NO-BREAK SPACE}", part)
+        lines = textwrap.wrap(kept, width)
+        found += [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
+    return [line for line in found if line]
 
 
-def size_for(ax: Axes, text: str) -> float:
-    """Return the size of small letters, smaller where the axes are narrow."""
-    small = 0.833 * plt.rcParams["font.size"]
-    return float(
-        min(small, 10.0 * LAYOUT.characters_per_inch * _room_above(ax)[0] / max(len(text), 1))
-    )
+def inner_size(ax: Axes) -> tuple[float, float]:
+    """Return the width and height in inches that axes will have at least, after any layout."""
+    figure = figure_of(ax)
+    wide, high = ax.get_position(original=True).size * figure.get_size_inches()
+    if figure.get_layout_engine() is None or isinstance(figure, DisplayFigure):
+        return float(wide), float(high)
+    return float(wide * LAYOUT.least_left[0]), float(high * LAYOUT.least_left[1])
 
 
 def _room_above(ax: Axes) -> tuple[float, float]:
@@ -145,7 +168,7 @@ def _room_above(ax: Axes) -> tuple[float, float]:
     figure, place = figure_of(ax), ax.get_position()
     wide, high = figure.get_size_inches()
     if figure.get_layout_engine() is not None:
-        return place.width * wide, np.inf
+        return inner_size(ax)[0], np.inf
     others = [other.get_position() for other in figure.axes]
     above = [
         other.y0 for other in others
@@ -154,89 +177,55 @@ def _room_above(ax: Axes) -> tuple[float, float]:
     return place.width * wide, (min(above, default=1.0) - place.y1) * high
 
 
-def set_legend(ax: Axes, handles: Sequence[Artist]) -> Legend | None:
-    """Put the legend beside the axes where a layout engine makes room, else inside of them.
-
-    It is left out where it would cover too much of the axes.
-    """
-    if not handles:
-        return None
-    columns = -(-len(handles) // LAYOUT.most_entries_per_column)
-    if figure_of(ax).get_layout_engine() is not None:
-        return ax.legend(
-            handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0,
-            fontsize="small", frameon=False, ncols=columns,
-        )  # fmt: skip
-    ax.apply_aspect()
-    for size in ("small", "x-small", "xx-small"):
-        legend = ax.legend(
-            handles=handles, loc="best", fontsize=size, framealpha=0.9, ncols=columns
-        )
-        box, axes = legend.get_window_extent(), ax.get_window_extent()
-        area = LAYOUT.most_covered * axes.width * axes.height
-        if box.width * box.height <= area and box.width <= axes.width:
-            return legend
-    legend.remove()
-    return None
+def size_of(n: int, ax: Axes | None = None) -> float:
+    """Return the area of a marker, smaller where there are many and on small axes."""
+    share = 1.0
+    if ax is not None:
+        wide, high = ax.get_position(original=True).size * figure_of(ax).get_size_inches()
+        share = float(np.clip(wide * high / LAYOUT.full_area, LAYOUT.least_share, 1.0))
+    return share * float(np.clip(1500.0 / max(n, 1) ** 0.75, 1.5, 60.0))
 
 
-def size_of(n: int) -> float:
-    """Return the area of a marker, smaller where there are many."""
-    return float(np.clip(1500.0 / max(n, 1) ** 0.75, 9.0, 60.0))
+def opacity_of(n: int) -> float:
+    """Return the opacity of markers: where there are many, darker spots hold more of them."""
+    return float(np.clip((LAYOUT.translucent_from / max(n, 1)) ** 0.35, 0.15, 1.0))
 
 
 def draw_classes(
-    ax: Axes, points: Floats, codes: Integers, n_classes: int, sizes: ArrayLike | None = None
+    ax: Axes,
+    points: Floats,
+    codes: Integers,
+    n_classes: int,
+    sizes: ArrayLike | None = None,
+    answers: Integers | None = None,
 ) -> list[PathCollection]:
-    """Draw the samples, one collection per class, in its colour and marker."""
-    area = np.full(len(points), size_of(len(points))) if sizes is None else np.asarray(sizes)
+    """Draw the samples, one collection per class, in its colour and marker.
+
+    Where the answers of a model are given they are the colours of the faces; the markers and, of
+    wrong answers, the edges are those of the class.
+    """
+    n = len(points)
+    area = np.full(n, size_of(n, ax)) if sizes is None else np.asarray(sizes)
+    edge = 0.5 if area.max(initial=0.0) > 7.0 else 0.0
+    faces = codes if answers is None else answers
     drawn = []
     for code in range(n_classes):
         own = codes == code
+        look: dict[str, Any] = {"c": colour(code), "edgecolors": "white", "linewidths": edge}
+        wrong = faces[own] != code
+        if wrong.any():
+            look = {
+                "c": [colour(face) for face in faces[own]],
+                "edgecolors": [colour(code) if is_wrong else "white" for is_wrong in wrong],
+                "linewidths": np.where(wrong, 1.2, edge).tolist(),
+            }
         drawn.append(
             ax.scatter(
-                points[own, 0], points[own, 1], s=area[own], c=colour(code), marker=marker(code),
-                edgecolors="white", linewidths=0.5, zorder=3,
+                points[own, 0], points[own, 1], s=area[own], marker=marker(code), zorder=3,
+                alpha=opacity_of(n), rasterized=n > LAYOUT.pixels_from, **look,
             )
         )  # fmt: skip
     return drawn
-
-
-def class_handles(names: Sequence[str]) -> list[Line2D]:
-    """Return legend entries of the classes, of the first ones where there are many."""
-    handles = [
-        Line2D(
-            [], [], linestyle="", marker=marker(code), color=colour(code), markersize=7,
-            markeredgecolor="white", label=name,
-        )
-        for code, name in enumerate(names[:LAYOUT.most_names])
-    ]  # fmt: skip
-    if len(names) > LAYOUT.most_names:
-        handles.append(line_handle(f"… and {len(names) - LAYOUT.most_names:,} more", ""))
-    return handles
-
-
-def mark_handle(
-    label: str,
-    shape: str,
-    ink: str = INK,
-    size: float = 7.0,
-    *,
-    hollow: bool = False,
-    edge: float = 1.0,
-) -> Line2D:
-    """Return a legend entry of a marker, filled or only its edge."""
-    return Line2D(
-        [], [], linestyle="", marker=shape, color=ink, markersize=size, markeredgewidth=edge,
-        markerfacecolor="none" if hollow else ink, label=label,
-    )  # fmt: skip
-
-
-def line_handle(
-    label: str, style: LineStyleType = "-", ink: str = INK, width: float = 1.5
-) -> Line2D:
-    """Return a legend entry of a line."""
-    return Line2D([], [], linestyle=style, color=ink, linewidth=width, label=label)
 
 
 def lines(
@@ -260,7 +249,7 @@ def lines(
 def some_rows(n: int, limit: int, keep: Integers | None = None, most: int = 0) -> Integers:
     """Return at most ``limit`` of n rows, in order; the choice is deterministic.
 
-    Up to ``most`` of those to ``keep`` are among them, more where there are not enough others.
+    Of those to ``keep`` their share is among them, and up to ``most`` where their share is less.
     """
     if n <= limit:
         return np.arange(n)
@@ -269,7 +258,8 @@ def some_rows(n: int, limit: int, keep: Integers | None = None, most: int = 0) -
     if keep is not None:
         kept[keep] = True
     first, others = shuffled[kept[shuffled]], shuffled[~kept[shuffled]]
-    n_first = min(first.size, max(min(most, limit), limit - others.size))
+    share = round(limit * first.size / n) if most else 0
+    n_first = min(first.size, max(share, min(most, limit), limit - others.size))
     return np.sort(np.concatenate([first[:n_first], others[: limit - n_first]]))
 
 
@@ -318,8 +308,27 @@ def set_frame(
         ax.set_yticks(range(len(strips)), list(strips))
     elif is_square(limits):
         ax.set_aspect("equal", adjustable="box")
-    ax.set_xlabel(labels[0])
-    ax.set_ylabel(labels[1])
+    set_labels(ax, *labels)
+
+
+def set_labels(ax: Axes, across: str, up: str) -> None:
+    """Label both axes, on several lines where they are short."""
+    wide, high = inner_size(ax)
+    ax.set_xlabel(_fitted(across, wide))
+    ax.set_ylabel(_fitted(up, high))
+
+
+def _fitted(text: str, inches: float) -> str:
+    return "\n".join(wrapped(text, max(int(LAYOUT.characters_per_inch * inches), 12)))
+
+
+def shortened(name: str, most: int = MOST_LETTERS) -> str:
+    """Return a name of a class, cut to so many letters.
+
+    >>> shortened("a very long name of a class")
+    'a very long name of a c…'
+    """
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def number(n: int, of_what: str) -> str:

@@ -12,9 +12,10 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ..arrays import Floats
 from .canvas import FAINT, PALETTE, AxesLike, figure_of, set_title, several_axes
+from .display import Display
 
 
-class ComparisonDisplay:
+class ComparisonDisplay(Display):
     """Errors and times of algorithms, one per row; what `comparison` returns.
 
     Parameters

@@ -24,13 +24,14 @@ from .canvas import (
     Bools,
     colour,
     figure_of,
-    line_handle,
     marker,
     number,
-    set_legend,
     set_title,
     several_axes,
+    wrapped,
 )
+from .display import Display
+from .legends import line_handle, set_legend
 from .model import FigureModel
 from .titles import cost_in_words, kernel_in_words
 
@@ -115,7 +116,7 @@ class Course:
 
 
 @dataclass(eq=False)
-class ConvergenceDisplay:
+class ConvergenceDisplay(Display):
     """Traces of one or several fits; what `convergence` returns.
 
     Parameters
@@ -322,6 +323,8 @@ class ConvergenceDisplay:
         for ax in self.axes_:
             if self.against == "iteration":
                 ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+            if self.against == "iteration" and all(len(c.iteration) == 1 for c in self.courses):
+                ax.set_xticks([1])
             if ax is not bottom:
                 ax.tick_params(labelbottom=False)
         self._frame_time()
@@ -376,7 +379,8 @@ class ConvergenceDisplay:
     def _handles(self) -> list[Line2D]:
         handles = [
             Line2D(
-                [], [], color=colour(k), marker=marker(k), markersize=5, label=course.name,
+                [], [], color=colour(k), marker=marker(k), markersize=5,
+                label="\n".join(wrapped(course.name, 28)),
                 linestyle="" if self.knows_gap or course.knows_mistakes else STYLES[k % 3],
             )
             for k, course in enumerate(self.courses)
@@ -488,6 +492,8 @@ def _close_in(ax: Axes, courses: Sequence[Course]) -> None:
     low, high = min(seen), max(seen)
     room = max(high - low, 1e-3 * max(abs(high), abs(low), 1e-300))
     bottom, top = ax.get_ylim()
+    if top - bottom < room:  # equal to many digits, which the ticks would need to show
+        bottom, top = -np.inf, np.inf
     ax.set_ylim(max(bottom, low - 0.5 * room), min(top, high + 0.5 * room))
 
 

@@ -30,20 +30,22 @@ from .canvas import (
     number,
     set_title,
     several_axes,
+    shortened,
     some_rows,
 )
+from .display import Display
 from .model import FigureModel
 from .titles import kernel_in_words
 
 # A kernel, its name, a function, or a classifier with a kernel.
 KernelLike: TypeAlias = Kernel | str | Callable[..., Floats] | ModelLike
 
-MOST_LETTERS = 16  # letters of the name of a class
 MOST_ROWS = 500  # rows of the matrix; the eigenvalues take time in n³
+MOST_LETTERS = 16  # letters of the name of a class beside the matrix
 
 
 @dataclass(eq=False)
-class GramDisplay:
+class GramDisplay(Display):
     """A kernel matrix and its eigenvalues; what `gram` returns.
 
     Parameters
@@ -228,7 +230,7 @@ class GramDisplay:
                     solid_capstyle="butt", transform=along,
                 )  # fmt: skip
         middles = [(start + stop - 1) / 2 for _, start, stop in self.blocks]
-        names = [_short(name) for name, _, _ in self.blocks]
+        names = [shortened(name, MOST_LETTERS) for name, _, _ in self.blocks]
         crowded = max(map(len, names)) * len(names) > 32
         ax.set_yticks(middles, names)
         ax.set_xticks(
@@ -306,7 +308,3 @@ def _order(y: ArrayLike | None, n: int) -> tuple[Integers, list[str]]:
 def _note(shown: int, n: int, by_target: bool) -> str:
     parts = [f"{shown:,} of {n:,} rows"] if shown < n else []
     return ", ".join([*parts, "ordered by their targets"] if by_target else parts)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= MOST_LETTERS else name[: MOST_LETTERS - 1] + "…"

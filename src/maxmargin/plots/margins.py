@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from matplotlib import pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,22 +21,26 @@ from .canvas import (
     Bools,
     colour,
     figure_of,
-    line_handle,
+    inner_size,
     number,
     one_axes,
-    set_legend,
+    set_labels,
     set_title,
-    size_for,
+    shortened,
     span,
 )
+from .display import Display
+from .legends import line_handle, set_legend
 from .model import FigureModel
 from .titles import described, outliers_in_words
 
 TAIL_PERCENT = 0.5  # samples at either end that may lie outside the bins
+HIGHEST_BAR = 0.85  # of the height of a row
+COUNT_SIZE = 0.75  # of the letters of the counts, as a fraction of those of names
 
 
 @dataclass(eq=False)
-class MarginsDisplay:
+class MarginsDisplay(Display):
     """The margins of the samples, one histogram per class; what `margins` returns.
 
     Parameters
@@ -53,7 +58,7 @@ class MarginsDisplay:
     has_band : bool
         Whether a margin of 1 is what the model requires.
     is_two_sided : bool
-        Whether margins are y·g of two classes, so that |g| ≤ 1 is a band.
+        Whether margins are y·g of two classes, or of a pair, so that |g| ≤ 1 is a band.
     edges : ndarray of shape (n_bins + 1,)
         Edges of the bins; values beyond are in the first or the last one.
     is_region : bool, default=False
@@ -113,7 +118,9 @@ class MarginsDisplay:
         """Draw the distribution of the margins of the samples, class by class.
 
         The margin is y·g(x): below 0 is an error, below 1 has slack ξ = 1 − y·g(x). For many
-        classes it is the score of the own class less that of its best rival. Where a margin of 1
+        classes it is the score of the own class less that of its strongest rival; for one machine
+        per pair ("ovo") y·g(x) of the machine of these two classes. All pairs vote, so that an
+        error may have a positive margin. Where a margin of 1
         has no meaning (a perceptron), it is the signed distance y·g(x)/‖w‖ for linear models, else
         y·g(x). Of a `OneClassSVM` it is g(x) = w·φ(x) − ρ whatever y is: outliers are below 0.
 
@@ -156,8 +163,7 @@ class MarginsDisplay:
         model = FigureModel(clf)
         model.refuse_targets()
         scores = model.scores(X)
-        joint = model.scheme == "joint"
-        has_band = model.is_support_vector_machine and (model.is_binary or joint)
+        has_band = model.is_support_vector_machine and model.scheme != "ovr"
         title = described(model)
         if model.has_no_plane(X, scores):
             title += ", w = 0: no plane"
@@ -174,7 +180,7 @@ class MarginsDisplay:
             title = f"{title}, {outliers_in_words(errors)}"
         return cls(
             margins=found, codes=codes, errors=errors, names=names, label=label,
-            title=title, has_band=has_band, is_two_sided=has_band and model.is_binary,
+            title=title, has_band=has_band, is_two_sided=has_band and model.scheme != "joint",
             edges=_edges(found, bins, has_band), is_region=not model.has_classes,
         ).plot(ax, legend=legend)  # fmt: skip
 
@@ -198,21 +204,20 @@ class MarginsDisplay:
         MarginsDisplay
             The display itself, with its artists.
         """
-        ax = one_axes(ax, height=max(4.8, 1.2 + 0.7 * len(self.names)))
+        ax = one_axes(ax, height=max(4.8, 1.2 + 0.5 * len(self.names)))
         self.ax_, self.figure_ = ax, figure_of(ax)
         self._draw_zones(ax)
-        self.histograms_, self.counts_ = [], []
+        self.histograms_ = []
         # A margin of 1 to rounding counts as 1.
         raised = self.margins + 1e-9 * np.maximum(1.0, np.abs(self.margins))
         clipped = np.clip(raised, self.edges[0], self.edges[-1])
-        for code, name in enumerate(self.names):
-            self._draw_row(ax, code, name, clipped[self.codes == code])
+        for code in range(len(self.names)):
+            self._draw_row(ax, code, clipped[self.codes == code])
         n = len(self.names)
-        ax.set_ylim(n - 0.02, -0.12)
+        ax.set_ylim(n, 0.0)
         ax.set_xlim(self.edges[0], self.edges[-1])
-        ax.set_yticks([row + 0.95 for row in range(n)], self.names)
-        ax.tick_params(axis="y", length=0)
-        ax.set_xlabel(self.label)
+        self._name_rows(ax)
+        set_labels(ax, self.label, "")
         set_title(ax, self.title)
         if legend:
             self.legend_ = set_legend(ax, self._handles())
@@ -230,11 +235,9 @@ class MarginsDisplay:
         )
         ax.axvline(1.0, color=INK, linewidth=1.1, linestyle=(0, (5, 3)), zorder=3)
 
-    def _draw_row(self, ax: Axes, code: int, name: str, own: Floats) -> None:
+    def _draw_row(self, ax: Axes, code: int, own: Floats) -> None:
         counts, _ = np.histogram(own, self.edges)
-        # The line of text above the bars has the same height in every figure.
-        highest = float(np.clip(0.87 - 0.055 * len(self.names), 0.5, 0.8))
-        heights = highest * counts / max(counts.max(initial=0), 1)
+        heights = HIGHEST_BAR * counts / max(counts.max(initial=0), 1)
         base = code + 0.95
         drawn = ax.stairs(
             base - heights, self.edges, baseline=base, fill=True, facecolor=colour(code),
@@ -242,24 +245,42 @@ class MarginsDisplay:
         )  # fmt: skip
         ax.axhline(base, color="#CCCCCC", linewidth=0.8, zorder=1)
         self.histograms_.append(drawn)
-        mine = self.codes == code
-        parts = [number(int(mine.sum()), "sample")]
-        if self.has_band:
-            parts.append(f"{int((self.slacks & mine).sum()):,} with slack")
-        what = "outlier" if self.is_region else "error"
-        parts.append(number(int((self.errors & mine).sum()), what))
-        text = ", ".join(parts) + " "
-        self.counts_.append(
-            ax.text(
-                1.0, code + 0.0, text, transform=ax.get_yaxis_transform(), ha="right", va="top",
-                fontsize=size_for(ax, text), color=INK, zorder=4,
-                # Readable where it crosses a line.
-                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
-            )
+
+    def _name_rows(self, ax: Axes) -> None:
+        """Write the names beside the rows, with the counts below them as far as there is room."""
+        n = len(self.names)
+        high = 72.0 * inner_size(ax)[1] / n
+        # Letters of names leave room for the counts, but not below the size that is legible.
+        size = float(np.clip(0.42 * high, min(6.5, 0.8 * high), plt.rcParams["font.size"]))
+        most = int((high / size - 1.2) / (1.2 * COUNT_SIZE))
+        texts = [self._counts(code, most) for code in range(n)]
+        ax.set_yticks(
+            [row + 0.5 for row in range(n)], list(map(shortened, self.names)), fontsize=size,
+            va="bottom" if any(texts) else "center",
         )  # fmt: skip
+        ax.tick_params(axis="y", length=0, pad=4)
+        self.counts_ = [
+            ax.annotate(
+                text, (0.0, row + 0.5), xycoords=ax.get_yaxis_transform(), xytext=(-4.0, 0.0),
+                textcoords="offset points", ha="right", va="top", fontsize=COUNT_SIZE * size,
+                color="#555555", annotation_clip=False,
+            )
+            for row, text in enumerate(texts)
+        ]  # fmt: skip
+
+    def _counts(self, code: int, most: int) -> str:
+        """Return the samples, slacks and errors of a class on so many lines, or the errors only."""
+        mine = self.codes == code
+        n, wrong = int(mine.sum()), int((self.errors & mine).sum())
+        errors = number(wrong, "outlier" if self.is_region else "error")
+        slack = [f"{int((self.slacks & mine).sum()):,} with slack"] if self.has_band else []
+        parts = [number(n, "sample"), *slack, errors]
+        if most >= len(parts):
+            return "\n".join(parts)
+        return f"{errors} of {n:,}" if most >= 1 else ""
 
     def _handles(self) -> list[Artist]:
-        zero = "the plane" if len(self.names) == 2 else "a rival as strong"
+        zero = "the plane" if self.is_two_sided or len(self.names) == 2 else "a rival as strong"
         zero = "the border, g(x) = 0" if self.is_region else zero
         handles: list[Artist] = [line_handle(zero, width=1.4)]
         if self.has_band:
@@ -285,9 +306,10 @@ def _unit(model: FigureModel) -> tuple[str, float]:
     """Return the label of the margins, and their divisor."""
     if not model.has_classes:
         return "g(x) = w·φ(x) − ρ", 1.0
+    if model.scheme == "ovo":
+        return "y·g(x) of the pair: own class against its strongest rival", 1.0
     if not model.is_binary:
-        votes = "votes for" if model.scheme == "ovo" else "score of"
-        return f"{votes} the own class less those of its best rival", 1.0
+        return "score of the own class less that of its strongest rival", 1.0
     if not model.is_support_vector_machine and model.is_linear and not model.steps:
         norm = float(np.linalg.norm(model.classifier.coef_))
         if norm > 0:

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ..arrays import Floats, Integers, MatrixLike, dense
 from ..diagnostics.fitted_model import FittedModel
+from ..multiclass import OneVsOne
 from .canvas import Bools
 
 # Kernel values whose computation takes seconds at most.
@@ -40,15 +41,42 @@ class FigureModel(FittedModel):
         return self.predict(X)
 
     def margins(self, scores: Floats, codes: Integers) -> Floats:
-        """Return y·g of two classes, else the score of the own class less its best rival's."""
+        """Return y·g of two classes, else how far the own class is ahead of its strongest rival.
+
+        Of one plane per pair, that is y·g of the plane between the own class, y = 1, and the rival
+        that wins where the own class does not.
+        """
         if self.is_binary:
             return np.where(codes == 1, 1.0, -1.0) * scores[:, 0]
-        confidences = self.reduction.confidences(scores, len(self.classes))
+        n = len(self.classes)
+        confidences = self.reduction.confidences(scores, n)
         rows = np.arange(len(codes))
         own = confidences[rows, codes]
         rivals = confidences.copy()
         rivals[rows, codes] = -np.inf
-        return own - rivals.max(axis=1)
+        if self.scheme != "ovo":
+            return own - rivals.max(axis=1)
+        place = np.zeros((n, n), dtype=np.intp)
+        for k, (i, j) in enumerate(OneVsOne.pairs(n)):
+            place[i, j] = place[j, i] = k
+        strongest = rivals.argmax(axis=1)
+        signs = np.where(codes < strongest, 1.0, -1.0)
+        return signs * scores[rows, place[codes, strongest]]
+
+    def answers(self, X: MatrixLike, scores: Floats) -> Integers:
+        """Return the class number that `predict` gives to rows, from their scores if possible."""
+        if not self.has_classes:  # the border itself is exact to rounding
+            return self.predict(X)
+        if self.is_binary:
+            return (scores[:, 0] >= 0).astype(np.intp)
+        n = len(self.classes)
+        if not self.by_votes:
+            return self.reduction.confidences(scores, n).argmax(axis=1)
+        votes = np.zeros((len(scores), n))
+        for k, (i, j) in enumerate(OneVsOne.pairs(n)):
+            votes[:, i] += scores[:, k] > 0
+            votes[:, j] += scores[:, k] <= 0
+        return votes.argmax(axis=1)
 
     def has_no_plane(self, X: MatrixLike, scores: Floats) -> bool:
         """Say whether w of two classes is 0 to rounding: g is constant."""

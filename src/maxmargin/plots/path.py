@@ -8,11 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colorbar import Colorbar
+from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize, to_hex
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Polygon
+from matplotlib.ticker import MaxNLocator
+from matplotlib.typing import LineStyleType
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Integers, MatrixLike
@@ -22,26 +27,27 @@ from .canvas import (
     PALETTE,
     WRONG,
     AxesLike,
-    class_handles,
     draw_classes,
     figure_of,
     limits_of,
-    line_handle,
     lines,
-    mark_handle,
     number,
     set_frame,
-    set_legend,
     set_title,
     several_axes,
     span,
 )
-from .grid import Lattice, nearest_on
+from .display import Display
+from .grid import Lattice
+from .legends import class_handles, legend_of_figure, line_handle, mark_handle, set_legend
 from .model import FigureModel
-from .steps import Evaluate, Moment, Run, fitted_classifier, run_of, thinned
+from .solutions import solutions
+from .steps import Evaluate, Moment, Run, early, early_and_even, fitted_classifier, run_of
 from .view import FigureData
 
 SOLUTIONS = PALETTE[2]
+# From pale, early, to strong, late; in none of the colours of two classes.
+TIME = LinearSegmentedColormap.from_list("time", ["#C3AEDF", "#8C6BB1", "#3F007D"])
 
 
 @dataclass(frozen=True)
@@ -49,13 +55,12 @@ class Tuning:
     """Limits of the figure."""
 
     most_moments: int = 5000
-    # Lines in the first panel.
-    most_planes: int = 25
-    most_arrows: int = 60
-    # Factor by which the window of w may grow to show solutions.
-    most_widening: float = 20.0
-    # Factor of the window of w in which solutions are searched.
-    search_widening: float = 1e6
+    # Planes in the first panel, and weight vectors that are joined in the second one.
+    most_planes: int = 10
+    most_joined: int = 50
+    most_arrows: int = 30
+    # Planes from which on colours are on a logarithmic scale.
+    log_from: int = 30
     # Points of the lattice along each axis for planes that a pipeline bends.
     bent_resolution: int = 100
 
@@ -64,13 +69,15 @@ TUNING = Tuning()
 
 
 @dataclass(eq=False)
-class PathDisplay:
+class PathDisplay(Display):
     """The planes and weight vectors of the steps of a fit; what `path` returns.
 
     Parameters
     ----------
     planes : list of list of ndarray
         Polylines of g = 0 of some steps, first to last, in the space of X.
+    shown : ndarray of int
+        The numbers of these planes, from 1.
     points : ndarray of shape (n, 2)
         The samples.
     codes : ndarray of int of shape (n,)
@@ -79,6 +86,10 @@ class PathDisplay:
         Limits of the first panel, one row per axis.
     weights : ndarray of shape (m, 2)
         w of every step, from the start.
+    numbers : ndarray of int of shape (m,)
+        The numbers of their planes; 0 at the start.
+    unit : str
+        What there is one plane of: "update", "pass", "round" or "step".
     biases : ndarray of shape (m,)
         b of every step.
     solutions : ndarray of shape (k, 2)
@@ -107,8 +118,12 @@ class PathDisplay:
         One per plane.
     points_ : list of PathCollection
         One per class.
-    path_ : Line2D
-        The path of w.
+    path_ : LineCollection
+        The path of w, some of it where there are very many steps, in the colours of time.
+    everything_ : Line2D or None
+        All of it, faint, where the path leaves out steps.
+    colorbar_ : Colorbar or None
+        The scale of the colours: numbers of planes.
     solutions_ : Polygon or None
         The set of solutions.
     start_, end_ : PathCollection
@@ -127,10 +142,13 @@ class PathDisplay:
     """
 
     planes: list[list[Floats]]
+    shown: Integers
     points: Floats
     codes: Integers
     limits: Floats
     weights: Floats
+    numbers: Integers
+    unit: str
     biases: Floats
     solutions: Floats
     is_solvable: bool
@@ -145,7 +163,9 @@ class PathDisplay:
     figure_: Figure = field(init=False)
     planes_: list[LineCollection] = field(init=False)
     points_: list[PathCollection] = field(init=False)
-    path_: Line2D = field(init=False)
+    path_: LineCollection = field(init=False)
+    everything_: Line2D | None = field(init=False, default=None)
+    colorbar_: Colorbar | None = field(init=False, default=None)
     solutions_: Polygon | None = field(init=False, default=None)
     start_: PathCollection = field(init=False)
     end_: PathCollection = field(init=False)
@@ -164,8 +184,10 @@ class PathDisplay:
     ) -> PathDisplay:
         """Draw the planes of the steps of a fit, and the path of w to the solutions.
 
-        First the planes in the space of X, faint to strong, with w at the last one. Then w in
-        weight space, where every sample allows one half-plane y(w·x + b) > 0 at the last b: their
+        First the planes in the space of X, at most ten of them, pale to strong by their number;
+        the first is dashed, the last black, with w. Then w in weight space, in the same colours:
+        of very many steps some are joined, denser at the start, with all of them faint below.
+        There every sample allows one half-plane y(w·x + b) > 0 at the last b: their
         intersection, a cone if b = 0, is the set of solutions.
 
         The steps are those of ``clf.callback`` where that is a `Recorder`. Otherwise a model with
@@ -237,20 +259,26 @@ class PathDisplay:
         PathDisplay
             The display itself, with its artists.
         """
-        self.axes_ = several_axes(axes, 2, (11.0, 4.8))
+        self.axes_ = several_axes(axes, 2, (11.0, 5.2))
         self.ax_, self.figure_ = self.axes_[0], figure_of(self.axes_[0])
-        self._draw_planes(self.axes_[0])
-        self._draw_weights(self.axes_[1])
+        last = int(self.numbers[-1])
+        scale = LogNorm if last >= TUNING.log_from else Normalize
+        colours = ScalarMappable(scale(1, max(last, 2)), TIME)
+        self._draw_planes(self.axes_[0], colours)
+        self._draw_weights(self.axes_[1], colours)
+        if len(self.planes) > 2:
+            self._draw_scale(self.axes_[1], colours)
         if legend:
-            self.legend_ = set_legend(self.axes_[1], self._handles())
+            draw = set_legend if axes is not None else legend_of_figure
+            self.legend_ = draw(self.axes_[1], self._handles())
         return self
 
-    def _draw_planes(self, ax: Axes) -> None:
-        shades = _shades(len(self.planes))
-        self.planes_ = [
-            lines(ax, pieces, shade, "-", 1.1, zorder=1)
-            for pieces, shade in zip(self.planes[:-1], shades[:-1], strict=True)
-        ]
+    def _draw_planes(self, ax: Axes, colours: ScalarMappable) -> None:
+        shades = colours.to_rgba(np.asarray(self.shown, dtype=float))
+        self.planes_ = []
+        for k, pieces in enumerate(self.planes[:-1]):
+            style: LineStyleType = "-" if k else (0, (4, 3))
+            self.planes_.append(lines(ax, pieces, to_hex(shades[k]), style, 1.3, zorder=1))
         self.planes_.append(lines(ax, self.planes[-1], INK, "-", 2.2, zorder=2))
         if self.normal is not None:
             foot, tip = self.normal
@@ -262,23 +290,22 @@ class PathDisplay:
         set_frame(ax, self.limits, self.labels)
         set_title(ax, self.title)
 
-    def _draw_weights(self, ax: Axes) -> None:
+    def _draw_weights(self, ax: Axes, colours: ScalarMappable) -> None:
         if len(self.solutions) > 2:
             self.solutions_ = Polygon(
                 self.solutions, facecolor=(SOLUTIONS, 0.2), edgecolor=SOLUTIONS, linewidth=1.0
             )
             ax.add_patch(self.solutions_)
-        w = self.weights
-        (self.path_,) = ax.plot(w[:, 0], w[:, 1], "-", color="#9A9A9A", linewidth=1.0, zorder=2)
-        self._draw_arrows(ax)
+        self._draw_path(ax, colours)
         ax.axhline(0.0, color="#CCCCCC", linewidth=0.8, zorder=0)
         ax.axvline(0.0, color="#CCCCCC", linewidth=0.8, zorder=0)
+        first, last = self.weights[0], self.weights[-1]
         self.start_ = ax.scatter(
-            w[0, 0], w[0, 1], s=60, facecolors="white", edgecolors=INK, linewidths=1.5, zorder=4
+            first[0], first[1], s=60, facecolors="white", edgecolors=INK, linewidths=1.5, zorder=4
         )
         self.end_ = ax.scatter(
-            w[-1, 0],
-            w[-1, 1],
+            last[0],
+            last[1],
             s=170,
             marker="*",
             c=WRONG,
@@ -291,28 +318,60 @@ class PathDisplay:
         found = "a w separates" if self.is_solvable else "no w separates"
         if self.is_solvable and len(self.solutions) < 3:
             found = "solutions lie outside"
-        set_title(ax, f"weight space, b = {self.biases[-1]:.3g}: {found}")
+        set_title(ax, f"weight space, b = {self.biases[-1]:.4g}: {found}")
 
-    def _draw_arrows(self, ax: Axes) -> None:
-        w = self.weights
-        if not 2 <= len(w) <= TUNING.most_arrows:
+    def _draw_path(self, ax: Axes, colours: ScalarMappable) -> None:
+        joined = early_and_even(self.numbers, TUNING.most_joined)
+        w, n = self.weights[joined], joined.size
+        if n < len(self.weights):
+            (self.everything_,) = ax.plot(
+                *self.weights.T, "-", color="#E6E6E6", linewidth=0.5, zorder=1.5, rasterized=True
+            )
+        shades = colours.to_rgba(np.maximum(self.numbers[joined[1:]], 1))
+        self.path_ = LineCollection(
+            list(np.stack([w[:-1], w[1:]], axis=1)), colors=shades, linewidths=1.4, zorder=2
+        )
+        ax.add_collection(self.path_, autolim=False)
+        if not 2 <= n <= TUNING.most_arrows:
             return
         # Heads halfway, so that those of short steps do not overlap at the ends.
-        for start, end, shade in zip(w[:-1], w[1:], _shades(len(w) - 1), strict=True):
-            look = {"arrowstyle": "-|>", "color": shade, "lw": 1.2, "shrinkA": 0, "shrinkB": 0}
+        for start, end, shade in zip(w[:-1], w[1:], shades, strict=True):
+            look = {"arrowstyle": "-|>", "color": shade, "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
             halfway = start + 0.55 * (end - start)
             ax.annotate("", halfway, start, arrowprops=look, zorder=3)
+
+    def _draw_scale(self, ax: Axes, colours: ScalarMappable) -> None:
+        last = int(self.numbers[-1])
+        bar = self.colorbar_ = self.figure_.colorbar(
+            colours, ax=ax, pad=0.02, label=f"plane, one per {self.unit}"
+        )
+        if last < TUNING.log_from:
+            bar.locator = MaxNLocator(5, integer=True)
+        else:  # powers of 10, the first and the last
+            tens = 10 ** np.arange(int(np.log10(last / 3.0)) + 1)
+            bar.set_ticks([*tens, last], labels=[f"{k:,}" for k in [*tens, last]])
+            bar.minorticks_off()
 
     def _handles(self) -> list[Artist]:
         handles: list[Artist] = [*class_handles(self.names)]
         if len(self.planes) > 1:
-            handles.append(line_handle("plane, early", "-", str(_shades(9)[0])))
+            handles.append(line_handle("plane, first", (0, (4, 3)), to_hex(TIME(0.15))))
+        if len(self.planes) > 2:
+            between = number(len(self.planes) - 2, "more plane")
+            of = int(self.numbers[-1]) - 2
+            text = between if of == len(self.planes) - 2 else f"{between} of {of:,}"
+            handles.append(line_handle(text, "-", to_hex(TIME(0.5))))
         where = " (outside)" if self.weights[-1].any() else " (none: w = 0)"
-        last = "plane, at the end" + ("" if self.planes[-1] else where)
+        last = "plane, last" + ("" if self.planes[-1] else where)
         handles.append(line_handle(last, width=2.2))
-        handles.append(line_handle("path of w", "-", "#9A9A9A", 1.0))
-        handles.append(mark_handle("its start", "o", hollow=True, edge=1.5))
-        handles.append(mark_handle("its end", "*", WRONG, 11))
+        handles.append(mark_handle("w, first", "o", hollow=True, edge=1.5))
+        handles.append(mark_handle("w, last", "*", WRONG, 11))
+        if self.everything_ is not None:
+            joined = len(self.path_.get_segments()) + 1
+            n, kept = int(self.numbers[-1] - self.numbers[0]) + 1, len(self.weights)
+            handles.append(line_handle(f"w, {joined} of {n:,}", "-", to_hex(TIME(0.5))))
+            every = "w, all of them" if kept == n else f"w, {kept:,} of {n:,}"
+            handles.append(line_handle(every, "-", "#DDDDDD", 2.0))
         if self.solutions_ is not None:
             text = "separating w"
             handles.append(Patch(facecolor=(SOLUTIONS, 0.2), edgecolor=SOLUTIONS, label=text))
@@ -322,92 +381,29 @@ class PathDisplay:
 path = PathDisplay.from_estimator
 
 
-def solution_region(X: Floats, signs: Floats, b: float, window: Floats) -> Floats:
-    """Return the corners of {w in window : y_i(w·x_i + b) > 0 for every i}, none if it is empty.
-
-    The window, one row of two limits per axis, is clipped by one half-plane after another
-    (Sutherland, Hodgman, 1974).
-
-    >>> window = np.array([[-1.0, 1.0], [-1.0, 1.0]])
-    >>> solution_region(np.array([[1.0, 0.0]]), np.array([1.0]), 0.0, window).tolist()
-    [[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 1.0]]
-    """
-    (left, right), (bottom, top) = window
-    corners = np.array([[left, bottom], [right, bottom], [right, top], [left, top]])
-    for normal, offset in zip(signs[:, None] * X, signs * b, strict=True):
-        if not len(corners):
-            break
-        corners = _cut(corners, normal, float(offset))
-    return corners
-
-
-def _cut(corners: Floats, normal: Floats, offset: float) -> Floats:
-    """Return the part of a convex polygon where normal·w + offset ≥ 0."""
-    height = corners @ normal + offset
-    kept = []
-    for k in range(len(corners)):
-        before, here = height[k - 1], height[k]
-        if before * here < 0:
-            share = before / (before - here)
-            kept.append(corners[k - 1] + share * (corners[k] - corners[k - 1]))
-        if here >= 0:
-            kept.append(corners[k])
-    return np.array(kept).reshape(-1, 2)
-
-
 def _compute(
     cls: type[PathDisplay], model: FigureModel, data: FigureData, run: Run, codes: Integers
 ) -> PathDisplay:
     points = data.rows(np.arange(data.n_samples))
     limits = np.array(limits_of(points))
     lattice, evaluate = _lattice(model, data, run, limits)
-    chosen = thinned(run.moments, TUNING.most_planes)
-    planes = [lattice.contour(evaluate(moment), 0.0) for moment in chosen]
-    weights, biases = _weights(run)
+    chosen = early(run.numbers, TUNING.most_planes)
+    planes = [lattice.contour(evaluate(run.moments[k]), 0.0) for k in chosen]
+    weights, biases, numbers = _weights(run)
     window = np.array([span(np.append(weights[:, k], 0.0), 0.2) for k in (0, 1)])
     seen = run.X.toarray() if hasattr(run.X, "toarray") else run.X
     window, cone, is_solvable = solutions(seen, run.signs, float(biases[-1]), weights[-1], window)
     names = list(data.names)
     scaled = " after the pipeline" if model.steps else ""
     return cls(
-        planes=planes, points=points, codes=codes, limits=limits, weights=weights, biases=biases,
+        planes=planes, shown=run.numbers[chosen], points=points, codes=codes, limits=limits,
+        weights=weights, numbers=numbers, unit=run.unit, biases=biases,
         solutions=cone, is_solvable=is_solvable, window=window,
         normal=_normal(model, data, points, limits), names=model.class_names,
         labels=(names[0], names[1]),
         weight_labels=(f"w of {names[0]}{scaled}", f"w of {names[1]}{scaled}"),
-        title=_title(model, run, len(chosen)),
+        title=f"{model.name}: {number(run.n_moments, 'plane')}, one per {run.unit}",
     )  # fmt: skip
-
-
-def solutions(
-    X: Floats, signs: Floats, b: float, w: Floats, window: Floats
-) -> tuple[Floats, Floats, bool]:
-    """Return a window that shows solutions if possible, those in it, and whether there are any.
-
-    The line of a sample has the distance \\|b\\|/‖x‖ from 0 in weight space: a window many times as
-    large shows whether the half-planes intersect.
-    """
-    corners = solution_region(X, signs, b, window)
-    if len(corners) > 2:
-        return window, corners, True
-    length = np.linalg.norm(X, axis=1)
-    far = np.abs(b) / length[(length > 0) & (signs * b <= 0)]
-    reach = TUNING.search_widening * max(float(np.abs(window).max()), float(far.max(initial=0.0)))
-    corners = solution_region(X, signs, b, np.array([[-reach, reach], [-reach, reach]]))
-    # An empty intersection that rounding left corners of has no interior.
-    if len(corners) < 3 or not (signs * (X @ corners.mean(axis=0) + b) > 0).all():
-        return window, np.empty((0, 2)), False
-    edges = np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
-    nearest = nearest_on(w[None], edges, np.ptp(window, axis=1))[0]
-    window = _widened(window, nearest)
-    return window, solution_region(X, signs, b, window), True
-
-
-def _widened(window: Floats, point: Floats) -> Floats:
-    """Return the window widened to hold a point; unchanged where the point is far away."""
-    wide = np.array([span(np.append(window[k], point[k]), 0.2) for k in (0, 1)])
-    too_far = (np.ptp(wide, axis=1) > TUNING.most_widening * np.ptp(window, axis=1)).any()
-    return window if too_far else wide
 
 
 def _lattice(
@@ -422,15 +418,16 @@ def _lattice(
     return lattice, run.evaluator(model.transform(data.fill(lattice.points)))
 
 
-def _weights(run: Run) -> tuple[Floats, Floats]:
-    """Return w and b of all moments, beginning with 0 where the algorithm starts there."""
+def _weights(run: Run) -> tuple[Floats, Floats, Integers]:
+    """Return w, b and numbers of all moments, from 0 where the algorithm starts there."""
     moments: list[Moment] = run.moments
     weights = np.array([run.weights(moment) for moment in moments])
     biases = np.array([moment.b for moment in moments])
-    machine = run.model.classifier
+    machine, numbers = run.model.classifier, run.numbers
     if getattr(machine, "init", "") == "zeros" and not getattr(machine, "warm_start", False):
         weights, biases = np.vstack([np.zeros(2), weights]), np.append(0.0, biases)
-    return weights, biases
+        numbers = np.append(0, numbers)
+    return weights, biases, numbers
 
 
 def _normal(model: FigureModel, data: FigureData, points: Floats, limits: Floats) -> Floats | None:
@@ -446,13 +443,3 @@ def _normal(model: FigureModel, data: FigureData, points: Floats, limits: Floats
         return None
     # The same length in the picture for all units.
     return np.array([foot, foot + 0.14 * w / np.linalg.norm(w / width)])
-
-
-def _title(model: FigureModel, run: Run, shown: int) -> str:
-    text = f"{model.name}: {number(run.n_moments, 'plane')}, first to last"
-    return text if shown == run.n_moments else f"{text} ({shown} shown)"
-
-
-def _shades(n: int) -> list[str]:
-    """Return n greys from light to dark."""
-    return [f"{level:.3f}" for level in np.linspace(0.82, 0.3, max(n, 1))]

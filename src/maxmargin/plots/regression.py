@@ -35,28 +35,30 @@ from .canvas import (
     PALETTE,
     WRONG,
     Bools,
+    Limits,
     figure_of,
     limits_of,
-    line_handle,
     lines,
-    mark_handle,
     one_axes,
     set_frame,
-    set_legend,
+    set_labels,
     set_title,
     size_of,
     some_rows,
     span,
 )
+from .display import Display
 from .grid import Lattice
+from .legends import line_handle, mark_handle, set_legend
 from .model import FigureModel
+from .rings import draw_rings, ring_handle
+from .slack import tube_slacks
 from .titles import described
 from .view import FeatureLike, FigureData, View, view_of
 
 Kind = Literal["curve", "surface", "targets"]
 
 MOST_RINGS = 300  # support vectors that are drawn where samples are left out
-MOST_SLACK_LINES = 300
 TUBE = "#DCE6EC"
 # Colour and marker by the state of a sample; those in the tube or on its edge look the same.
 LOOK = dict(
@@ -72,7 +74,7 @@ LEVELS = 12  # of the prediction on a surface
 
 
 @dataclass(eq=False)
-class RegressionDisplay:
+class RegressionDisplay(Display):
     """A regression with its tube and the samples about it; what `regression` returns.
 
     Parameters
@@ -104,6 +106,8 @@ class RegressionDisplay:
         Label of the levels of a surface.
     title, note : str
         Title of the figure, and the smaller text below it.
+    n_support : int
+        How many of all rows of X are support vectors; rings thin out where they would overlap.
 
     Attributes
     ----------
@@ -150,6 +154,7 @@ class RegressionDisplay:
     surface_label: str
     title: str
     note: str = ""
+    n_support: int = 0
     ax_: Axes = field(init=False)
     figure_: Figure = field(init=False)
     curve_: Artist | None = field(init=False, default=None)
@@ -282,7 +287,7 @@ class RegressionDisplay:
         )  # fmt: skip
 
     def _draw_points(self, ax: Axes) -> None:
-        area = size_of(len(self.points))
+        area = size_of(len(self.points), ax)
         self.points_ = {}
         for state, (ink, shape) in LOOK.items():
             own = self.states == state
@@ -291,23 +296,26 @@ class RegressionDisplay:
                 s=(0.6 if ink == FAINT else 1.1) * area, edgecolors="white", linewidths=0.5,
             )  # fmt: skip
         held = self.weights > 0.0
-        if held.any():
-            self.support_ = ax.scatter(
-                self.points[held, 0], self.points[held, 1], zorder=4, facecolors="none",
-                s=area * (1.2 + 2.8 * self.weights[held]), edgecolors=INK,
-                linewidths=1.1 if held.sum() <= 30 else 0.7,
-            )  # fmt: skip
+        self.support_ = draw_rings(
+            ax, self.points[held], self._limits(), area, 1.2 + 2.8 * self.weights[held]
+        )
+
+    def _limits(self) -> Limits:
+        if isinstance(self.x, Lattice):
+            x, y = self.x.x, self.x.y
+            return (x[0], x[-1]), (y[0], y[-1])
+        ends = np.array([self.g.min() - self.epsilon, self.g.max() + self.epsilon])
+        up = span(np.concatenate([self.points[:, 1], ends]), 0.04)
+        return (self.x[0], self.x[-1]), up
 
     def _frame(self, ax: Axes) -> None:
         if isinstance(self.x, Lattice):
-            x, y = self.x.x, self.x.y
-            set_frame(ax, ((x[0], x[-1]), (y[0], y[-1])), self.labels)
+            set_frame(ax, self._limits(), self.labels)
         else:
-            ends = np.array([self.g.min() - self.epsilon, self.g.max() + self.epsilon])
-            ax.set_xlim(self.x[0], self.x[-1])
-            ax.set_ylim(*span(np.concatenate([self.points[:, 1], ends]), 0.04))
-            ax.set_xlabel(self.labels[0])
-            ax.set_ylabel(self.labels[1])
+            across, up = self._limits()
+            ax.set_xlim(*across)
+            ax.set_ylim(*up)
+            set_labels(ax, *self.labels)
         set_title(ax, self.title, self.note)
 
     def _handles(self) -> list[Artist]:
@@ -322,8 +330,9 @@ class RegressionDisplay:
             for text, look in NAMES.items()
             if any(LOOK[state] == look for state in self.states)
         ]
-        if self.support_ is not None:
-            handles.append(mark_handle("support vector", "o", size=9, hollow=True))
+        if self.n_support:
+            drawn = 0 if self.support_ is None else len(np.asarray(self.support_.get_offsets()))
+            handles.append(ring_handle(drawn, self.n_support))
         if len(self.slacks):
             handles.append(line_handle("slack", "-", FAINT, 0.9))
         return handles
@@ -381,13 +390,16 @@ def _compute(
         "targets": ("prediction g(x)", target_name),
     }[kind]
     exact = kind == "targets" or (kind == "curve" and view is not None and view.exact)
+    slacks: Floats = np.empty((0, 2, 2))
+    if exact:
+        slacks = tube_slacks(points, residuals, np.isin(states, TUBE_STATES[2:]), epsilon)
     return cls(
         kind=kind, points=points, rows=rows, targets=y, residuals=residuals, states=states,
         weights=_weights(model, n, is_support)[rows], x=x, g=g, epsilon=epsilon, errors=errors,
-        slacks=_slacks(points, residuals, states, epsilon) if exact else np.empty((0, 2, 2)),
+        slacks=slacks,
         labels=labels, surface_label=f"prediction of {target_name}",
         title=f"{described(model)}, {errors.measures.split(',')[0]}",
-        note=_note(view, len(rows), n),
+        note=_note(view, len(rows), n), n_support=int(is_support.sum()),
     )  # fmt: skip
 
 
@@ -426,16 +438,6 @@ def _weights(model: FigureModel, n: int, is_support: Bools) -> Floats:
         return np.zeros(n)
     alpha = np.where(is_support, model.alpha(n), 0.0)
     return alpha / alpha.max()
-
-
-def _slacks(points: Floats, residuals: Floats, states: NDArray[np.str_], epsilon: float) -> Floats:
-    """Return vertical lines from samples outside of the tube to its edge, (k, 2, 2)."""
-    outside = np.flatnonzero(np.isin(states, TUBE_STATES[2:]))
-    if outside.size > MOST_SLACK_LINES:
-        return np.empty((0, 2, 2))
-    start, r = points[outside], residuals[outside]
-    end = start - np.column_stack([np.zeros(r.size), r - np.sign(r) * epsilon])
-    return np.stack([start, end], axis=1)
 
 
 def _note(view: View | None, shown: int, n: int) -> str:

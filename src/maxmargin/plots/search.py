@@ -18,20 +18,10 @@ from matplotlib.lines import Line2D
 
 from ..arrays import Floats
 from ..model_selection.results import Results
-from .canvas import (
-    INK,
-    WRONG,
-    colour,
-    figure_of,
-    line_handle,
-    lines,
-    mark_handle,
-    number,
-    one_axes,
-    set_legend,
-    set_title,
-)
+from .canvas import INK, WRONG, colour, figure_of, lines, number, one_axes, set_title
 from .cells import border_of, cell_of, edges_of, lowest_shown, set_log, united
+from .display import Display
+from .legends import legend_of_figure, line_handle, mark_handle, set_legend
 from .search_table import (
     Candidates,
     SearchAxes,
@@ -51,7 +41,7 @@ MOST_NUMBERS = 64
 
 
 @dataclass(eq=False)
-class SearchDisplay:
+class SearchDisplay(Display):
     """Mean scores of a search over C and the kernel; what `search` returns.
 
     Parameters
@@ -334,9 +324,7 @@ class SearchDisplay:
         handles = self._handles()
         if not below:
             return set_legend(self.ax_, handles)
-        return self.figure_.legend(
-            handles=handles, loc="outside lower center", ncols=4, fontsize="small", frameon=False
-        )
+        return legend_of_figure(self.ax_, handles)
 
     def _handles(self) -> list[Line2D]:
         marked = mark_handle("chosen", "*", WRONG, 11.0)

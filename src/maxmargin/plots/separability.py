@@ -21,27 +21,25 @@ from .canvas import (
     FAINT,
     INK,
     MOST_POINTS,
-    class_handles,
     colour,
     draw_classes,
     figure_of,
     limits_of,
-    line_handle,
     lines,
-    mark_handle,
     number,
     one_axes,
     set_frame,
-    set_legend,
     set_title,
     some_rows,
     strip_heights,
 )
+from .display import Display
+from .legends import class_handles, line_handle, mark_handle, set_legend
 from .view import DIRECTION_ROWS, FigureData, principal
 
 
 @dataclass(eq=False)
-class SeparabilityDisplay:
+class SeparabilityDisplay(Display):
     """The convex hulls of two classes with the proof; what `separability` returns.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Floats, Integers
-from .canvas import is_square
+from .canvas import Bools, is_square
 from .grid import Grid, nearest_on
 from .model import FigureModel
 from .view import FigureData, View, grid_of
@@ -48,6 +48,16 @@ def slack_lines(
             ends[lost] = _ends_on_curve(wide, start[lost], y[lost])
     found = np.isfinite(ends[:, 0])
     return np.stack([start[found], ends[found]], axis=1)
+
+
+def tube_slacks(points: Floats, residuals: Floats, is_outside: Bools, epsilon: float) -> Floats:
+    """Return vertical lines from samples outside of the tube to its edge, (k, 2, 2)."""
+    outside = np.flatnonzero(is_outside)
+    if outside.size > MOST_SLACK_LINES:
+        return np.empty((0, 2, 2))
+    start, r = points[outside], residuals[outside]
+    end = start - np.column_stack([np.zeros(r.size), r - np.sign(r) * epsilon])
+    return np.stack([start, end], axis=1)
 
 
 def _ends_on_plane(points: Floats, heights: Floats, w: Floats, grid: Grid) -> Floats:

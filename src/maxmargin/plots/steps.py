@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import Floats, Matrix, MatrixLike, dense, refuse_partitions
+from ..arrays import Floats, Integers, Matrix, MatrixLike, dense, refuse_partitions
 from ..diagnostics.fitted_model import ModelLike
 from ..estimators.svc import NuSVC
 from ..kernels import Linear
@@ -65,6 +65,11 @@ class Run:
         y = ±1.
     moments : list of Moment
         Those of the ``n_moments`` moments of the fit that were kept.
+
+    Attributes
+    ----------
+    numbers : ndarray of int
+        The numbers of the moments that were kept, from 1.
     """
 
     def __init__(
@@ -72,6 +77,14 @@ class Run:
     ) -> None:
         self.model, self.X, self.signs, self.moments = model, X, signs, moments
         self.n_moments = len(moments)
+        self.numbers: Integers = np.arange(1, self.n_moments + 1)
+
+    @property
+    def unit(self) -> str:
+        """What a moment comes after: an update by one sample, a pass, a round or a step."""
+        if any(moment.sample is not None for moment in self.moments):
+            return "update"
+        return self.moments[0].unit
 
     def weights(self, moment: Moment) -> Floats | None:
         """Return w: the solver's, or Σ α_i y_i x_i of a linear kernel, None of another."""
@@ -143,7 +156,9 @@ def run_of(model: FigureModel, X: MatrixLike, y: ArrayLike, limit: int) -> Run:
     run = Run(model, rows, signs, moments)
     run.moments = [_of_margin_one(run, moment) for moment in moments]
     run.moments = _different([*run.moments, _answer(model, len(signs), run.moments)])
-    run.n_moments, run.moments = len(run.moments), thinned(run.moments, limit)
+    run.n_moments = len(run.moments)
+    run.numbers = np.array(thinned(range(1, run.n_moments + 1), limit))
+    run.moments = thinned(run.moments, limit)
     return run
 
 
@@ -153,6 +168,24 @@ def thinned(items: Sequence[Item], limit: int) -> list[Item]:
         return list(items)
     chosen = np.unique(np.linspace(0, len(items) - 1, max(limit, 2)).round().astype(int))
     return [items[k] for k in chosen]
+
+
+def early(numbers: Integers, most: int) -> Integers:
+    """Return the places of at most so many numbers: the first, the last, by equal factors between.
+
+    >>> early(np.arange(1, 1001), 4).tolist()
+    [0, 9, 99, 999]
+    """
+    wanted = np.geomspace(max(numbers[0], 1), max(numbers[-1], 1), most).round()
+    return np.unique([int(np.abs(numbers - k).argmin()) for k in wanted])
+
+
+def early_and_even(numbers: Integers, most: int) -> Integers:
+    """Return the places of at most so many numbers: half of them evenly, half of them early."""
+    if len(numbers) <= most:
+        return np.arange(len(numbers))
+    even = np.linspace(0, len(numbers) - 1, most // 2).round().astype(int)
+    return np.union1d(even, early(numbers, most // 2))
 
 
 def _last_fit(steps: list[Step]) -> list[Step]:

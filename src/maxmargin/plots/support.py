@@ -26,15 +26,16 @@ from .canvas import (
     PALETTE,
     WRONG,
     figure_of,
-    line_handle,
     number,
     one_axes,
-    set_legend,
+    set_labels,
     set_title,
     size_of,
     some_rows,
     span,
 )
+from .display import Display
+from .legends import line_handle, set_legend
 from .model import FigureModel
 
 MOST_POINTS = 5000
@@ -68,7 +69,7 @@ LOOKS: dict[type[SampleTable], Look] = {
 
 
 @dataclass(eq=False)
-class SupportDisplay:
+class SupportDisplay(Display):
     """Dual variables and KKT states of the training samples; what `support` returns.
 
     Parameters
@@ -231,8 +232,7 @@ class SupportDisplay:
         ax.axvline(0.0, color=INK, linewidth=0.8, zorder=1)
         ax.set_xlim(left, right)
         ax.set_ylim(-1.12 * top if len(self.edges) == 2 else -0.04 * top, 1.12 * top)
-        ax.set_xlabel(look.position)
-        ax.set_ylabel(look.alpha if (self.unit == 1.0).all() else look.share)
+        set_labels(ax, look.position, look.alpha if (self.unit == 1.0).all() else look.share)
         note = f"{rows.size:,} of {len(table):,} samples shown" if rows.size < len(table) else ""
         n_support = number(int(np.count_nonzero(table.alpha)), "support vector")
         set_title(ax, f"{table.task}: {n_support} of {number(len(table), 'sample')}", note)

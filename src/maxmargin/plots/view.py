@@ -21,6 +21,9 @@ from .model import FigureModel
 FeatureLike: TypeAlias = int | str | Sequence[int | str] | None
 Projection: TypeAlias = Literal["w", "pca"] | ArrayLike | None
 
+RESOLUTION = 200  # points of a lattice along each axis
+LEAST_RESOLUTION = 80
+MOST_LATTICE_VALUES = 400_000_000  # kernel values on a lattice whose resolution is not given
 DIRECTION_ROWS = 2000  # rows from which principal directions are computed
 DENSE_FEATURES = 400  # features up to which they come from a dense decomposition
 BLOCK_VALUES = 1 << 22  # numbers of X that are evaluated at a time
@@ -150,7 +153,7 @@ class View:
     Parameters
     ----------
     basis : ndarray of shape (d, 2)
-        Orthonormal columns. The second one is 0 for a single feature.
+        The directions of the axes in feature space; the second one is 0 for a single feature.
     origin : ndarray of shape (d,)
         A point of the plane, and ``offset`` (2,) its place in the picture.
     labels : tuple of str
@@ -159,6 +162,9 @@ class View:
         What the picture leaves out, in words.
     exact : bool
         Whether g of every sample is g of its point in the picture.
+    flat : ndarray of shape (d, 2), optional
+        What takes rows to their places, flatᵀ basis = 1; by default the basis, which then has
+        orthonormal columns.
     """
 
     basis: Floats
@@ -167,6 +173,7 @@ class View:
     labels: tuple[str, str]
     note: str = ""
     exact: bool = True
+    flat: Floats | None = None
 
     @property
     def is_strip(self) -> bool:
@@ -175,7 +182,8 @@ class View:
 
     def flatten(self, X: MatrixLike) -> Floats:
         """Return the points of rows, (n, 2)."""
-        return np.asarray(X @ self.basis) - self.origin @ self.basis + self.offset
+        flat = self.basis if self.flat is None else self.flat
+        return np.asarray(X @ flat) - self.origin @ flat + self.offset
 
     def lift(self, points: Floats) -> Floats:
         """Return the rows at the points of the picture, (m, d)."""
@@ -249,22 +257,34 @@ def _along_planes(model: FigureModel, data: FigureData) -> View:
     if not np.abs(W).any():
         return _principal_view(data)
     rows = data.numbers[chosen]
-    spread = np.asarray(rows @ W.T) - mean @ W.T
-    turn = np.linalg.svd(spread, full_matrices=False)[2]
-    directions = W.T @ turn[:2].T
-    first = directions[:, 0] / np.linalg.norm(directions[:, 0])
     if planes is not None and len(W) == 1:
         return _signed_distances(data, W[0], float(planes[1][0]), rows)
+    # In units of the standard deviations, where no feature dominates by its unit.
+    unit = _deviations(rows)
+    turn = np.linalg.svd(np.asarray(rows @ W.T) - mean @ W.T, full_matrices=False)[2]
+    directions = (W * unit).T @ turn[:2].T
+    first = directions[:, 0] / np.linalg.norm(directions[:, 0])
     others = directions[:, 1:] - np.outer(first, first @ directions[:, 1:])
     length = np.linalg.norm(others, axis=0)
-    if length.size and length[0] > 1e-9 * np.linalg.norm(W):
-        second, names = others[:, 0] / length[0], ("first direction of the planes", "second one")
+    if length.size and length[0] > 1e-9 * np.linalg.norm(W * unit):
+        second = others[:, 0] / length[0]
+        names = ("first direction of the planes", "second direction of the planes")
     else:
-        second = principal(rows, 1, first[:, None])[:, 0]
+        scaled = rows if sparse.issparse(rows) else rows / unit
+        second = principal(scaled, 1, first[:, None])[:, 0]
         names = ("direction in which g grows most", "first principal direction orthogonal to it")
     basis = np.column_stack([first, second])
     note = f"slice through the mean of {data.n_features} features: samples lie off it"
-    return View(basis, mean, mean @ basis, names, _with_held(note, data), False)
+    basis, flat = basis * unit[:, None], basis / unit[:, None]
+    return View(basis, mean, mean @ flat, names, _with_held(note, data), False, flat)
+
+
+def _deviations(rows: Matrix) -> Floats:
+    """Return the standard deviation of every feature, 1 of constant ones and of sparse rows."""
+    if sparse.issparse(rows):
+        return np.ones(rows.shape[1])
+    found = rows.std(axis=0)
+    return np.where(found > 1e-12 * np.abs(rows).max(axis=0), found, 1.0)
 
 
 def _signed_distances(data: FigureData, w: Floats, b: float, rows: Matrix) -> View:
@@ -377,6 +397,18 @@ def _completed(found: Floats, k: int, given: Floats) -> Floats:
     return found
 
 
+def resolution_for(model: FigureModel) -> int:
+    """Return the points of a lattice along each axis: fewer for very many support vectors."""
+    n_support = 0 if model.is_linear or model.support is None else len(model.support)
+    most = int(np.sqrt(MOST_LATTICE_VALUES / max(n_support, 1)))
+    return int(np.clip(most, LEAST_RESOLUTION, RESOLUTION))
+
+
+def answers_at(model: FigureModel, data: FigureData, view: View, points: Floats) -> Integers:
+    """Return the class number of the region at points of the picture."""
+    return _on_view(model, data, view, points)[1]
+
+
 def grid_of(
     model: FigureModel, data: FigureData, view: View, limits: Limits, resolution: int
 ) -> Grid:
@@ -402,5 +434,5 @@ def _on_view(
     for start in range(0, len(points), step):
         rows = data.fill(view.lift(points[start : start + step]))
         scores.append(model.scores(rows))
-        codes.append(model.predict(rows))
+        codes.append(model.answers(rows, scores[-1]))
     return np.concatenate(scores), np.concatenate(codes)
