@@ -326,7 +326,7 @@ def test_captions_promise_what_is_drawn():
     many = captions(mm.SVC().fit(X, y), X, y)
     assert not any("band" in caption for caption in many)  # there is none of many classes
     assert many[2] == "Not drawn: the fit ended after one round."
-    assert "slack" not in many[1]
+    assert "the rival wins below 0, slack below 1" in many[1]
     assert many[1].endswith("All 150 rows.")
     assert re.search(r"for \d against \d: its 60 training rows", many[3])
     with pytest.warns(UserWarning, match="not"):

@@ -166,7 +166,9 @@ def _about_margins(display: plots.MarginsDisplay) -> str:
     if display.is_region:
         return f"Scores of the rows, {display.label}: outliers below 0."
     slack = ", slack below 1" if display.has_band else ""
-    return f"Margins of the rows ({display.label}): errors below 0{slack}."
+    # All pairs vote: the row may have its class all the same.
+    below = "the rival wins below 0" if "pair" in display.label else "errors below 0"
+    return f"Margins of the rows ({display.label}): {below}{slack}."
 
 
 def _about_search(display: plots.SearchDisplay) -> str:
