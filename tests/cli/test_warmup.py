@@ -16,7 +16,7 @@ from tests.helpers.command_line import bad, call
 
 
 def test_every_model_is_in_a_lot():
-    named = {name for lot in warmup.LOTS for name in lot.models}
+    named = {name for lot in warmup.LOTS for name in lot.models} - set(warmup.SEARCHES)
     assert {MODELS[name].estimator for name in named} == {v.estimator for v in MODELS.values()}
 
 

@@ -47,6 +47,7 @@ def models(n: int, n_classes: int) -> Iterator[Any]:
             mm.Perceptron(update="batch", max_iter=3), mm.Relaxation(max_iter=3),
             mm.Perceptron(max_iter=30), mm.Perceptron(shuffle=False, max_iter=30),
             mm.HoKashyap(max_iter=3), mm.Pseudoinverse(), mm.Pseudoinverse(margins="fisher"),
+            mm.SVCCV([1.0, 10.0], [0.1], cv=2), mm.LinearSVCCV([1.0, 10.0], cv=2),
         )  # fmt: skip
 
 

@@ -102,6 +102,10 @@ SLOW_KERNELS: dict[str, Sequence[Parameters]] = {
     "svc": [{"solver": "active-set"}],
     "kernel-perceptron": [{}],
 }
+SEARCHES: dict[str, Sequence[Parameters]] = {
+    "SVCCV": [{"Cs": [1.0, 10.0], "gammas": [1.0], "cv": 2, "refit": False}],
+    "LinearSVCCV": [{"Cs": [1.0, 10.0], "cv": 2, "refit": False}],
+}
 MANY_CLASSES: dict[str, Sequence[Parameters]] = {"svc": [{}, {"fit_intercept": False}]}
 
 
@@ -140,6 +144,7 @@ def _lots() -> Iterator[Lot]:
     yield Lot("kernel machines of many classes", MANY_CLASSES, KINDS, many, (12,), after=second)
     yield Lot("kernel values of slow machines", SLOW_KERNELS, KINDS, few + some, (2,), after=second)
     yield Lot("kernel values of few rows", KERNELS, KINDS[1:], few, (2,), after=first)
+    yield Lot("searches", SEARCHES, KINDS, few, after=second)
     for kind in KINDS:
         yield Lot(f"linear machines, {kind}", LINEAR_MACHINES, [kind], few)
         yield Lot(f"planes, {kind}", PLANES, [kind], few)
@@ -212,11 +217,16 @@ def compile_lot(lot: Lot) -> tuple[str, float]:
 
 def _fit(name: str, parameters: Parameters, X: Any, y: Any) -> None:
     """Fit a model and use it, if it accepts such data."""
-    model = MODELS[name](**parameters)
+    import maxmargin
+
+    kind = getattr(maxmargin, name) if name in SEARCHES else MODELS[name]
+    model = kind(**parameters)
     if name in {*PLANES, "kernel-perceptron"} and "max_iter" in model.get_params():
         model.set_params(max_iter=TUNING.n_passes)
     try:
-        model.fit(X, y).predict(X[:1])
+        model.fit(X, y)
+        if name not in SEARCHES:
+            model.predict(X[:1])
     except ValueError:  # not separable, or not as a joint problem: what leads there is compiled
         return
 
