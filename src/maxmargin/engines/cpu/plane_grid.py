@@ -48,7 +48,7 @@ def hinge_sums(
             rows = row_block(X, block)
             x = rows.toarray() if sparse.issparse(rows) else rows
             curved = _add_losses(x, block, tasks, planes, active, found)[:, ::stride]
-            for g in range(n_groups):
+            for g in () if groups is None else np.unique(groups).tolist():
                 c = stride * curved[groups == g].mean(axis=0)
                 _add_moments(x[::stride], c, found.moments[g])
         return found
