@@ -92,6 +92,7 @@ def certify_planes(
                 break
             rows = row_block(X, block)
             x = rows.toarray() if sparse.issparse(rows) else rows
+            x = x.astype(np.float64, copy=False)  # squares of float32 overflow and underflow
             _add(x, labels(block)[task], weights[fold, block], planes, n_terms, found)
         return found
 
