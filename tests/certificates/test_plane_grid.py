@@ -101,3 +101,14 @@ def test_rows_of_one_sign_have_the_dual_value_of_none():
     for proof in certified(X, one_sided, planes):
         assert -1e-9 <= proof.dual <= 0.0
         assert not proof.holds(1e-2)
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+def test_rounding_of_float32_rows_is_bounded_at_any_scale(scale):
+    X, tasks, planes = posed(scale=scale)
+    X = X.astype(np.float32)  # whose squares are 0 or infinite
+    for proof, same in zip(
+        certified(X, tasks, planes), certified(X.astype(float), tasks, planes), strict=True
+    ):
+        assert proof.rounding == same.rounding > 0.0
+        assert proof.gap == same.gap < np.inf

@@ -1,5 +1,7 @@
 """verify: certificates of fitted models, recomputed from their data."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -121,3 +123,25 @@ def test_fingerprints_are_of_the_content():
     assert fingerprint(X, y[::-1])["sha256"] != print_of["sha256"]
     assert fingerprint(-0.0 * X)["sha256"] == fingerprint(0.0 * X)["sha256"]
     assert fingerprint(X.astype(np.float32), y)["dtype"] == "float32"
+
+
+@pytest.mark.parametrize("model", [mm.SVC(), mm.LinearSVC(), mm.LMS(max_iter=5)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_false_claims_of_any_size_are_found(data, model):
+    X, y = data
+    claim = model.fit(X, y).certificate_
+    of_plane = hasattr(claim, "geometric_margin")
+    for name in ("geometric_margin", "residual") if of_plane else ("primal", "dual"):
+        for false in (np.inf, -np.inf, np.nan, 1e300, 1.01 * getattr(claim, name) + 1.0):
+            model.certificates_ = [replace(claim, **{name: false})]
+            assert not mm.verify(model, X, y).agrees, (name, false)
+    if of_plane:  # the radius of the rows is no claim, and gives other claims no room
+        model.certificates_ = [replace(claim, radius=np.inf, geometric_margin=5.0)]
+        assert not mm.verify(model, X, y).agrees
+
+
+def test_support_vectors_in_another_order_are_said_to_be_so(data):
+    X, y = data
+    found = mm.verify(mm.SVC().fit(X, y), X[::-1], y[::-1])
+    assert found.has_its_rows is False
+    assert "the order of rows" in found.verdict

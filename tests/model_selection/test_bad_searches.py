@@ -87,6 +87,7 @@ def test_interrupted_between_folds(kind, options, monkeypatch):
     fold_by_fold = {**options, "strategy": "halving"} if options else {}
     whole = kind(CS, **options, cv=3).fit(X, y)
     monkeypatch.setattr(linear_svc_cv, "SIDE_BY_SIDE_NUMBERS", 0)
+    monkeypatch.setattr(linear_svc_cv, "folds_at_once", lambda *given: None)
     calls = []
 
     def after_one_fold(model, X, y):
@@ -117,3 +118,16 @@ def test_interrupted_at_once(kind, options, monkeypatch):
         model.fit(X, y)
     with pytest.raises(NotFittedError):
         model.fit_best(X, y)
+
+
+@every
+def test_splits_may_count_rows_from_the_end(kind, options):
+    X, y = data()
+    splits = [(np.arange(-60, 0), np.arange(30)), (np.arange(60), np.arange(-30, 0))]
+    same = [(np.arange(90)[train], np.arange(90)[test]) for train, test in splits]
+    found, expected = (
+        kind(CS, **options, cv=each).fit(X, y).cv_results_ for each in (splits, same)
+    )
+    np.testing.assert_array_equal(found["mean_test_score"], expected["mean_test_score"])
+    with pytest.raises(IndexError, match="out of bounds"):
+        kind(CS, **options, cv=[(np.arange(60), np.array([90]))]).fit(X, y)

@@ -1,5 +1,7 @@
 """LinearSVCCV finds what GridSearchCV finds with LinearSVC, and every fit of it is certified."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -8,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin as mm
-from maxmargin.model_selection import linear_svc_cv
+from maxmargin.model_selection import linear_grid, linear_svc_cv
 from maxmargin.solvers.primal import plane_grid
 
 CS = [1.0, 0.01, 100.0]
@@ -138,3 +140,46 @@ def test_a_fold_that_lacks_a_class_of_three():
     model = mm.LinearSVCCV(CS, cv=KFold(3), tol=1e-7).fit(X, y)
     expected = grid({"tol": 1e-7}, X, y, cv=KFold(3))
     np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected["mean_test_score"])
+
+
+def test_scorers_that_need_whole_fits():
+    def fewest_steps(model, X, y):
+        return -float(np.max(model.n_iter_))
+
+    model = mm.LinearSVCCV(CS, cv=3, scoring=fewest_steps).fit(*data())
+    assert (model.cv_results_["mean_test_score"] < 0.0).all()
+
+
+def test_folds_are_solved_by_as_many_as_memory_allows(monkeypatch):
+    X, y = data(3, n=60)
+    together = mm.LinearSVCCV(CS, cv=5).fit(X, y)
+    monkeypatch.setattr(linear_svc_cv, "FOLD_NUMBERS", 2 * 60)
+    monkeypatch.setattr(linear_svc_cv._Paths, "_fold", lambda *given: None)
+    by_two = mm.LinearSVCCV(CS, cv=5).fit(X, y)
+    for name in ("mean_test_score", "certified"):
+        np.testing.assert_array_equal(by_two.cv_results_[name], together.cv_results_[name])
+
+
+def test_nothing_is_certified_after_the_time_limit(monkeypatch):
+    late, asked = [], []
+    certify = linear_grid.certify_planes
+
+    def slow(*given):
+        asked.append(given)
+        late.append(True)
+        return certify(*given)
+
+    monkeypatch.setattr(linear_grid, "certify_planes", slow)
+    monkeypatch.setattr(linear_svc_cv._Paths, "_is_late", lambda self: bool(late))
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model = mm.LinearSVCCV(CS, cv=3, time_limit=100.0).fit(*data())
+    assert len(asked) == 1
+    assert model.best_params_ == {"C": min(CS)}  # the costs ascend
+
+
+def test_folds_side_by_side_leave_the_filters_of_warnings_alone():
+    with warnings.catch_warnings():
+        before = list(warnings.filters)
+        for _ in range(5):  # what threads do to each other depends on chance
+            mm.LinearSVCCV(CS, loss="hinge", max_iter=1, cv=6).fit(*data())
+            assert list(warnings.filters) == before

@@ -298,6 +298,10 @@ class Subclass(mm.SVC):
         (mm.SVC(class_weight={0: object()}), r"SVC\(class_weight\)\[0\] is of type object"),
         (GridSearchCV(mm.SVC(), {"C": [1.0]}), "save its best_estimator_"),
         (
+            mm.LinearSVCCV([1.0], cv=2).fit([[0], [1], [2], [3]], [0, 0, 1, 1]),
+            "its best_estimator_",
+        ),
+        (
             LogisticRegression(),
             "sklearn's LogisticRegression cannot be saved: the model must be one of",
         ),

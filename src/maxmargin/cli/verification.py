@@ -194,7 +194,10 @@ def _labels(model: ModelLike, table: DataTable) -> Any:
 
 
 def _print(title: str, found: Verification, table: DataTable, what: str) -> None:
-    rows = {None: None, True: "all of them are rows of the data", False: "not rows of the data"}
+    rows = {
+        None: None, True: "all of them are rows of the data",
+        False: "not the rows of the data that they were, by values or by the order of rows",
+    }  # fmt: skip
     notes = []
     if found.solved_again:
         notes.append("the file has no dual variables: the dual value is that of a new solution")

@@ -82,7 +82,8 @@ class Verification:
     holds : bool
         Whether all findings hold to the tolerance of the model.
     has_its_rows : bool or None
-        Whether the support vectors are rows of the data; None for a model that keeps none.
+        Whether the support vectors are the rows of the data that they were, in their places; None
+        for a model that keeps none.
     solved_again : bool
         Whether the model has no α, so that the dual value is that of one found anew.
     is_sample : bool
@@ -125,7 +126,10 @@ class Verification:
             rows = "on a sample of the rows" if self.is_sample else "on all rows"
             return f"verified: what the model claims was found again, {rows}"
         if self.has_its_rows is False:
-            return "not verified: the support vectors of the model are not rows of these data"
+            return (
+                "not verified: the support vectors of the model are not the rows of the data that "
+                "they were, by values or by the order of rows"
+            )
         wrong = [task.name for task in self.tasks if not task.agrees]
         return (
             f"not verified: claims and findings differ in {len(wrong)} of {len(self.tasks)} tasks"
@@ -256,7 +260,7 @@ def _of_sample(problem: DualProblem, solution: Solution) -> MarginCertificate:
 
 
 def _has_its_rows(model: ModelLike, found: Recovered) -> bool | None:
-    """Return whether the support vectors of a model are rows of the data."""
+    """Return whether the support vectors of a model are the rows of the data that they were."""
     vectors = getattr(model, "support_vectors_", None)
     if vectors is None or 0 in vectors.shape:
         return None
@@ -287,7 +291,7 @@ def _of_margins(
     # Values of scores that were not recomputed are as exact as the solver's.
     slack = 0.0 if claim.coverage == "complete" else abs(claim.relative_gap)
     again = max(tol, abs(claim.relative_gap)) if solved_again else 0.0
-    size = max(abs(claim.primal), abs(claim.dual))
+    size = _size(finding.primal, finding.dual)
     compared = [
         _value("primal objective", claim.primal, finding.primal, size, slack),
         _value("dual objective", claim.dual, finding.dual, size, slack + again),
@@ -312,13 +316,13 @@ def _of_separation(claim: Any, finding: Any, tol: float) -> list[Compared]:
         _exact("errors", claim.n_errors, finding.n_errors),
         _value(
             "smallest distance", claim.geometric_margin, finding.geometric_margin,
-            max(claim.radius, abs(claim.geometric_margin)),
+            _size(finding.radius, finding.geometric_margin),
         ),
         _exact("separates", claim.separates, finding.separates),
         _exact("proved inseparable", claim.refutes, finding.refutes),
     ]  # fmt: skip
     if isinstance(claim, LeastSquaresCertificate):
-        size = max(abs(claim.residual), abs(finding.residual))
+        size = _size(finding.residual)
         compared.append(_value("sum of squares", claim.residual, finding.residual, size))
         compared.append(_bound("relative gradient", claim.stationarity, finding.stationarity, tol))
     return compared
@@ -328,10 +332,17 @@ def _exact(name: str, claimed: Any, found: Any) -> Compared:
     return Compared(name, claimed, found, agrees=bool(claimed == found))
 
 
+def _size(*found: float) -> float:
+    """Return the largest finite size of what was found; what is claimed may be anything."""
+    return max((abs(value) for value in found if np.isfinite(value)), default=0.0)
+
+
 def _value(name: str, claimed: float, found: float, size: float, slack: float = 0.0) -> Compared:
     """Compare values that are equal up to rounding, relative to a size."""
+    if not (np.isfinite(claimed) and np.isfinite(found)):
+        return _exact(name, claimed, found)
     near = abs(claimed - found) <= (TUNING.same_value + slack) * size
-    return Compared(name, claimed, found, agrees=bool(claimed == found or near))
+    return Compared(name, claimed, found, agrees=bool(near))
 
 
 def _bound(name: str, claimed: float, found: float, tol: float, slack: float = 0.0) -> Compared:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import check_cv
+from sklearn.utils.validation import _num_samples
 
 from .. import validation
 from ..arrays import Integers, Labels
@@ -45,7 +46,8 @@ class Fold:
 def splits_of(cv: Any, X: Any, y: Any, groups: Any, *, is_classifier: bool) -> list[Any]:
     """Return (train, test) of every fold, as scikit-learn makes them."""
     splitter = check_cv(cv, y, classifier=is_classifier)
-    splits = [(_as_rows(a), _as_rows(b)) for a, b in splitter.split(X, y, groups)]
+    n = _num_samples(X)
+    splits = [(_as_rows(a, n), _as_rows(b, n)) for a, b in splitter.split(X, y, groups)]
     if not splits:
         raise ValueError(f"No fits were performed: cv={cv!r} yields no split of the samples.")
     return splits
@@ -88,7 +90,7 @@ def target_fold(training: Training, train: Integers, test: Integers) -> Fold:
     return Fold(train, test, training, [Task(rows, training.y[rows], "all samples")])
 
 
-def _as_rows(given: Any) -> Integers:
-    """Return row numbers of a mask, or those given."""
+def _as_rows(given: Any, n: int) -> Integers:
+    """Return the numbers of rows of a mask, or those given, of which negative ones count back."""
     rows = np.asarray(given)
-    return np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
+    return np.arange(n)[rows if rows.dtype == bool else rows.astype(np.intp)]

@@ -37,6 +37,8 @@ from .search_progress import SearchProgress
 COSTS = (-4.0, 4.0)
 # Stored numbers of X up to which folds are fitted side by side: larger fits use all cores.
 SIDE_BY_SIDE_NUMBERS = 1 << 22
+# Weights of the rows in folds that are solved at once, of which several copies are made.
+FOLD_NUMBERS = 1 << 24
 
 
 @documented
@@ -237,29 +239,37 @@ class _Paths:
         """Fit and score all folds, or as many as the time limit leaves."""
         self.order = np.argsort(self.grid.costs, kind="stable")
         with limited_threads(self.model.n_jobs):
-            self._together()
-            in_parallel(self._fold, range(len(self.splits)), alone=not self.is_small)
+            at_once = max(1, FOLD_NUMBERS // self.training.X.shape[0])
+            for first in range(0, len(self.splits), at_once):
+                if not self._together(range(first, min(first + at_once, len(self.splits)))):
+                    break
+            with warnings.catch_warnings():  # not in the threads of _fold, which share the filters
+                warnings.simplefilter("ignore", ConvergenceWarning)  # certificates tell
+                in_parallel(self._fold, range(len(self.splits)), alone=not self.is_small)
         if self._is_late() and np.isnan(self.results.fit_seconds).any():
             warn_caller(self.progress.ended_at(self.time_limit.seconds), ConvergenceWarning)
             return
         self.is_complete = True
 
-    def _together(self) -> None:
-        """Find and score the planes of all folds at once, where that suits; keep those proved."""
+    def _together(self, chosen: range) -> bool:
+        """Find and score the planes of some folds at once, where that suits; keep those proved."""
         training, results = self.training, self.results
-        folds = folds_at_once(self.template, training, self.splits)
+        folds = folds_at_once(self.template, training, [self.splits[k] for k in chosen])
         if folds is None or any(fold.error is not None for fold in folds):
-            return
-        plane, place = self.checked, {k: self._held_out(k, self.checked) for k in range(len(folds))}
+            return False
+        plane, places = self.checked, [self._held_out(k, self.checked) for k in chosen]
         plane.classes_, plane._reduced_by = training.classes, "ovr"
         costs = self.grid.costs[self.order]
         for solved in planes_at_once(plane, training, folds, costs, self._is_late):
             if not all(proof.holds(self.model.tol) for proof in solved.proofs):
                 continue
-            c, k, started = int(self.order[solved.cost]), solved.fold, time.perf_counter()
+            c, k, started = int(self.order[solved.cost]), chosen[solved.fold], time.perf_counter()
             plane.coef_, plane.intercept_ = solved.planes[:, :-1], solved.planes[:, -1]
             plane.C, plane.certificates_ = float(self.grid.costs[c]), solved.proofs
-            results.scores[c, k] = score_of(place[k], self.scorer, self.model.error_score)
+            try:
+                results.scores[c, k] = score_of(places[solved.fold], self.scorer, "raise")
+            except Exception:  # which may ask for attributes of a whole fit, as those of _fold have
+                return False
             results.gaps[c, k] = max(proof.relative_gap for proof in solved.proofs)
             results.holds[c, k] = True
             results.score_seconds[c, k] = time.perf_counter() - started
@@ -267,6 +277,7 @@ class _Paths:
             self.progress.advance(1)
         if self.model.verbose:
             print(self.progress.in_words(), flush=True)
+        return not self._is_late()
 
     def _is_late(self) -> bool:
         return self.time_limit.left(1.0) == 0.0
@@ -291,9 +302,7 @@ class _Paths:
             started = time.perf_counter()
             plane.C = float(self.grid.costs[c])
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ConvergenceWarning)  # certificates tell
-                    plane.fit(X, y, weights)
+                plane.fit(X, y, weights)
             except ValueError as error:  # such as one class alone
                 results.scores[:, k] = failed(error, self.model.error_score)
                 results.fit_seconds[:, k] = 0.0

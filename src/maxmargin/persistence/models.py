@@ -136,7 +136,7 @@ def _unsupported(model: ModelLike) -> TypeError:
     what = f"{type(model).__module__.partition('.')[0]}'s {type(model).__name__}"
     if isinstance(model, type):
         return TypeError(f"{model.__name__} is a class: pass a model, {model.__name__}().")
-    if isinstance(model, BaseSearchCV):
+    if isinstance(model, BaseSearchCV) or hasattr(model, "best_estimator_"):
         return TypeError(f"{what} cannot be saved: save its best_estimator_.")
     known = ", ".join(BY_NAME)
     return TypeError(

@@ -33,7 +33,8 @@ def hinge_sums(
     stride = max(1, n // (CURVED_ROWS * (d + 1)))
     n_groups = 0 if groups is None else int(groups.max()) + 1
     of_plane = np.full(n_planes, -1) if groups is None else groups
-    shares = 1.0 / np.maximum(np.bincount(of_plane, minlength=1) if n_groups else np.ones(1), 1.0)
+    sizes = np.bincount(of_plane, minlength=1) if n_groups else np.ones(1)
+    shares = 1.0 / np.maximum(sizes, 1.0)  # a group whose planes are all done is empty
     curved = np.zeros((n_groups, -(-n // stride)))
     # Parts begin with rows that the curvature is computed from.
     step = stride * -(-part_rows(n, 2.0 * d * n_planes) // stride)

@@ -61,11 +61,13 @@ class PlaneGrid:
     tol: float
 
     def solve(self, costs: Floats, n_columns: int, stopped: Callable[[], bool]) -> Iterator[Floats]:
-        """Yield the planes of every cost, which ascend."""
+        """Yield the planes of every cost, which ascend, until stopped."""
         planes: Floats = np.zeros((self.tasks.n_planes, n_columns + 1))
         ahead = planes
         levels = np.log(costs)
         for c, cost in enumerate(costs.tolist()):
+            if stopped():
+                return
             before, planes = planes, self._at(cost, planes + ahead, stopped)
             yield planes
             ahead = np.zeros_like(planes)
