@@ -7,7 +7,7 @@ import pytest
 
 import maxmargin as mm
 from maxmargin.certificates.plane_grid import certify_planes
-from maxmargin.engines.linear import PlaneTasks
+from maxmargin.engines.planes import PlaneTasks
 from maxmargin.problems import PrimalProblem
 from maxmargin.solution import Solution, Status
 

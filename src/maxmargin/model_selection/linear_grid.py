@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import Floats, Integers
 from ..certificates import MarginCertificate
 from ..certificates.plane_grid import certify_planes
-from ..engines.linear import PassesForPlanes, PlaneTasks
+from ..engines.planes import PassesForPlanes, PlaneTasks
 from ..engines.registry import engine_for
 from ..estimators.linear_machine import bias_of
 from ..estimators.training import Training

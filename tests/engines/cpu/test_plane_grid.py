@@ -5,7 +5,7 @@ import pytest
 
 from maxmargin.engines.cpu.features import Features
 from maxmargin.engines.cpu.plane_grid import hinge_sums
-from maxmargin.engines.linear import PlaneTasks
+from maxmargin.engines.planes import PlaneTasks
 
 
 @pytest.mark.filterwarnings("error")

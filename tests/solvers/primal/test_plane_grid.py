@@ -6,7 +6,7 @@ import pytest
 from maxmargin.certificates import certify
 from maxmargin.certificates.plane_grid import certify_planes
 from maxmargin.engines.cpu import plane_grid as passes
-from maxmargin.engines.linear import PassesForPlanes, PlaneTasks
+from maxmargin.engines.planes import PassesForPlanes, PlaneTasks
 from maxmargin.engines.registry import engine_for
 from maxmargin.problems import PrimalProblem
 from maxmargin.progress import Progress

@@ -31,7 +31,7 @@ from ...runtime.row_access import StoredRows, compiled_part, row_add, row_dot, r
 from ...runtime.team import Region, parallel
 from ...runtime.threads import in_parallel
 from ...runtime.vectors import in_slices, nonzero, part_count, part_rows, taken
-from ..linear import HingeSums, PlaneTasks
+from ..planes import HingeSums, PlaneTasks
 from .ascent_state import AscentState
 from .descent_state import DescentState
 from .interior_state import InteriorState

@@ -14,7 +14,7 @@ from ...runtime.row_access import rows_of
 from ...runtime.team import parallel
 from ...runtime.threads import single_threaded_blas
 from ...runtime.vectors import nonzero, part_count, part_rows
-from ..linear import HingeSums, PlaneTasks
+from ..planes import HingeSums, PlaneTasks
 
 if TYPE_CHECKING:
     from ...arrays import Floats, Integers

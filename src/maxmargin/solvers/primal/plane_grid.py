@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 
 from ...arrays import Floats, Integers
-from ...engines.linear import PassesForPlanes, PlaneTasks
+from ...engines.planes import PassesForPlanes, PlaneTasks
 
 # Steps at each cost, and the least share of the decrease that the slope promises.
 MOST_STEPS, ENOUGH = 20, 1e-4
