@@ -601,6 +601,15 @@ def test_directions_of_a_slice_do_not_depend_on_the_units(fruit):
     np.testing.assert_array_equal(one_of.grid.codes, other.grid.codes)
 
 
+def test_a_slice_passes_through_the_samples_where_two_directions_hold_them():
+    rng = np.random.default_rng(0)
+    places = rng.standard_normal((80, 2))
+    X = places @ rng.standard_normal((2, 5))  # all rows lie in one plane
+    y = places[:, 0] ** 2 + places[:, 1] > 0.5
+    shown = plots.boundary(mm.SVC(C=10.0, gamma=0.5).fit(X, y), X, y, ax=one(), resolution=150)
+    assert "0 of 80" in shown.note or "region" not in shown.note
+
+
 def test_the_lattice_is_coarser_for_very_many_support_vectors():
     X, y = make_moons(60, noise=0.4, random_state=0)
     model = FigureModel(mm.SVC().fit(X, y))

@@ -124,7 +124,8 @@ class KernelGrid:
         limits = self.time_limit.limits(self.model.max_iter)
         small = None
         if self.model.max_iter == -1:
-            small = solve_small_costs(dual, problems, costs, [fold.test for fold, *_ in posed])
+            tests = [fold.test for fold, *_ in posed]
+            small = solve_small_costs(dual, problems, costs, tests, limits)
         if small is None:
             return self._one_by_one(dual, posed, problems, costs, limits, solved)
         starts = np.cumsum([0, *(problem.n_variables for problem in problems)])

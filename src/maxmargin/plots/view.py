@@ -276,7 +276,21 @@ def _along_planes(model: FigureModel, data: FigureData) -> View:
     basis = np.column_stack([first, second])
     note = f"slice through the mean of {data.n_features} features: samples lie off it"
     basis, flat = basis * unit[:, None], basis / unit[:, None]
+    basis = _through_samples(rows, mean, flat, basis)
     return View(basis, mean, mean @ flat, names, _with_held(note, data), False, flat)
+
+
+def _through_samples(rows: Matrix, mean: Floats, flat: Floats, basis: Floats) -> Floats:
+    """Return the directions of the slice that is nearest to the rows, x ≈ mean + basis p.
+
+    p are the places of the rows; a slice at right angles may have no row near it.
+    """
+    places = np.asarray(rows @ flat) - mean @ flat
+    gram = places.T @ places
+    if np.linalg.matrix_rank(gram, hermitian=True) < 2:
+        return basis
+    sums = np.asarray(rows.T @ places) - np.outer(mean, places.sum(axis=0))
+    return np.linalg.solve(gram, sums.T).T
 
 
 def _deviations(rows: Matrix) -> Floats:

@@ -17,8 +17,8 @@ from ...solution import Solution
 from .attempts import TUNING
 from .choice import Dual, WarmStart
 
-# Numbers that the steps of a task may pass over at one cost: some seconds.
-MAX_NUMBERS = 10**10
+# Numbers that the steps of a task may pass over at one cost, and about how many they do per second.
+MAX_NUMBERS, NUMBERS_PER_SECOND = 10**9, 2.0 * 10**9
 
 
 def at_cost(problem: DualProblem, cost: float) -> DualProblem:
@@ -27,7 +27,11 @@ def at_cost(problem: DualProblem, cost: float) -> DualProblem:
 
 
 def solve_small_costs(
-    dual: Dual, problems: Sequence[DualProblem], costs: Floats, tests: list[Integers]
+    dual: Dual,
+    problems: Sequence[DualProblem],
+    costs: Floats,
+    tests: list[Integers],
+    limits: Limits,
 ) -> CostGrid | None:
     """Return small tasks at every cost, compiled; None where they are something else.
 
@@ -44,7 +48,11 @@ def solve_small_costs(
     )
     if not hinge or dual.solver != "auto" or not isinstance(engine, SolvesCosts):
         return None
-    goal = TaskGoal(dual.tol, dual.tol, MAX_NUMBERS // n, TUNING.rounding, Limits())
+    most = float(MAX_NUMBERS)
+    if limits.seconds is not None:
+        most = min(most, NUMBERS_PER_SECOND * limits.seconds / (len(problems) * costs.size))
+    max_steps = (most / n).astype(np.intp)
+    goal = TaskGoal(dual.tol, dual.tol, max_steps, TUNING.rounding, Limits())
     return engine.cost_grid(dual.kernel, TaskArrays.of(problems), costs, tests, goal)
 
 
