@@ -350,3 +350,16 @@ def test_the_joint_machine_is_refused():
     X, y = mm.datasets.load_fruit(return_X_y=True)
     with pytest.raises(ValueError, match="multi_class"):
         mm.SVCCV([1.0], [0.1], multi_class="crammer_singer").fit(X, y)
+
+
+def test_linear_kernels_of_rows_far_from_the_origin():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 4))
+    y = (X[:, 0] + 0.5 * rng.standard_normal(90) > 0.0).astype(int)
+    near, far = (
+        mm.SVCCV([0.1, 10.0], kernel="linear", cv=3, tol=1e-6).fit(rows, y)
+        for rows in (X, X + 2.0**20)
+    )
+    assert far.cv_results_["certified"].all()
+    name = "mean_test_score"
+    np.testing.assert_allclose(far.cv_results_[name], near.cv_results_[name])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from threading import Lock
 from typing import Any, NamedTuple
@@ -18,11 +19,12 @@ from ..certificates.cost_grid import SquaredDistances, certify_costs
 from ..engines.registry import engine_for
 from ..estimators.claims import TimeLimit
 from ..estimators.formulation import Formulation, certify_fit
-from ..kernels import RBF, Kernel
+from ..kernels import RBF, Kernel, Linear
 from ..multiclass import Task
 from ..problems import DualProblem
 from ..progress import Limits
 from ..solution import Solution, Status
+from ..solvers.centring import Origin
 from ..solvers.dual.choice import Dual
 from ..solvers.dual.cost_grid import at_cost, completed, solve_costs, solve_small_costs
 from .folds import Fold
@@ -91,14 +93,7 @@ class KernelGrid:
         ]
         problems = [problem for *_, problem in posed]
         largest = max(self.formulation.largest_cost(fold.training) for fold in folds)
-        size = self.model.cache_size
-        budget = None if size == "auto" else float(size) * 2**20
-        engine = engine_for(self.X, "cpu", reuse=True, budget=budget)
-        dual = Dual.of(
-            kernel, self.X, self.model.solver, self.model.tol, engine=engine,
-            shrinking=self.model.shrinking, n_tasks=len(problems),
-            largest=largest * float(costs[-1]),
-        )  # fmt: skip
+        dual = self._dual(kernel, len(problems), largest * float(costs[-1]))
         scores, certificates = self._solved(dual, posed, problems, costs, solved)
         ends = np.cumsum([0, *(len(fold.tasks) for fold in folds)])
         shape = (costs.size, len(folds))
@@ -112,6 +107,19 @@ class KernelGrid:
         seconds = (time.perf_counter() - started) / (costs.size * len(folds))
         return Evaluated(planes, gaps, holds, seconds)
 
+    def _dual(self, kernel: Kernel, n_tasks: int, largest: float) -> Dual:
+        """Return how tasks are solved: of linear kernels on centred rows, where X is far off."""
+        model, size = self.model, self.model.cache_size
+        budget = None if size == "auto" else float(size) * 2**20
+        given = partial(
+            Dual.of, kernel, self.X, model.solver, model.tol, shrinking=model.shrinking,
+            n_tasks=n_tasks, largest=largest,
+        )  # fmt: skip
+        may_centre = isinstance(kernel, Linear) and self.formulation.may_centre
+        if may_centre and Origin.far_mean(self.X) is not None:
+            return given(may_centre=True, budget=budget)
+        return given(engine=engine_for(self.X, "cpu", reuse=True, budget=budget))
+
     def _solved(
         self,
         dual: Dual,
@@ -123,7 +131,7 @@ class KernelGrid:
         """Return g(x) of held-out rows, (n_costs, n_test) of every task, and the certificates."""
         limits = self.time_limit.limits(self.model.max_iter)
         small = None
-        if self.model.max_iter == -1:
+        if self.model.max_iter == -1 and dual.origin is None:
             tests = [fold.test for fold, *_ in posed]
             small = solve_small_costs(dual, problems, costs, tests, limits)
         if small is None:
@@ -179,6 +187,8 @@ class KernelGrid:
         coefficients, b = expand(dual.kernel, fold.training, task, solution)
         support = np.flatnonzero(coefficients)
         gram = dual.engine.gram(dual.kernel, None, dual.precision)
+        if dual.origin is not None:  # the rows of gram are about it
+            b += coefficients[support] @ dual.X[task.rows[support]] @ dual.origin.centre
         return b + gram.product(fold.test, task.rows[support], coefficients[support])
 
     def _certified(
