@@ -14,7 +14,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import maxmargin as mm
 from maxmargin.engines.cpu import cost_grid, engine
 from maxmargin.kernels import RBF, Polynomial
-from maxmargin.model_selection import search, strategies
+from maxmargin.model_selection import kernel_grid, search, strategies
+from maxmargin.solvers.dual import cost_grid as costs_of_tasks
+from maxmargin.solvers.dual.cost_grid import solve_small_costs
 
 CS, GAMMAS = [0.05, 1.0, 30.0], [0.02, 0.5, 4.0]
 
@@ -363,3 +365,19 @@ def test_linear_kernels_of_rows_far_from_the_origin():
     assert far.cv_results_["certified"].all()
     name = "mean_test_score"
     np.testing.assert_allclose(far.cv_results_[name], near.cv_results_[name])
+
+
+def test_compiled_steps_are_as_many_as_the_time_limit_allows(monkeypatch):
+    found = []
+
+    def solve(*given):
+        found.append(solve_small_costs(*given))
+        return found[-1]
+
+    monkeypatch.setattr(kernel_grid, "solve_small_costs", solve)
+    monkeypatch.setattr(costs_of_tasks, "NUMBERS_PER_SECOND", 10.0)
+    X, y = data(2)
+    model = mm.SVCCV([0.1, 10.0], [0.5], cv=3, time_limit=60.0, refit=False).fit(X, y)
+    assert found[0].steps.max() <= 10.0 * 60.0
+    assert not found[0].converged.all()
+    assert model.cv_results_["certified"].all()  # by the solver that watches the clock

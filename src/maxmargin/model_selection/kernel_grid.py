@@ -139,6 +139,7 @@ class KernelGrid:
         starts = np.cumsum([0, *(problem.n_variables for problem in problems)])
         ends = np.cumsum([0, *(fold.test.size for fold, *_ in posed)])
         alpha, b, scores = small.alpha, small.b, small.scores
+        limits = self.time_limit.limits(self.model.max_iter)  # what is left
         for (c, t), solution in completed(dual, problems, costs, small, limits).items():
             alpha[c, starts[t] : starts[t + 1]], b[c, t] = solution.alpha, solution.b[0]
             scores[c, ends[t] : ends[t + 1]] = self._held_out(dual, *posed[t][:2], solution)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from threading import Event
@@ -68,11 +69,13 @@ def solve_costs(
     ``solved`` is called after each of them with its share of all.
     """
     dual.load_solvers()
+    started = time.perf_counter()
 
     def one(k: int, stop: Event) -> list[Solution]:
         start, found = None, []
         for c, cost in enumerate(costs.tolist()):
-            solution = dual.solve(at_cost(problems[k], cost), start, Progress(stop=stop), limits)
+            left = limits.after(time.perf_counter() - started)
+            solution = dual.solve(at_cost(problems[k], cost), start, Progress(stop=stop), left)
             found.append(solution)
             solved(1.0 / (len(problems) * costs.size))
             if c + 1 < costs.size:
@@ -105,9 +108,10 @@ def completed(
 ) -> dict[tuple[int, int], Solution]:
     """Solve what did not converge in a grid by other methods: (cost, task) ↦ solution."""
     starts = np.cumsum([0, *(problem.n_variables for problem in problems)])
-    found = {}
+    found, started = {}, time.perf_counter()
     for c, t in np.argwhere(~grid.converged).tolist():
         start = WarmStart(grid.alpha[c, starts[t] : starts[t + 1]], None)
         problem = at_cost(problems[t], float(costs[c]))
-        found[c, t] = dual.solve(problem, start, Progress(), limits)
+        left = limits.after(time.perf_counter() - started)
+        found[c, t] = dual.solve(problem, start, Progress(), left)
     return found
