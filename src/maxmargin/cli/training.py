@@ -96,7 +96,8 @@ def fit(
       maxmargin fit big.csv --target y --model linear-svc --out big.mm --keep-dual
       maxmargin fit spam.csv --target kind --class-weight "spam=1,ham=5"
       maxmargin fit fruit.csv --target fruit --C 10 --save-config fruit.toml
-      maxmargin fit --config fruit.toml --seed 1
+      maxmargin fit --config fruit.toml --seed 1 --quiet
+      maxmargin fit letters.csv --target letter --test 0.25 --verbose
       maxmargin fit sensors.csv --model one-class --nu 0.01 --test 0.25 --out sensors.mm
       maxmargin fit a9a.bz2 --device cuda --out a9a.mm
       maxmargin fit big.parquet --target y --approximate nystroem --components 500 --out big.mm
