@@ -284,7 +284,9 @@ def reviews(here):
 
 
 def test_free_text(reviews):
-    assert "free text by TextEncoder (--text)" in bad(call("fit", "reviews.csv", "--target", "y"))
+    assert "encode free text by TextEncoder (--text)" in bad(
+        call("fit", "reviews.csv", "--target", "y")
+    )
     done = call(
         "fit", "reviews.csv", "--target", "y", "--text", "review", "--test", 0.25, "--out", "m.mm"
     )

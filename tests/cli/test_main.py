@@ -65,7 +65,7 @@ def test_help_lists_every_command():
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_examples_in_the_help_can_be_typed(name, here):
-    (here / "fruit.toml").write_text('data = ["fruit.csv"]\n')
+    (here / "fruit.toml").write_text('data = "fruit.csv"\n')
     text = good(call(name, "--help"))
     examples = text.split("Example")[1].split("Options:")[0].replace("\\\n", " ")
     lines = [line.strip() for line in examples.splitlines() if "maxmargin " in line]
@@ -74,6 +74,25 @@ def test_the_examples_in_the_help_can_be_typed(name, here):
         words = shlex.split(re.split(r"[|>]\s", line[line.index("maxmargin ") :])[0])
         assert words[1] == name
         main.commands[name].make_context(name, words[2:])
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("fit", "--cv --test --metrics-out --class-weight --config --save-config --quiet --verbose "
+                "--keep-dual --approximate --components --device --scheduler --epsilon --impute"),
+        ("tune", "--metrics-out --class-weight --config --quiet --plot --scoring --strategy "
+                 "--one-standard-error --time-limit --impute"),
+        ("compare", "--metrics-out --config --quiet --model --impute"),
+        ("predict", "--keep --proba --quiet --scheduler"),
+        ("evaluate", "--metrics-out --verbose --device --scheduler"),
+        ("verify", "--full --json"),
+        ("plot", "--kind --dpi --impute"),
+    ],
+)  # fmt: skip
+def test_options_have_an_example_in_the_help(name, wanted):
+    examples = good(call(name, "--help")).split("Examples:")[1].split("Options:")[0].split()
+    assert set(wanted.split()) <= set(examples)
 
 
 def test_usage(here):

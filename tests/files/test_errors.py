@@ -52,7 +52,7 @@ LATE = "a,b,y\n" + "1,2,u\n3,4,v\n" * 11_000
         (f"a,{'b' * 140_000},y\n1,2,u\n3,4,v\n", "line 1 cannot be read: use the same"),
         (LATE + "1,oops,u\n", "line 22002: 'oops' is not a number, as others in column 'b'"),
         ("a,a,y\n1,2,u\n3,4,v\n", "line 1 names the column 'a' twice"),
-        ("a;b;y\n1;2;u\n3;4;v\n", "pass ';' as separator"),
+        ("a;b;y\n1;2;u\n3;4;v\n", "pass --separator ';'"),
         ("a\tb\ty\n1\t2\tu\n", "separator"),
         (
             "größe,b,y\n1,röt,u\n".encode() + b"2,gr\xfcn,v\n",

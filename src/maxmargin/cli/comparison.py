@@ -64,6 +64,7 @@ def compare(
     Examples:
       maxmargin compare fruit.csv --target fruit
       maxmargin compare fruit.csv --target fruit --metrics-out metrics.json
+      maxmargin compare --config fruit.toml --quiet
       maxmargin compare heart_scale --test 0.5 --picture heart.png --json
       maxmargin compare houses.csv --target price --model svr --model nu-svr --model linear-svr
     """

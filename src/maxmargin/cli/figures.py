@@ -81,7 +81,7 @@ def plot(
                   with --model also the figures of a model fitted to them.
     \b
     Examples:
-      maxmargin plot fruit.mm fruit.csv --out fruit.png
+      maxmargin plot fruit.mm fruit.csv --out fruit.png --dpi 300
       maxmargin plot fruit.mm fruit.csv --features mass_g width_cm
       maxmargin plot fruit.csv --target fruit --pair apple lemon --kind separability
       maxmargin plot fruit.csv --target fruit --pair apple lemon --features mass_g width_cm \\

@@ -46,7 +46,7 @@ READING_EXAMPLES = (
 )
 CHOOSING_EXAMPLES = (
     "visits.csv{} --dates parts --date-format %d/%m/%Y",
-    "visits.csv{} --dates numbers --keep-index",
+    "visits.csv{} --dates numbers --keep-index --impute",
     "reviews.csv{} --text review --drop id",
 )
 

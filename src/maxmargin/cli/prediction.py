@@ -75,7 +75,7 @@ def predict(
       maxmargin predict fruit.mm new.csv --out labels.csv
       maxmargin predict houses.mm new.csv --out prices.parquet --keep id,street
       maxmargin predict fruit.mm new.csv --keep all --no-scores --out labelled.tsv
-      maxmargin predict likely.mm new.csv --proba
+      maxmargin predict likely.mm new.csv --proba --quiet
       cat new.csv | maxmargin predict fruit.mm - --format csv --json
       maxmargin predict y.mm 'data/*.parquet' --scheduler local:4 --out labels/
     """
@@ -161,7 +161,7 @@ def evaluate(
     \b
     Examples:
       maxmargin evaluate fruit.mm test.csv
-      maxmargin evaluate a9a.mm a9a.t.bz2 --json
+      maxmargin evaluate a9a.mm a9a.t.bz2 --json --device cuda
       maxmargin evaluate fruit.mm test.csv --metrics-out metrics.json
       maxmargin evaluate letters.mm letters.csv --verbose
       maxmargin evaluate houses.mm new.csv --target price

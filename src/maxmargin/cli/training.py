@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from ..files import DataTable
     from ..files.targets import Targets
 
+# Of more classes the summary names the first.
+NAMED_CLASSES = 12
+
 
 @click.command()
 @click.argument("data", metavar="DATA", nargs=-1, required=True)
@@ -93,7 +96,8 @@ def fit(
       maxmargin fit big.csv --target y --model linear-svc --out big.mm --keep-dual
       maxmargin fit spam.csv --target kind --class-weight "spam=1,ham=5"
       maxmargin fit fruit.csv --target fruit --C 10 --save-config fruit.toml
-      maxmargin fit --config fruit.toml --seed 1
+      maxmargin fit --config fruit.toml --seed 1 --quiet
+      maxmargin fit letters.csv --target letter --test 0.25 --verbose
       maxmargin fit sensors.csv --model one-class --nu 0.01 --test 0.25 --out sensors.mm
       maxmargin fit a9a.bz2 --device cuda --out a9a.mm
       maxmargin fit big.parquet --target y --approximate nystroem --components 500 --out big.mm
@@ -347,20 +351,27 @@ def _about(record: dict[str, Any]) -> dict[str, Any]:
     return {"date": today} | facts
 
 
+def _classes_in_words(counts: dict[str, int]) -> str:
+    """Return the classes with their rows; of many the first, and how many others there are."""
+    named = [f"{label} ({n})" for label, n in list(counts.items())[:NAMED_CLASSES]]
+    more = len(counts) - len(named)
+    return ", ".join(named) + (f" and {more} more" if more else "")
+
+
 def _print_fit(record: dict[str, Any], targets: Targets) -> None:
     data, test = record["data"], record.get("test")
     of = f" in {data['files']} files" if data.get("files", 1) > 1 else ""
-    size = f"{data['rows']} rows{of}, {data['columns']} columns → {record['features']} features"
+    size = f"{data['rows']} rows{of}, {data['columns']} column"
+    size += f"{'s' * (data['columns'] != 1)} → {record['features']} features"
     size += f"; {record['training_rows']} training rows" if test else ""
     chosen = ", ".join(f"{k}={v}" for k, v in record["parameters"].items() if k != "random_state")
-    classes = list(data.get("classes", {}).items())[:12]
     console.print_facts(
         f"{record['model']} on {data['source']}",
         {
             "data": size,
             "categories": ", ".join(f"{name} ({n})" for name, n in record["words"].items()),
             "text": ", ".join(f"{name} ({n} words)" for name, n in record["text"].items()),
-            "classes": ", ".join(f"{c} ({n})" for c, n in classes),
+            "classes": _classes_in_words(data.get("classes", {})),
             "targets": _range_in_words(data.get("targets")),
             "parameters": chosen or "defaults",
             "kernel": record["kernel"],

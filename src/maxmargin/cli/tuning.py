@@ -139,6 +139,8 @@ def tune(
       maxmargin tune fruit.csv --target fruit --out fruit.mm
       maxmargin tune fruit.csv --target fruit --test 0.25 --plot search.png
       maxmargin tune fruit.csv --target fruit --test 0.25 --metrics-out metrics.json
+      maxmargin tune spam.csv --target kind --class-weight balanced
+      maxmargin tune --config fruit.toml --quiet
       maxmargin tune fruit.csv --target fruit --model svc --model linear-svc --cv 10
       maxmargin tune heart_scale --Cs 0.1,1,10,100 --gammas scale --scoring roc_auc
       maxmargin tune a9a.bz2 --strategy halving --one-standard-error --time-limit 600

@@ -422,7 +422,7 @@ def _categories(words: Words, n: int, name: str) -> list[str]:
         size = f"more than {len(counts)}" if words.more else f"{len(counts)}"
         raise ValueError(
             f"{name} holds {size} different values in {n} rows, {cut(next(iter(counts)))} among "
-            "them: these are names, not categories. Drop it, or encode it yourself: free text by "
+            "them: these are names or free text, not categories. Drop it, or encode free text by "
             "TextEncoder (--text)."
         )
     return sorted(counts)

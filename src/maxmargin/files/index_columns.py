@@ -64,5 +64,6 @@ def _kind(text: TabularFile, column: str) -> str | None:
 def dropped_note(columns: Sequence[str]) -> str:
     """Return the note about columns that were left out."""
     called = [column or "(no name)" for column in columns]
-    what = "is an index" if len(columns) == 1 else "are indexes"
-    return f"column {listed(called)} {what}, and left out: pass --keep-index to keep it."
+    if len(called) == 1:
+        return f"column {listed(called)} is an index, and left out: pass --keep-index to keep it."
+    return f"columns {listed(called)} are indexes, and left out: pass --keep-index to keep them."

@@ -139,8 +139,8 @@ class TabularFile:
         other = next((c for c in (";", "\t", "|", ",") if c in names[0]), None)
         if not self.is_typed and len(names) == 1 and other:
             raise DataFileError(
-                f"{self.source}: line 1 is one column, {names[0][:60]!r}: pass {other!r} as "
-                "separator."
+                f"{self.source}: line 1 is one column, {names[0][:60]!r}: pass "
+                f"--separator {other!r}."
             )
 
     def words(self, columns: list[str]) -> list[str]:
