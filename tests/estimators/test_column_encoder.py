@@ -393,7 +393,7 @@ def test_new_words_are_reported():
 
 def test_names_are_no_categories():
     names = pd.DataFrame({"id": [f"n{k}" for k in range(50)], "a": np.arange(50.0)})
-    with pytest.raises(ValueError, match=r"50 different values in 50 rows.*names, not categories"):
+    with pytest.raises(ValueError, match=r"50 different values in 50 rows.*not categories"):
         ColumnEncoder().fit(names)
 
 

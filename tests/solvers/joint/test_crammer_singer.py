@@ -136,7 +136,8 @@ def test_separable_classes_have_no_slack_for_a_large_cost():
     X, labels = blobs(60, 20, 3, seed=7, spread=6.0)
     large, larger = (certify(p, solved(p)) for p in (posed(X, labels, C) for C in (1e4, 1e8)))
     assert large.holds(1e-6)
-    assert larger.holds(1e-3)  # C = 1e8 times the rounding of a margin counts
+    # C = 1e8 times the rounding of 60 margins counts, about as much as the objective's third digit.
+    assert larger.gap <= 4 * 60 * 1e8 * np.finfo(np.float64).eps
     assert larger.primal == pytest.approx(large.primal, rel=1e-5)
 
 
