@@ -1,0 +1,85 @@
+"""Configuration of the documentation site; ``tools/build_docs.py`` builds it.
+
+Two environment variables come from there: ``MAXMARGIN_DOCS_ONLY``, pages to build without gallery
+and reference, and ``MAXMARGIN_DOCS_WORK``, a folder for what is written on the way.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "_ext"))
+ONLY = os.environ.get("MAXMARGIN_DOCS_ONLY", "").split()
+WORK = Path(os.environ.get("MAXMARGIN_DOCS_WORK", HERE.parent / "build"))
+
+import maxmargin  # noqa: E402
+
+project = "maxmargin"
+author = "The maxmargin developers"
+copyright = author
+version = release = maxmargin.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.mathjax",
+    "offline_mathjax",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+# Extensions of this site that are one file each.
+extensions += [path.stem for path in (HERE / "_ext").glob("recordings.py")]
+
+root_doc = "index"
+exclude_patterns = ["_ext", "_static", "_templates"]
+templates_path = ["_templates"]
+nitpicky = not ONLY
+
+# Pages: MyST Markdown. Those that begin with `file_format: mystnb` are run.
+myst_enable_extensions = [
+    "amsmath",
+    "attrs_block",
+    "attrs_inline",
+    "colon_fence",
+    "deflist",
+    "dollarmath",
+]
+myst_heading_anchors = 3
+myst_dmath_double_inline = True
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_in_temp = True
+nb_execution_timeout = 120
+nb_execution_show_tb = True
+nb_merge_streams = True
+
+# Pictures of pages that are run: twice the resolution, for sharp text.
+profile = WORK / "ipython" / "profile_default"
+profile.mkdir(parents=True, exist_ok=True)
+(profile / "ipython_kernel_config.py").write_text(
+    'c.InlineBackend.figure_formats = {"retina"}\n'
+    'c.InlineBackend.rc = {"figure.figsize": (6.4, 4.4), "figure.dpi": 90}\n',
+    encoding="utf-8",
+)
+os.environ["IPYTHONDIR"] = str(profile.parent)
+
+html_theme = "pydata_sphinx_theme"
+html_title = "maxmargin"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navbar_align": "left",
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": ["theme-version"],
+}
+
+if ONLY:
+    # A few pages, quickly: what they point at is missing, and is not looked for.
+    include_patterns = ONLY
+    root_doc = next(HERE.glob(ONLY[0])).relative_to(HERE).with_suffix("").as_posix()
+    suppress_warnings = ["toc.excluded", "toc.not_readable", "toc.not_included"]
+    suppress_warnings += ["myst.xref_missing", "ref.term", "ref.ref", "ref.doc"]
