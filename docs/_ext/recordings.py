@@ -1,7 +1,7 @@
 """The directive ``recording``: a recorded fit that a page plays.
 
-The body is Python, run when the documentation is built, with ``mm``, ``np`` and ``path`` defined; it
-writes one HTML page to ``path``::
+The body is Python, run when the documentation is built, with ``mm``, ``np`` and ``path`` defined;
+it writes one HTML page to ``path``::
 
     ```{recording} six-points-perceptron
     :caption: The perceptron on six points, one correction per step.
@@ -10,9 +10,9 @@ writes one HTML page to ``path``::
     mm.plots.animate(mm.Perceptron(shuffle=False), X, y, path)
     ```
 
-The page becomes ``_static/recordings/six-points-perceptron.html`` and is shown in an iframe. The body
-runs again only when its text or the library has changed. An error in it ends the build with the file
-and the line. Other builders than HTML show the caption.
+The page becomes ``_static/recordings/six-points-perceptron.html`` and is shown in an iframe. The
+body runs again only when its text or the library has changed. An error in it ends the build with
+the file and the line. Other builders than HTML show the caption.
 """
 
 from __future__ import annotations
