@@ -109,7 +109,7 @@ def test_errors_are_those_of_whole_passes(lab):
     expected = [outcome.frames[k].errors for k in passes]
     assert lab.beside.curves["errors"].data["y"] == expected
     assert expected[-1] == 0
-    lab._go(0)
+    lab.playback.go(0)
     sample = outcome.frames[0].sample
     assert lab.panels[0].scene.figure.title.text.endswith(f"pass 1, for point {sample + 1}")
 
@@ -132,7 +132,7 @@ def test_either_of_two_algorithms_can_be_looked_at(lab):
     content = base64.b64decode(lab.downloads.parcel.value.split("|")[2])
     assert b"Perceptron" in content
     lab.compare.active = False
-    lab._draw()
+    lab.draw()
     assert "SVC(" in lab.downloads.code.text
 
 
@@ -197,7 +197,7 @@ def test_no_region_is_painted_where_w_is_zero(lab, key):
         assert panel.picture.regions is None
         assert "w = 0: no plane" in panel.scene.figure.title.text
     for k, frame in enumerate(outcome.frames):
-        lab._go(k)
+        lab.playback.go(k)
         if not weights(frame, points.X).any():
             assert panel.picture.regions is None
             assert panel.picture.planes == []
@@ -228,7 +228,7 @@ def test_what_has_no_meaning_is_hidden(lab, key, tmp_path):
     shown = {name: lab.table.rows.data[name] for name in fields}
     assert all(len(values) == 80 for values in shown.values())
     assert sum(value > 0 for value in shown["alpha"]) == len(outcome.model.support_)
-    lab._go(0)
+    lab.playback.go(0)
     assert lab.panels[0].proof.text.startswith("<p class='step'>shown: step 1 of")
     lab.downloads.send_model()
     path = tmp_path / "model.mm"
@@ -298,12 +298,12 @@ def test_a_step_is_said_to_be_one(lab):
     panel = lab.panels[0]
     assert "shown" not in panel.proof.text
     end = panel.proof.text
-    lab._go(0)
+    lab.playback.go(0)
     frame = outcome.frames[0]
     assert panel.proof.text.startswith("<p class='step'>shown: step 1 of")
     assert f"primal {frame.primal:.6g}" in panel.proof.text.split("below: the end")[0]
     assert panel.proof.text.endswith(end)
-    lab._go(len(outcome.frames))
+    lab.playback.go(len(outcome.frames))
     assert panel.proof.text == end
 
 
@@ -351,7 +351,7 @@ def test_curves_of_several_tasks_are_not_joined(lab):
     tasks = [frame.task for frame in outcome.frames]
     x = np.array(lab.beside.curves["dual"].data["x"])
     assert np.isnan(x).sum() == len(set(tasks)) - 1 == 5
-    lab._go(0)
+    lab.playback.go(0)
     assert "A against B, round 1" in lab.panels[0].scene.figure.title.text
 
 
@@ -361,7 +361,7 @@ def test_steps_that_were_not_all_kept_say_so(lab):
     assert not outcome.complete
     title = lab.panels[0].scene.figure.title
     assert title.text == f"the answer (its first {n} steps were kept)"
-    lab._go(n - 1)
+    lab.playback.go(n - 1)
     wrong = int(lab.panels[0].picture.wrong.sum())
     assert title.text.startswith(f"step {n} of the first {n}: pass")
     assert title.text.endswith(f"{wrong} points misclassified")

@@ -17,7 +17,6 @@ from bokeh.models import (
     FileInput,
     RadioButtonGroup,
     Select,
-    Slider,
     TabPanel,
     Tabs,
     Toggle,
@@ -28,6 +27,7 @@ from .editing import PointEditor
 from .figures import BesideFigures, Look
 from .panel import Panel
 from .picture import joined, window_of
+from .playback import Playback
 from .points import (
     OF_A_LINE,
     OF_CLASSES,
@@ -77,12 +77,12 @@ class Lab:
         self.past: list[Points] = []
         self.uploaded: list[list[str]] | None = None
         self.quiet = False  # while widgets are changed by the program
-        self.running: Any = None
         self.source = ColumnDataSource(data={"x": [], "y": [], "label": []}, name="points")
         self.panels = [Panel(self, "svc", "A"), Panel(self, "perceptron", "B")]
         self.beside = BesideFigures(self.look)
         self._make_data_widgets()
-        self._make_playback()
+        self.playback = Playback(self)
+        self._make_switches()
         self._make_insight()
         self.source.on_change("data", self._on_drawn)
 
@@ -111,20 +111,7 @@ class Lab:
             select.on_change("value", lambda attr, old, new: self._choose_columns())
         self.note = Div(text="", width=250, name="note")
 
-    def _make_playback(self) -> None:
-        self.scrubber = Slider(
-            title="steps", start=0, end=1, value=1, step=1, name="scrubber", show_value=False,
-            sizing_mode="stretch_width",
-        )  # fmt: skip
-        self.scrubber.on_change("value", lambda attr, old, new: self._draw())
-        self.back = button("|◀", lambda: self._go(0), 45, "restart")
-        self.before = button("◀ step", lambda: self._go(self.scrubber.value - 1), 70, "back")
-        self.play = Toggle(label="▶ run", width=80, name="run")
-        self.play.on_change("active", self._on_play)
-        self.next = button("step ▶", lambda: self._go(self.scrubber.value + 1), 70, "step")
-        self.last = button("▶|", lambda: self._go(self.scrubber.end), 45, "end")
-        self.speed = Slider(title="steps per second", start=1, end=60, value=8, step=1, width=120)
-        self.speed.on_change("value_throttled", lambda attr, old, new: self._pace())
+    def _make_switches(self) -> None:
         self.compare = Toggle(label="compare with a second algorithm", width=250, name="compare")
         self.compare.on_change("active", self._on_compare)
         self.dark = Toggle(label="dark", width=70, name="dark")
@@ -135,7 +122,7 @@ class Lab:
         self.table = PointTable(self.source)
         self.editor = PointEditor(self)
         self.subject = RadioButtonGroup(labels=["A", "B"], active=0, visible=False, name="subject")
-        self.subject.on_change("active", lambda attr, old, new: self._draw())
+        self.subject.on_change("active", lambda attr, old, new: self.draw())
         self.downloads = Downloads(self)
         self.scores = ScoreView(self)
         self.weight_space = TabPanel(title="weight space", child=column(
@@ -168,18 +155,13 @@ class Lab:
         )  # fmt: skip
         first, second = self.panels
         controls = column(first.widgets, self.compare, second.widgets, name="controls", width=260)
-        playback = column(
-            row(self.back, self.before, self.play, self.next, self.last, self.speed,
-                styles={"flex-wrap": "wrap"}),
-            self.scrubber, name="playback", sizing_mode="stretch_width",
-        )  # fmt: skip
         scenes = row(
             first.scene.figure, second.scene.figure, name="scenes", sizing_mode="stretch_both"
         )
         proofs = row(first.proof, second.proof, name="proofs", sizing_mode="stretch_width")
         insight = column(self.subject, self.tabs, name="insight", sizing_mode="stretch_width")
         top = row(self.dark, name="top")
-        return [top, data, controls, scenes, playback, proofs, insight]
+        return [top, data, controls, scenes, self.playback.widgets, proofs, insight]
 
     # Beginning and end ---------------------------------------------------------------------
 
@@ -207,7 +189,7 @@ class Lab:
 
     def close(self) -> None:
         """Stop the threads and release the recordings."""
-        self._stop()
+        self.playback.stop()
         for panel in self.panels:
             panel.close()
         self.scores.close()
@@ -349,11 +331,8 @@ class Lab:
             self.tabs.tabs, self.tabs.active = tabs, tabs.index(now) if now in tabs else 0
 
     def _ask(self) -> None:
-        self._stop()
+        self.playback.to_end()
         self.downloads.link.value = ""
-        self.quiet = True
-        self.scrubber.value = self.scrubber.end
-        self.quiet = False
         for panel in self.shown():
             panel.ask(self.points)
         self.scores.follow()
@@ -369,18 +348,14 @@ class Lab:
     def arrived(self, panel: Panel) -> None:
         """Draw the result of a worker."""
         longest = max((len(p.outcome.frames) for p in self.shown() if p.outcome), default=0)
-        at_end = self.scrubber.value >= self.scrubber.end
-        self.quiet = True
-        self.scrubber.end = max(longest, 1)
-        if at_end or self.scrubber.value > self.scrubber.end:  # otherwise a step is being viewed
-            self.scrubber.value = self.scrubber.end
-        self.quiet = False
-        self._draw()
+        self.playback.cover(longest)
+        self.draw()
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Draw the step that is shown, or the fitted models."""
         if self.quiet:
             return
-        k = int(self.scrubber.value)
+        k = self.playback.step
         for panel in self.shown():
             panel.draw(k)
         self.subject.labels = [panel.algorithm.title for panel in self.panels]
@@ -391,39 +366,6 @@ class Lab:
             self.beside.draw(outcome, k)
             self.table.draw(outcome, picture, at_end=k >= len(outcome.frames))
             self.downloads.draw()
-
-    def _on_play(self, attr: str, old: Any, new: bool) -> None:
-        self.play.label = "⏸ pause" if new else "▶ run"
-        if not new:
-            self._stop()
-            return
-        if self.scrubber.value >= self.scrubber.end:
-            self.scrubber.value = 0
-        self._pace()
-
-    def _pace(self) -> None:
-        """Begin to step, or change the speed."""
-        if self.running is not None:
-            self.document.remove_periodic_callback(self.running)
-            self.running = None
-        if self.play.active:
-            pause = int(1000 / self.speed.value)
-            self.running = self.document.add_periodic_callback(self._tick, max(pause, 16))
-
-    def _tick(self) -> None:
-        if self.scrubber.value >= self.scrubber.end:
-            self._stop()
-        else:
-            self.scrubber.value += 1
-
-    def _stop(self) -> None:
-        self.play.active = False
-        self.play.label = "▶ run"
-        self._pace()
-
-    def _go(self, k: float) -> None:
-        self._stop()
-        self.scrubber.value = int(min(max(k, 0), self.scrubber.end))
 
     def _on_compare(self, attr: str, old: Any, new: bool) -> None:
         self.panels[1].show(new)
@@ -437,7 +379,7 @@ class Lab:
             panel.scene.dress()
         self.beside.dress()
         self.scores.figures.dress()
-        self._draw()
+        self.draw()
 
 
 # Run in the browser, since the next click may come before an answer of the server.

@@ -131,7 +131,7 @@ class Panel:
 
     def _redraw(self) -> None:
         self.redrawing = None
-        self.draw(int(self.lab.scrubber.value))
+        self.draw(self.lab.playback.step)
 
     # Controls ------------------------------------------------------------------------------
 
