@@ -28,7 +28,7 @@ extensions = [
     "sphinx_design",
 ]
 # Extensions of this site that are one file each.
-extensions += [path.stem for path in (HERE / "_ext").glob("recordings.py")]
+extensions += ["recordings", "lessons"]
 
 root_doc = "index"
 exclude_patterns = ["_ext", "_static", "_templates"]
