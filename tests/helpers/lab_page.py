@@ -101,7 +101,7 @@ class Page:
         self.page.on(
             "request",
             lambda request: (
-                None if "127.0.0.1" in request.url or request.url.startswith(("data:", "blob:"))
+                None if request.url.startswith((address, "data:", "blob:"))
                 else self.foreign.append(request.url)
             ),
         )  # fmt: skip

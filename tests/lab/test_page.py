@@ -450,3 +450,7 @@ def test_origins_are_those_of_the_page():
     assert "127.0.0.1:5017" in _origins("127.0.0.1", 5017)
     assert "localhost:5017" in _origins("127.0.0.1", 5017)
     assert not any("*" in origin for origin in _origins("127.0.0.1", 5017))
+    assert "[::1]:5017" in _origins("::1", 5017)
+    assert "[fe80::1]:5017" in _origins("fe80::1", 5017)
+    assert _origins("192.0.2.1", 5017) == ["192.0.2.1:5017"]
+    assert "localhost:5017" in _origins("0.0.0.0", 5017)

@@ -106,6 +106,31 @@ def _handshake(port, origin):
     return status
 
 
+def _answer(port, host, path="/"):
+    """Ask as a browser that reaches the server by a name; return status and headers."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection.request("GET", path, headers={"Host": host})
+    answer = connection.getresponse()
+    connection.close()
+    return answer.status, answer.headers
+
+
+@pytest.mark.parametrize("path", ["/", "/ws", "/metadata", "/static/js/bokeh.min.js"])
+def test_other_names_of_the_host_are_refused(server, path):
+    """A name that was made to lead here could otherwise read the page (DNS rebinding)."""
+    for host in ("evil.example", "127.0.0.1.evil.example", "evil.example:{port}", ""):
+        assert _answer(server[1], host.format(port=server[1]), path)[0] == 403
+    for host in ("127.0.0.1:{port}", "localhost:{port}", "LOCALHOST:{port}"):
+        assert _answer(server[1], host.format(port=server[1]), path)[0] != 403
+
+
+def test_no_page_may_frame_the_lab(server):
+    for path in ("/", "/static/js/bokeh.min.js"):
+        headers = _answer(server[1], "localhost", path)[1]
+        assert headers["X-Frame-Options"] == "DENY"
+        assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+
+
 def test_the_page_itself_may_connect(server):
     assert _handshake(server[1], f"http://127.0.0.1:{server[1]}") == 101
 
@@ -151,6 +176,28 @@ def test_a_free_port_is_taken():
         line = process.stdout.readline().decode()
         process.terminate()
         assert re.match(r"maxmargin lab: http://127\.0\.0\.1:[1-9]\d*/ ", line), line
+
+
+def _has_ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not _has_ipv6(), reason="needs IPv6")
+def test_an_address_of_ipv6_is_served(browser):
+    command = [sys.executable, "-m", "maxmargin", "lab", "--host", "::1", "--port", "0"]
+    with subprocess.Popen([*command, "--no-browser"], stdout=subprocess.PIPE) as process:
+        address = process.stdout.readline().decode().split()[2]
+        assert re.fullmatch(r"http://\[::1\]:[1-9]\d*/", address)
+        page = Page(browser, address)
+        assert "of 6 points" in page.proof()
+        page.context.close()
+        process.terminate()
 
 
 @pytest.mark.slow
