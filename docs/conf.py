@@ -29,6 +29,8 @@ extensions = [
 ]
 # Extensions of this site that are one file each.
 extensions += ["recordings", "lessons"]
+if not ONLY:
+    extensions += ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "reference"]
 
 root_doc = "index"
 exclude_patterns = ["_ext", "_static", "_templates"]
@@ -62,6 +64,18 @@ profile.mkdir(parents=True, exist_ok=True)
     encoding="utf-8",
 )
 os.environ["IPYTHONDIR"] = str(profile.parent)
+
+# The reference, from the docstrings: types stand in their sections, not in signatures.
+default_role = "py:obj"
+smartquotes = False  # a quoted word of a docstring is a string of Python
+add_module_names = False
+autodoc_typehints = "none"
+autodoc_member_order = "groupwise"
+numpydoc_show_class_members = False
+# Words of a parameter's type are linked where they are public names.
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {name: f"maxmargin.{name}" for name in maxmargin.__all__ if name[0] != "_"}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "maxmargin"

@@ -37,7 +37,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="build/docs, or build/docs-only with --only")
     arguments = parser.parse_args()
     out = arguments.out or WORK / ("docs-only" if arguments.only else "docs")
-    shutil.rmtree(out, ignore_errors=True)
+    # Pages of names that are gone would be built again.
+    for folder in (out, DOCS / "reference" / "generated"):
+        shutil.rmtree(folder, ignore_errors=True)
     code = sphinx(out, arguments.only)
     if code == 0:
         print("built", *sorted(out.glob("**/*.html" if arguments.only else "index.html")))

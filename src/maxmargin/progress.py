@@ -30,7 +30,7 @@ class Step:
     objective : float
         The criterion that the algorithm descends.
     errors : int
-        Samples on the wrong side. If ``exact``, of the plane that `snapshot` returns; otherwise
+        Samples on the wrong side. If ``exact``, of the plane that ``snapshot`` returns; otherwise
         each as it was when last visited, by a plane that has moved since: the mistakes met during
         a pass, which may be many more or far fewer than the errors of any one plane.
         Regressions and one-class machines make none: what is counted there is of no use.
@@ -44,7 +44,7 @@ class Step:
         Row of X being corrected, for callbacks that take every update.
     primal, dual : float
         P of the current plane and D of the current α of a support vector machine, those that
-        `snapshot` returns, in the units of its certificate: P ≥ D, and P = D at the optimum.
+        ``snapshot`` returns, in the units of its certificate: P ≥ D, and P = D at the optimum.
         NaN where the algorithm does not compute them: separating rules, steps on some samples.
     exact : bool
         Whether ``errors`` counts what the plane of this step misclassifies.

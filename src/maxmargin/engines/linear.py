@@ -141,7 +141,7 @@ class ColumnSystem(NamedTuple):
 class PrimalState(Protocol):
     """Scores s_i = w·x_i + b, α_i, its centre α⁰_i, y_i, u_i and D_i of one linear machine.
 
-    z_i is the slack of a row, h_i its loss (`problems.losses`): with r_i = y_i − s_i it is y_i r_i
+    z_i is the slack of a row, h_i its loss: with r_i = y_i − s_i it is y_i r_i
     of labels, |r_i| − ε of targets. β_i is y_i α_i of labels; solvers and callers see the β of
     targets where they see the α of labels. A row is on the kink where 0 < |β_i| < u_i: there the
     loss, rounded off by the proximal term (δ/2u_i)(β − β⁰_i)², has the curvature 1/(D_i + δ/u_i).
@@ -232,7 +232,7 @@ class PrimalState(Protocol):
     def alpha(self, *, kept: bool = False) -> Floats:
         """Bring α to the host: with Σβ = 0 where the bias is free, or the one remembered.
 
-        α of rows in partitions stays there, as a `PartitionedVector`.
+        α of rows in partitions stays there, as a ``PartitionedVector``.
         """
 
 
