@@ -307,8 +307,23 @@ def test_bad_files_are_refused_with_a_message(lab):
 
 
 @pytest.mark.slow
-def test_a_file_far_too_large_is_refused_too(lab):
-    lab.refused(b"x,y,class\n" + b"1.000000,2.000000,A\n" * 250_000, "must have at most")
+def test_files_are_checked_before_they_are_sent(lab):
+    """The server would end the connection on a message as long as the second one."""
+    connections = []
+    lab.page.on("websocket", connections.append)
+    lab.refused(b"", "The file is empty.")
+    lab.page.locator("input[type=file]").evaluate(
+        """(input) => {
+          const given = new DataTransfer()
+          given.items.add(new File([new Uint8Array(80_000_000)], 'large.csv'))
+          input.files = given.files
+          input.dispatchEvent(new Event('change'))
+        }"""
+    )
+    lab.page.get_by_text("must have at most 2000000 bytes, got 80000000.").first.wait_for()
+    lab.act(lambda: lab.upload(csv_of(GOOD, "a,b,c,d")))
+    assert len(lab.points()[0]) == 4
+    assert connections == []  # the first one holds
 
 
 @pytest.mark.slow

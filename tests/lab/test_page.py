@@ -17,7 +17,7 @@ from maxmargin.lab.algorithms import ALGORITHMS
 from maxmargin.lab.fitting import Outcome, answered, weights
 from maxmargin.lab.page import Lab
 from maxmargin.lab.panel import proof_of
-from maxmargin.lab.points import MOST_POINTS, SAMPLES, checked, chosen_columns, read_upload
+from maxmargin.lab.points import MOST_POINTS, SAMPLES, checked
 from tests.helpers.lab import fitted
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -66,14 +66,14 @@ def test_an_answer_to_what_was_asked_before_is_not_shown(lab):
 
 def test_points_are_added_moved_and_deleted_without_a_mouse(lab):
     before, editor = lab.points, lab.editor
-    lab._load(before, remember=False)
+    lab.load(before, remember=False)
     editor._add()
-    assert "both coordinates" in lab.note.text
+    assert "both coordinates" in lab.data.note.text
     editor._delete()
-    assert "Select a point first" in lab.note.text
+    assert "Select a point first" in lab.data.note.text
     editor.number.value = 7
-    assert "6 points" in lab.note.text
-    lab.pen.active, editor.x.value, editor.y.value = 2, 9.0, 90.0
+    assert "6 points" in lab.data.note.text
+    lab.data.pen.active, editor.x.value, editor.y.value = 2, 9.0, 90.0
     editor._add()
     assert lab.points.X[6].tolist() == [9.0, 90.0]
     assert lab.points.codes[6] == 2
@@ -90,14 +90,14 @@ def test_points_are_added_moved_and_deleted_without_a_mouse(lab):
     np.testing.assert_array_equal(lab.points.codes, before.codes[1:])
     assert lab.source.selected.indices == []
     for _ in range(3):
-        lab._undo()
+        lab.undo()
     np.testing.assert_array_equal(lab.points.X, before.X)
 
 
 def test_errors_are_those_of_whole_passes(lab):
     """A step of a single sample counts that sample only."""
     points = SAMPLES["AND"]()
-    lab._load(points)
+    lab.load(points)
     lab.panels[0].choose("perceptron", ALGORITHMS["perceptron"].defaults())
     lab.changed()
     outcome = replace(fitted("perceptron", points), request=lab.panels[0].request)
@@ -141,26 +141,26 @@ def test_what_is_sent_to_a_person_reaches_the_page(lab):
 
 
 def test_a_click_too_many_is_refused(lab):
-    lab._load(checked(np.zeros((MOST_POINTS, 2)), np.zeros(MOST_POINTS)))
+    lab.load(checked(np.zeros((MOST_POINTS, 2)), np.zeros(MOST_POINTS)))
     n = MOST_POINTS + 1
     lab.source.data = {"x": [0.0] * n, "y": [0.0] * n, "label": ["0"] * n}
     assert len(lab.points.X) == MOST_POINTS
-    assert "at most 2000" in lab.note.text
+    assert "at most 2000" in lab.data.note.text
     lab.source.data = {"x": [0.0], "y": ["<b>"], "label": ["0"]}
     assert len(lab.points.X) == MOST_POINTS
 
 
 def test_undo_goes_back_far_enough_and_no_further(lab):
     for k in range(60):
-        lab._load(checked([[k, k]], [0]))
+        lab.load(checked([[k, k]], [0]))
     for _ in range(100):
-        lab._undo()
+        lab.undo()
     assert lab.points.X.tolist() == [[9.0, 9.0]]
 
 
 def arrived(lab, key, points, **changes):
     """Load points, choose an algorithm, and hand over what comes of it."""
-    lab._load(points)
+    lab.load(points)
     lab.panels[0].choose(key, ALGORITHMS[key].defaults() | changes)
     lab.changed()
     outcome = fitted(key, points, **changes)
@@ -206,11 +206,11 @@ def test_no_region_is_painted_where_w_is_zero(lab, key):
 @pytest.mark.parametrize("key", ["svr", "nu-svr", "linear-svr", "one-class"])
 def test_what_has_no_meaning_is_hidden(lab, key, tmp_path):
     """Classes, errors and the space of weights are those of classifiers."""
-    lab._load(SAMPLES["sinc"](), remember=False)
+    lab.load(SAMPLES["sinc"](), remember=False)
     assert "two classes" in fit_error(lab)
     lab.tabs.active = 2
     lab.panels[0].select.value = key
-    assert not lab.pen.visible
+    assert not lab.data.pen.visible
     assert not lab.beside.errors.visible
     titles = [tab.title for tab in lab.tabs.tabs]
     assert titles == ["convergence", "points", "scores", "download"]
@@ -237,7 +237,7 @@ def test_what_has_no_meaning_is_hidden(lab, key, tmp_path):
     np.testing.assert_array_equal(mm.load(path).predict(X), outcome.model.predict(X))
 
     lab.panels[0].select.value = "svc"
-    assert lab.pen.visible
+    assert lab.data.pen.visible
     assert lab.beside.errors.visible
     assert lab.tabs.tabs[1].title == "weight space"
     assert lab.tabs.active == 2
@@ -255,41 +255,41 @@ def fit_error(lab):
 def test_a_regression_beside_a_classifier_keeps_its_classes(lab):
     lab.panels[1].select.value = "svr"
     lab.compare.active = True
-    assert lab.pen.visible
+    assert lab.data.pen.visible
     assert len(lab.tabs.tabs) == 5
     for panel in lab.panels:
         panel._arrive(replace(fitted(panel.select.value, lab.points), request=panel.request))
     lab.subject.active = 1
     assert len(lab.tabs.tabs) == 4
-    assert lab.pen.visible
+    assert lab.data.pen.visible
     lab.panels[0].select.value = "one-class"
-    assert not lab.pen.visible
+    assert not lab.data.pen.visible
 
 
 def test_files_without_classes_are_points_of_a_regression(lab):
     lab.panels[0].select.value = "svr"
     content = b"a,b\n0,0\n1,2\n3,3\n"
-    lab._on_upload("value", "", base64.b64encode(content).decode())
+    lab.data.on_upload(base64.b64encode(content).decode())
     assert lab.points.axes == ("a", "b")
-    assert [select.visible for select in lab.columns] == [True, True, False]
+    assert [select.visible for select in lab.data.columns] == [True, True, False]
     lab.downloads.send_csv()
     name, _, sent = lab.downloads.parcel.value.split("|")
     assert name == "points.csv"
     assert base64.b64decode(sent).decode().splitlines() == ["a,b", "0.0,0.0", "1.0,2.0", "3.0,3.0"]
 
     content = b"a,b,kind\n0,0,u\n1,2,u\n3,3,v\n"
-    lab._on_upload("value", "", base64.b64encode(content).decode())
+    lab.data.on_upload(base64.b64encode(content).decode())
     assert lab.points.n_classes == 1
     lab.panels[0].select.value = "svc"  # now the classes of the file count
-    assert lab.columns[2].visible
+    assert lab.data.columns[2].visible
     assert lab.points.labels.tolist() == ["u", "u", "v"]
 
 
 def test_a_file_without_classes_does_not_make_a_classifier(lab):
     lab.panels[0].select.value = "svr"
-    lab._on_upload("value", "", base64.b64encode(b"a,b\n0,0\n1,2\n3,3\n").decode())
+    lab.data.on_upload(base64.b64encode(b"a,b\n0,0\n1,2\n3,3\n").decode())
     lab.panels[0].select.value = "svc"
-    assert "three different columns" in lab.note.text
+    assert "three different columns" in lab.data.note.text
     assert "two classes" in fit_error(lab)
 
 
@@ -385,24 +385,24 @@ def test_what_comes_into_sight_is_drawn(lab):
 
 def test_an_upload_is_forgotten_with_its_points(lab):
     content = b"a,b,c\n0,0,u\n1,0,u\n3,3,v\n"
-    lab._on_upload("value", "", base64.b64encode(content).decode())
-    assert lab.columns[0].visible
-    assert lab.sample.title == "data set"
-    lab._on_upload("value", "", base64.b64encode(b"nothing").decode())
-    assert "must have a header" in lab.note.text
-    lab.columns[0].value, lab.columns[1].value = "b", "a"  # of the file that was taken
+    lab.data.on_upload(base64.b64encode(content).decode())
+    assert lab.data.columns[0].visible
+    assert lab.data.sample.title == "data set"
+    lab.data.on_upload(base64.b64encode(b"nothing").decode())
+    assert "3 columns or more" in lab.data.note.text
+    lab.data.columns[0].value, lab.data.columns[1].value = "b", "a"  # of the file that was taken
     assert lab.points.axes == ("b", "a")
-    lab.sample.value = "AND"
-    assert lab.sample.title == "data set (AND)"
-    assert not lab.columns[0].visible
-    lab.columns[0].value = "b"
+    lab.data.sample.value = "AND"
+    assert lab.data.sample.title == "data set (AND)"
+    assert not lab.data.columns[0].visible
+    lab.data.columns[0].value = "b"
     assert len(lab.points.X) == 4
-    lab._clear()
-    assert lab.sample.title == "data set"
+    lab.data.drop_all()
+    assert lab.data.sample.title == "data set"
 
 
 def test_a_link_to_what_was_before_goes(lab):
-    lab._load(SAMPLES["AND"]())
+    lab.load(SAMPLES["AND"]())
     lab.downloads.make_link()
     assert lab.downloads.link.value
     lab.changed()
@@ -411,14 +411,6 @@ def test_a_link_to_what_was_before_goes(lab):
 
 def test_one_point_too_many_is_refused_not_swapped(lab):
     assert all(panel.scene.pen.num_objects > MOST_POINTS for panel in lab.panels)
-
-
-def test_lines_of_an_upload_are_counted_with_blank_ones():
-    table = read_upload(b"x,y,class\n\n1,2,a\nzz,4,b\n")
-    with pytest.raises(ValueError, match="Line 4: 'zz'"):
-        chosen_columns(table, "x", "y", "class")
-    table = read_upload(b"x,y,class\n\n1,2,a\n3,4,b\n")
-    assert chosen_columns(table, "x", "y", "class").X.tolist() == [[1, 2], [3, 4]]
 
 
 def test_sums_of_steps_are_rounded():

@@ -21,7 +21,7 @@ def lab():
     page = Lab(document)
     for root in page.roots():
         document.add_root(root)
-    page._load(SAMPLES["moons"](), remember=False)
+    page.load(SAMPLES["moons"](), remember=False)
     yield page
     page.close()
 
@@ -126,7 +126,7 @@ def test_scores_are_dropped_when_points_or_settings_change(lab, change):
     old = made(view.question)
     view._arrive(old)
     if change == "points":
-        lab._load(SAMPLES["circles"]())
+        lab.load(SAMPLES["circles"]())
     elif change == "algorithm":
         panel.select.value = "perceptron"
     else:

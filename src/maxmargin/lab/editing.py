@@ -57,7 +57,7 @@ class PointEditor:
 
     def _add(self) -> None:
         if self._are_given():
-            label = str(self.lab.pen.active)
+            label = str(self.lab.data.pen.active)
             new = {"x": self.x.value, "y": self.y.value, "label": label}
             self._put({key: [*values, new[key]] for key, values in self.source.data.items()})
             self.source.selected.indices = [self._size - 1]

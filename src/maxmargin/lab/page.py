@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import html
 from importlib import resources
 from typing import Any
 
@@ -13,15 +11,13 @@ from bokeh.layouts import column, row
 from bokeh.models import (
     ColumnDataSource,
     CustomJS,
-    Div,
-    FileInput,
     RadioButtonGroup,
-    Select,
     TabPanel,
     Tabs,
     Toggle,
 )  # fmt: skip
 
+from .data_view import DataView
 from .downloads import Downloads
 from .editing import PointEditor
 from .figures import BesideFigures, Look
@@ -29,22 +25,16 @@ from .panel import Panel
 from .picture import joined, window_of
 from .playback import Playback
 from .points import (
-    OF_A_LINE,
-    OF_CLASSES,
-    OF_ONE_CLASS,
     SAMPLES,
     Points,
     checked,
-    chosen_columns,
-    read_upload,
 )
 from .score_view import ScoreView
 from .sharing import restored
-from .style import button, dress
+from .style import dress
 from .table import PointTable
 
 UNDO_STEPS = 50
-CHOOSE = "load a data set …"
 
 
 def open_page(document: Any) -> None:
@@ -75,41 +65,17 @@ class Lab:
         self.look = Look()
         self.points = SAMPLES["six points"]()
         self.past: list[Points] = []
-        self.uploaded: list[list[str]] | None = None
         self.quiet = False  # while widgets are changed by the program
         self.source = ColumnDataSource(data={"x": [], "y": [], "label": []}, name="points")
         self.panels = [Panel(self, "svc", "A"), Panel(self, "perceptron", "B")]
         self.beside = BesideFigures(self.look)
-        self._make_data_widgets()
+        self.data = DataView(self)
         self.playback = Playback(self)
         self._make_switches()
         self._make_insight()
         self.source.on_change("data", self._on_drawn)
 
     # Widgets -------------------------------------------------------------------------------
-
-    def _make_data_widgets(self) -> None:
-        options = {
-            "": [CHOOSE], "classes": list(OF_CLASSES), "regression on a line": list(OF_A_LINE),
-            "one class": list(OF_ONE_CLASS),
-        }  # fmt: skip
-        self.sample = Select(
-            title="data set (six points)", value=CHOOSE, options=options, width=250
-        )
-        self.sample.on_change("value", lambda attr, old, new: self._load_sample(new))
-        self.pen = RadioButtonGroup(labels=["A", "B", "C", "D"], active=0, width=250, name="pen")
-        pens = [panel.scene.pen for panel in self.panels]
-        self.pen.js_on_change("active", CustomJS(args={"pens": pens}, code=PEN))
-        self.undo = button("undo", self._undo, 70)
-        self.clear = button("clear", self._clear, 70)
-        self.csv = button("CSV ↓", lambda: self.downloads.send_csv(), 70)
-        self.upload = FileInput(accept=".csv,.tsv,.txt", title="upload a CSV file", width=250)
-        self.upload.on_change("value", self._on_upload)
-        choose = {"options": [], "width": 78, "visible": False}
-        self.columns = [Select(title=name, **choose) for name in ("across", "up", "class")]
-        for select in self.columns:
-            select.on_change("value", lambda attr, old, new: self._choose_columns())
-        self.note = Div(text="", width=250, name="note")
 
     def _make_switches(self) -> None:
         self.compare = Toggle(label="compare with a second algorithm", width=250, name="compare")
@@ -149,10 +115,6 @@ class Lab:
 
     def roots(self) -> list[Any]:
         """Return the roots that the template places by name."""
-        data = column(
-            self.sample, self.pen, row(self.undo, self.clear, self.csv), self.upload,
-            row(*self.columns), self.note, name="data", width=260,
-        )  # fmt: skip
         first, second = self.panels
         controls = column(first.widgets, self.compare, second.widgets, name="controls", width=260)
         scenes = row(
@@ -161,7 +123,7 @@ class Lab:
         proofs = row(first.proof, second.proof, name="proofs", sizing_mode="stretch_width")
         insight = column(self.subject, self.tabs, name="insight", sizing_mode="stretch_width")
         top = row(self.dark, name="top")
-        return [top, data, controls, scenes, self.playback.widgets, proofs, insight]
+        return [top, self.data.widgets, controls, scenes, self.playback.widgets, proofs, insight]
 
     # Beginning and end ---------------------------------------------------------------------
 
@@ -184,7 +146,8 @@ class Lab:
                     self.compare.active = True
                 self._show_what_has_meaning()
         document.js_on_event(DocumentReady, CustomJS(args={"dark": self.dark}, code=PREFERS))
-        self._load(self.points, remember=False)
+        document.js_on_event(DocumentReady, self.data.check_files())
+        self.load(self.points, remember=False)
         self.say(refused, bad=True)
 
     def close(self) -> None:
@@ -195,28 +158,20 @@ class Lab:
         self.scores.close()
 
     def say(self, text: str, *, bad: bool = False) -> None:
-        """Show a note, as text and not as markup."""
-        colour = " class='bad'" if bad else ""
-        self.note.text = f"<span{colour}>{html.escape(text)}</span>" if text else ""
+        """Show a note."""
+        self.data.say(text, bad=bad)
 
-    # Data ----------------------------------------------------------------------------------
+    # Points --------------------------------------------------------------------------------
 
-    def _load(self, points: Points, *, remember: bool = True) -> None:
+    def load(self, points: Points, *, remember: bool = True, sample: str = "") -> None:
+        """Show and fit other points; ``sample`` names a data set of the list."""
         if remember:
             self._remember()
         self.points = points
-        self.sample.title = "data set"
+        self.data.named(sample)
         self.say("")
         self._show_points()
         self._ask()
-
-    def _load_sample(self, name: str) -> None:
-        """Load a data set; the same one can then be chosen again."""
-        if name in SAMPLES:
-            self._forget_upload()
-            self._load(SAMPLES[name]())
-            self.sample.title = f"data set ({name})"
-            self.sample.value = CHOOSE
 
     def _remember(self) -> None:
         self.past = [*self.past[-UNDO_STEPS + 1 :], self.points]
@@ -229,7 +184,7 @@ class Lab:
             "label": [str(code) for code in self.points.codes.tolist()],
         }
         self.source.selected.indices = []
-        self.pen.labels = list(self.points.names)
+        self.data.pen.labels = list(self.points.names)
         self.quiet = False
         for panel in self.panels:
             panel.scene.frame(self.points)
@@ -258,49 +213,12 @@ class Lab:
             for panel in self.panels:
                 panel.scene.frame(self.points)
 
-    def _undo(self) -> None:
+    def undo(self) -> None:
+        """Go back to the points before."""
         if self.past:
             points = self.past.pop()
-            self._forget_upload()
-            self._load(points, remember=False)
-
-    def _clear(self) -> None:
-        self._forget_upload()
-        self._load(checked(np.empty((0, 2)), []))
-
-    def _forget_upload(self) -> None:
-        """Hide the columns of a file that is no longer shown."""
-        self.uploaded = None
-        for select in self.columns:
-            select.visible = False
-
-    def _on_upload(self, attr: str, old: Any, new: str) -> None:
-        if not new:
-            return
-        self.upload.clear()  # so that the same file can be uploaded again
-        try:
-            table = read_upload(base64.b64decode(new), classes=self.has_classes)
-        except ValueError as error:  # the previous file is kept
-            self.say(str(error), bad=True)
-            return
-        self.uploaded, header = table, table[0]
-        self.quiet = True
-        for select, value in zip(self.columns, (header[0], header[1], header[-1]), strict=True):
-            select.options, select.value, select.visible = list(header), value, True
-        self.quiet = False
-        self._show_what_has_meaning()
-        self._choose_columns()
-
-    def _choose_columns(self) -> None:
-        if self.quiet or self.uploaded is None:
-            return
-        try:
-            chosen = [select.value for select in self.columns if select.visible]
-            points = chosen_columns(self.uploaded, *chosen)
-        except ValueError as error:
-            self.say(str(error), bad=True)
-            return
-        self._load(points)
+            self.data.forget_upload()
+            self.load(points, remember=False)
 
     # Fits and steps ------------------------------------------------------------------------
 
@@ -308,8 +226,8 @@ class Lab:
         """Fit again after a control was changed."""
         self._show_what_has_meaning()
         # Points of a file that was read without classes.
-        if self.has_classes and self.uploaded is not None and self.points.n_classes < 2:
-            self._choose_columns()
+        if self.has_classes and self.points.n_classes < 2:
+            self.data.choose_columns()
         self._ask()
 
     @property
@@ -319,8 +237,7 @@ class Lab:
 
     def _show_what_has_meaning(self) -> None:
         """Hide classes from algorithms that have none, and the space of their weights."""
-        self.pen.visible = self.has_classes
-        self.columns[2].visible = self.has_classes and self.uploaded is not None
+        self.data.show_classes(self.has_classes)
         algorithm = self.looked_at().algorithm
         self.beside.show(algorithm)
         now = self.tabs.tabs[self.tabs.active]
@@ -383,6 +300,5 @@ class Lab:
 
 
 # Run in the browser, since the next click may come before an answer of the server.
-PEN = "for (const pen of pens) { pen.default_overrides = {label: String(cb_obj.active)} }"
 DARK = "document.documentElement.dataset.theme = cb_obj.active ? 'dark' : 'light'"
 PREFERS = "if (window.matchMedia('(prefers-color-scheme: dark)').matches) { dark.active = true }"

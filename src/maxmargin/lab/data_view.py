@@ -1,0 +1,157 @@
+"""Where points come from: data sets, the pen, files; and how they are taken back."""
+
+from __future__ import annotations
+
+import base64
+import html
+from typing import Any
+
+import numpy as np
+from bokeh.layouts import column, row
+from bokeh.models import CustomJS, Div, FileInput, RadioButtonGroup, Select
+
+from .points import MOST_BYTES, OF_A_LINE, OF_CLASSES, OF_ONE_CLASS, SAMPLES, checked
+from .style import button
+from .uploads import Table, chosen_columns, read_upload
+
+CHOOSE = "load a data set …"
+
+
+class DataView:
+    """Widgets that load and clear the points of a ``lab``, and a note on what happened."""
+
+    def __init__(self, lab: Any) -> None:
+        self.lab = lab
+        self.uploaded: Table | None = None
+        self.quiet = False  # while the columns of another file are shown
+        options = {
+            "": [CHOOSE], "classes": list(OF_CLASSES), "regression on a line": list(OF_A_LINE),
+            "one class": list(OF_ONE_CLASS),
+        }  # fmt: skip
+        self.sample = Select(
+            title="data set (six points)", value=CHOOSE, options=options, width=250
+        )
+        self.sample.on_change("value", lambda attr, old, new: self._load_sample(new))
+        self.pen = RadioButtonGroup(labels=["A", "B", "C", "D"], active=0, width=250, name="pen")
+        pens = [panel.scene.pen for panel in lab.panels]
+        self.pen.js_on_change("active", CustomJS(args={"pens": pens}, code=PEN))
+        self.undo = button("undo", lab.undo, 70)
+        self.clear = button("clear", self.drop_all, 70)
+        self.csv = button("CSV ↓", lambda: lab.downloads.send_csv(), 70)
+        self.upload = FileInput(accept=".csv,.tsv,.txt", title="upload a CSV file", width=250)
+        self.upload.on_change("value", lambda attr, old, new: self.on_upload(new))
+        choose = {"options": [], "width": 78, "visible": False}
+        self.columns = [Select(title=name, **choose) for name in ("across", "up", "class")]
+        for select in self.columns:
+            select.on_change("value", lambda attr, old, new: self.choose_columns())
+        self.note = Div(text="", width=250, name="note")
+        self.widgets = column(
+            self.sample, self.pen, row(self.undo, self.clear, self.csv), self.upload,
+            row(*self.columns), self.note, name="data", width=260,
+        )  # fmt: skip
+
+    def check_files(self) -> CustomJS:
+        """Return what makes the page refuse files before they are sent to the server.
+
+        The server ends the connection on a message that is too large.
+        """
+        args = {"upload": self.upload, "note": self.note, "most": MOST_BYTES}
+        return CustomJS(args=args, code=CHECK)
+
+    def say(self, text: str, *, bad: bool = False) -> None:
+        """Show a note, as text and not as markup."""
+        colour = " class='bad'" if bad else ""
+        self.note.text = f"<span{colour}>{html.escape(text)}</span>" if text else ""
+
+    def named(self, sample: str) -> None:
+        """Say which data set is shown; "" is another one."""
+        self.sample.title = f"data set ({sample})" if sample else "data set"
+
+    def show_classes(self, shown: bool) -> None:
+        """Show or hide what chooses classes."""
+        self.pen.visible = shown
+        self.columns[2].visible = shown and self.uploaded is not None
+
+    def _load_sample(self, name: str) -> None:
+        """Load a data set; the same one can then be chosen again."""
+        if name in SAMPLES:
+            self.forget_upload()
+            self.lab.load(SAMPLES[name](), sample=name)
+            self.sample.value = CHOOSE
+
+    def drop_all(self) -> None:
+        """Delete all points."""
+        self.forget_upload()
+        self.lab.load(checked(np.empty((0, 2)), []))
+
+    def forget_upload(self) -> None:
+        """Hide the columns of a file that is no longer shown."""
+        self.uploaded = None
+        for select in self.columns:
+            select.visible = False
+
+    def on_upload(self, content: str) -> None:
+        """Read a file, of which bokeh sends the bytes in base 64."""
+        if not content:
+            return
+        self.upload.clear()  # so that the same file can be uploaded again
+        try:
+            table = read_upload(base64.b64decode(content), classes=self.lab.has_classes)
+        except ValueError as error:  # the previous file is kept
+            self.say(str(error), bad=True)
+            return
+        self.uploaded = table
+        self.quiet = True
+        for select, value in zip(self.columns, table.guessed(), strict=True):
+            select.options, select.value, select.visible = list(table.header), value, True
+        self.quiet = False
+        self.show_classes(self.lab.has_classes)
+        self.choose_columns()
+
+    def choose_columns(self) -> None:
+        """Load the chosen columns of the file, if there is one."""
+        if self.quiet or self.uploaded is None:
+            return
+        try:
+            chosen = [select.value for select in self.columns if select.visible]
+            points = chosen_columns(self.uploaded, *chosen)
+        except ValueError as error:
+            self.say(str(error), bad=True)
+            return
+        self.lab.load(points)
+
+
+# Run in the browser, since the next click may come before an answer of the server.
+PEN = "for (const pen of pens) { pen.default_overrides = {label: String(cb_obj.active)} }"
+# The listener is called before that of bokeh, which would send the file.
+CHECK = """
+const view = Bokeh.index.find_one_by_id(upload.id)
+const refusal = async (file) => {
+  if (file.size == 0) { return 'The file is empty.' }
+  if (file.size > most) {
+    return `The file must have at most ${most} bytes, got ${file.size}.`
+  }
+  const bytes = await file.arrayBuffer()
+  try {
+    const text = new TextDecoder('utf-8', {fatal: true}).decode(bytes)
+    return text.includes('\\0') ? 'The file must be text, and holds bytes of 0.' : ''
+  } catch (error) {
+    return 'The file must be UTF-8 text.'
+  }
+}
+const checked = new WeakSet()
+view.shadow_el.addEventListener('change', async (event) => {
+  const input = event.target
+  const file = input.files?.[0]
+  if (file == null || checked.has(file)) { return }
+  event.stopImmediatePropagation()
+  const words = await refusal(file).catch(() => 'The file cannot be read.')
+  if (words) {
+    note.text = `<span class='bad'>${words}</span>`
+    input.value = ''
+  } else {
+    checked.add(file)
+    input.dispatchEvent(new Event('change'))
+  }
+}, {capture: true})
+"""
