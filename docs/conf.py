@@ -28,7 +28,7 @@ extensions = [
     "sphinx_design",
 ]
 # Extensions of this site that are one file each.
-extensions += ["recordings", "lessons"]
+extensions += ["recordings", "lessons", "commands"]
 if not ONLY:
     extensions += ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "reference"]
 
