@@ -10,9 +10,10 @@ it writes one HTML page to ``path``::
     mm.plots.animate(mm.Perceptron(shuffle=False), X, y, path)
     ```
 
-The page becomes ``_static/recordings/six-points-perceptron.html`` and is shown in an iframe. The
-body runs again only when its text or the library has changed. An error in it ends the build with
-the file and the line. Other builders than HTML show the caption.
+The page becomes ``_static/recordings/six-points-perceptron.html`` and is shown in an iframe, whose
+height and theme ``_static/recordings.js`` sets. The body runs again only when its text or the
+library has changed. An error in it ends the build with the file and the line. Other builders than
+HTML show the caption.
 """
 
 from __future__ import annotations
@@ -189,6 +190,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         latex=plain, text=plain, man=plain, texinfo=plain,
     )  # fmt: skip
     app.add_directive("recording", RecordingDirective)
+    app.add_js_file("recordings.js")
     app.connect("build-finished", _copy)
     app.connect("env-purge-doc", _purge)
     app.connect("env-merge-info", _merge)

@@ -46,7 +46,7 @@ def test_the_sample_being_corrected_is_ringed(six):
         assert f"step {k + 1} of 2" in display.title_.get_text()
 
 
-def test_a_kernel_at_work_has_a_curved_boundary(moons, tmp_path):
+def test_a_kernel_at_work_has_a_curved_boundary(moons):
     X, y = moons
     model = mm.SVC(gamma=2.0, solver="smo").fit(X, y)
     display = plots.animate(model, X, y, max_frames=6, resolution=60)
@@ -55,11 +55,7 @@ def test_a_kernel_at_work_has_a_curved_boundary(moons, tmp_path):
     g = model.decision_function(vertices(display.boundary_))
     np.testing.assert_allclose(g, 0.0, atol=0.1)
     perceptron = mm.KernelPerceptron(gamma=10.0).fit(X, y)
-    page = tmp_path / "page.html"
-    shown = plots.animate(perceptron, X, y, page, max_frames=3, resolution=20)
-    text = page.read_text()
-    assert text.count("data:image/png;base64") == len(shown) == 3
-    assert "<img" in text
+    assert len(plots.animate(perceptron, X, y, max_frames=3, resolution=20)) == 3
 
 
 def test_animations_of_pipelines_strips_and_nu_machines(pair, flat):

@@ -96,6 +96,8 @@ def plot(
     out = out or f"{kind}.{'gif' if kind == 'animation' else 'png'}"
     endings = options.FILMS if kind == "animation" else options.PICTURES
     check_out(out, source, *([data] if data else []), endings=endings)
+    is_page = Path(out).suffix.lower() == ".html"
+    options.forbid(("dpi",) if is_page else (), "is for pictures, an HTML page has no dots.")
     if of_model:
         subject = _saved(model, source, data, reading, kind)
     elif data is not None:
@@ -330,7 +332,8 @@ def _draw(
         with console.collected_warnings():
             with console.progress("computing frames"):
                 film = plots.animate(model, X, y, feature_names=subject.names)
-            guidance.announce_film(film)
+            if Path(out).suffix.lower() == ".gif":
+                guidance.announce_film(film)
             with console.progress("drawing", len(film)) as bar:
                 film.save(
                     out, progress=lambda k, n: bar.advance(f"frame {k + 1} of {n}"), **resolution

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from matplotlib.animation import AbstractMovieWriter, FuncAnimation, HTMLWriter, PillowWriter
+from matplotlib.animation import FuncAnimation, PillowWriter
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from ..arrays import Floats, Integers, MatrixLike
 from ..diagnostics.fitted_model import ModelLike
+from .animation_scene import scene_of
 from .canvas import (
     INK,
     Bools,
@@ -34,10 +35,12 @@ from .canvas import (
     size_of,
     strip_heights,
 )
+from .captions import captions_of, moved_rows
 from .display import Display, DisplayFigure
 from .grid import Lattice
 from .legends import class_handles, line_handle, mark_handle, set_legend
 from .model import FigureModel
+from .recording import Caption, write_page
 from .steps import Moment, fitted_classifier, run_of
 from .view import FeatureLike, FigureData, Projection, View, view_of
 
@@ -45,7 +48,6 @@ FPS = 4.0
 MOST_FRAMES = 100
 DPI = 100.0
 RESOLUTION = 100
-MOST_MEGABYTES = 200.0  # of an HTML page; matplotlib leaves out frames beyond 20 by default
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +94,8 @@ class AnimationDisplay(Display):
         Labels of the axes.
     note : str
         What a projection leaves out.
+    captions : list of Caption
+        What is said of the start, of every step and of the answer, on an HTML page.
     has_band : bool
         Whether g = ±1 is drawn.
     is_strip : bool
@@ -127,6 +131,7 @@ class AnimationDisplay(Display):
     names: list[str]
     labels: tuple[str, str]
     note: str
+    captions: list[Caption]
     has_band: bool
     is_strip: bool
     fps: float = FPS
@@ -185,9 +190,10 @@ class AnimationDisplay(Display):
         Parameters
         ----------
         path : str or Path
-            A .gif, or a self-contained .html page.
+            A .gif of the pictures; or a self-contained .html page, which plays the steps in a
+            browser, with captions, a slider and the keyboard.
         dpi : float, default=100
-            Dots per inch.
+            Dots per inch of a .gif; a page has none.
         progress : callable, optional
             Called with the number of each frame, from 0, and the number of frames.
 
@@ -200,15 +206,19 @@ class AnimationDisplay(Display):
         suffix = target.suffix.lower()
         if suffix not in (".gif", ".html"):
             raise ValueError(f"path must end in .gif or .html, got {str(path)!r}.")
-        writer: AbstractMovieWriter = PillowWriter(fps=self.fps)  # type: ignore[arg-type]
-        if suffix == ".html":
-            writer = HTMLWriter(fps=self.fps, embed_frames=True, embed_limit=MOST_MEGABYTES)  # type: ignore[arg-type]
-        pictures = FuncAnimation(
-            self.figure_, self.draw, frames=len(self), init_func=lambda: self.draw(0), blit=False
-        )
         n = len(self)
-        told = None if progress is None else lambda k, _: progress(k, n)
-        pictures.save(str(target), writer=writer, dpi=dpi, progress_callback=told)
+        told = (lambda k, n: None) if progress is None else progress
+        if suffix == ".html":
+            write_page(target, f"{self.name}, step by step", [scene_of(self)], self.fps)
+            told(n - 1, n)
+            return target
+        pictures = FuncAnimation(
+            self.figure_, self.draw, frames=n, init_func=lambda: self.draw(0), blit=False
+        )
+        writer = PillowWriter(fps=self.fps)  # type: ignore[arg-type]
+        pictures.save(
+            str(target), writer=writer, dpi=dpi, progress_callback=lambda k, _: told(k, n)
+        )
         return target
 
     def _set_up(self) -> None:
@@ -305,7 +315,9 @@ def animate(
     y : array-like of shape (n_samples,)
         Labels of the fit.
     path : str or Path, optional
-        A .gif or .html file to write; `AnimationDisplay.save` writes it later, too.
+        A .gif or .html file to write; `AnimationDisplay.save` writes it later, too. The page plays
+        the run in a browser, without a server: with a slider, captions, the start, and what the
+        certificate of the answer proves.
     fps : float, default=4
         Frames per second.
     max_frames : int, default=100
@@ -374,26 +386,16 @@ def _compute(
         Frame(
             on_lattice(moment).reshape(resolution, resolution),
             run.signs * on_samples(moment) <= 0,
-            _moved(moment, before),
+            np.array(moved_rows(moment, before), dtype=np.int64),
             moment,
         )
-        for before, moment in zip([None, *run.moments], run.moments, strict=False)
+        for before, moment in zip(run.before, run.moments, strict=True)
     ]
+    captions = captions_of(run, [int(frame.wrong.sum()) for frame in frames])
     return AnimationDisplay(
         frames=frames, grid=lattice,
         points=points, codes=codes, name=model.name, names=model.class_names,
-        labels=view.labels, note=view.note, has_band=model.is_support_vector_machine,
-        is_strip=view.is_strip, fps=fps, n_steps=run.n_moments,
+        labels=view.labels, note=view.note, captions=captions,
+        has_band=model.is_support_vector_machine, is_strip=view.is_strip, fps=fps,
+        n_steps=run.n_moments,
     )  # fmt: skip
-
-
-def _moved(moment: Moment, before: Moment | None) -> Integers:
-    """Return the row that was corrected, or the one or two rows whose α changed."""
-    if moment.sample is not None:
-        return np.array([moment.sample])
-    nothing = np.empty(0, dtype=np.int64)
-    if moment.alpha is None or (before is not None and before.alpha is None):
-        return nothing
-    last = 0.0 if before is None else before.alpha
-    changed = np.flatnonzero(moment.alpha != last)
-    return changed if changed.size <= 2 else nothing

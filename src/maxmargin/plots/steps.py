@@ -33,7 +33,7 @@ class Moment:
     """The state of an algorithm: w (d,) or α (n,), or both, and b.
 
     ``sample`` is the row being corrected, None at the end of a pass; ``unit`` is what an iteration
-    is.
+    is; ``primal`` and ``dual`` are those of `maxmargin.Step`, NaN where they are not known.
     """
 
     iteration: int
@@ -43,6 +43,8 @@ class Moment:
     b: float
     alpha: Floats | None
     unit: str = "step"
+    primal: float = np.nan
+    dual: float = np.nan
 
     def same_as(self, other: Moment) -> bool:
         """Say whether nothing changed in between."""
@@ -70,6 +72,10 @@ class Run:
     ----------
     numbers : ndarray of int
         The numbers of the moments that were kept, from 1.
+    before : list of Moment or None
+        For every moment that was kept the one before it, kept or not; None before the first.
+    ends_with_step : bool
+        Whether the answer is the state after the last step, rather than a moment of its own.
     """
 
     def __init__(
@@ -78,6 +84,13 @@ class Run:
         self.model, self.X, self.signs, self.moments = model, X, signs, moments
         self.n_moments = len(moments)
         self.numbers: Integers = np.arange(1, self.n_moments + 1)
+        self.before: list[Moment | None] = [None, *moments[:-1]]
+        self.ends_with_step = True
+
+    @property
+    def n_steps(self) -> int:
+        """Moments of the fit but for an answer that no step has reached."""
+        return self.n_moments - (not self.ends_with_step)
 
     @property
     def unit(self) -> str:
@@ -155,10 +168,13 @@ def run_of(model: FigureModel, X: MatrixLike, y: ArrayLike, limit: int) -> Run:
     _check_rows(moments, len(signs))
     run = Run(model, rows, signs, moments)
     run.moments = [_of_margin_one(run, moment) for moment in moments]
-    run.moments = _different([*run.moments, _answer(model, len(signs), run.moments)])
-    run.n_moments = len(run.moments)
+    steps_alone = _different(run.moments)
+    every = _different([*steps_alone, _answer(model, len(signs), run.moments)])
+    run.ends_with_step = len(every) == len(steps_alone)
+    run.n_moments = len(every)
     run.numbers = np.array(thinned(range(1, run.n_moments + 1), limit))
-    run.moments = thinned(run.moments, limit)
+    run.moments = thinned(every, limit)
+    run.before = thinned([None, *every[:-1]], limit)
     return run
 
 
@@ -212,8 +228,9 @@ def _moment(step: Step) -> Moment:
     now = step.snapshot()
     w = now.w[0] if len(now.w) else None
     return Moment(
-        step.iteration, step.objective, step.sample, w, float(now.b[0]), now.alpha, step.unit
-    )
+        step.iteration, step.objective, step.sample, w, float(now.b[0]), now.alpha, step.unit,
+        step.primal, step.dual,
+    )  # fmt: skip
 
 
 def _answer(model: FigureModel, n: int, before: list[Moment]) -> Moment:
