@@ -242,15 +242,16 @@ class _Drawing:
     """From the coordinates of a scene to units of its picture, from the upper left corner."""
 
     def __init__(self, scene: Scene) -> None:
-        (self.left, right), (bottom, self.top) = scene.limits
-        wide, high = right - self.left, self.top - bottom
+        (left, right), (bottom, top) = scene.limits
+        wide, high = right - left, top - bottom
+        self.corner = np.array([left, top])
         equal = not scene.is_free and not scene.strips and is_square(scene.limits)
         self.height = round(UNITS * (high / wide if equal else FREE_RATIO))
         self.scale = np.array([UNITS / wide, -self.height / high])
 
     def units(self, points: Floats) -> Floats:
         """Return points in units."""
-        return (np.asarray(points, dtype=float) - (self.left, self.top)) * self.scale
+        return (points - self.corner) * self.scale
 
     def path(self, lines: Iterable[Floats], *, closed: bool = False) -> str:
         """Return polylines as a path of SVG: one absolute corner, then differences."""
@@ -335,20 +336,20 @@ def _axes(scene: Scene, drawing: _Drawing) -> list[dict[str, Any]]:
     """Return the label of each axis, and its ticks: place in units, and text."""
     across = _ticks(*scene.limits[0])
     up = list(enumerate(scene.strips)) if scene.strips else _ticks(*scene.limits[1])
-    corner = np.array([drawing.left, drawing.top])
-    places = (
-        [[round(drawing.units([value, corner[1]])[0]), text] for value, text in across],
-        [[round(drawing.units([corner[0], value])[1]), text] for value, text in up],
-    )
-    pairs = zip(scene.labels, places, strict=True)
-    return [{"label": str(label), "ticks": ticks} for label, ticks in pairs]
+    return [
+        {
+            "label": str(label),
+            "ticks": [[round(drawing.units(np.full(2, value))[k]), text] for value, text in ticks],
+        }
+        for k, (label, ticks) in enumerate(zip(scene.labels, (across, up), strict=True))
+    ]
 
 
 def _ticks(low: float, high: float) -> list[tuple[float, str]]:
     """Return round numbers within an interval, and how they are written.
 
-    >>> _ticks(-2.5, 4.5)
-    [(-2.0, '−2'), (0.0, '0'), (2.0, '2'), (4.0, '4')]
+    >>> _ticks(-0.5, 1.1)
+    [(-0.5, '−0.5'), (0.0, '0'), (0.5, '0.5'), (1.0, '1')]
     """
     values = MaxNLocator(MOST_TICKS, steps=[1, 2, 5, 10]).tick_values(low, high)
     inside = [float(value) for value in values if low <= value <= high]
