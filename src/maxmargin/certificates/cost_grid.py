@@ -70,6 +70,7 @@ class SquaredDistances:
 
 def certify_costs(
     problems: Sequence[DualProblem],
+    names: Sequence[str],
     costs: Floats,
     alpha: Floats,
     b: Floats,
@@ -82,6 +83,8 @@ def certify_costs(
     ----------
     problems : sequence of DualProblem
         Of C = 1, with one Gaussian kernel and one X.
+    names : sequence of str
+        Of the problems: those of one name have most of their rows in common.
     costs : ndarray of shape (m,)
         By which upper bounds are multiplied, and D divided.
     alpha : ndarray of shape (m, n_variables)
@@ -100,7 +103,8 @@ def certify_costs(
     clipped = [np.clip(a, each.lower, each.upper) for a, each in zip(alpha, at_cost, strict=True)]
     coefficients = np.array(clipped) * tasks.signs
     index = np.concatenate([problem.index for problem in problems])
-    scores = _scores(tasks, index, coefficients, distances, kernel)
+    shared = SharedRows.of(problems, names)
+    scores = shared.scores(coefficients, distances, kernel)
 
     def certify(k: int, sizes: Floats) -> list[MarginCertificate]:
         each = at_cost[k]
@@ -117,26 +121,73 @@ def certify_costs(
     found = [certify(k, tasks.each(tasks.total(sizes[k]))) for k in range(costs.size)]
     loose = [k for k, proofs in enumerate(found) if not all(proof.holds(tol) for proof in proofs)]
     if loose:
-        sums = _scores(tasks, index, sizes[loose], distances, kernel)
+        sums = shared.scores(sizes[loose], distances, kernel)
         for k, closer in zip(loose, sums, strict=True):
             found[k] = certify(k, (1.0 + ROUNDED_SUM) * closer)
     return found
 
 
-def _scores(
-    tasks: Tasks, index: Integers, coefficients: Floats, distances: SquaredDistances, kernel: RBF
-) -> Floats:
-    """Return Σ_l c_l K(x_l, x_m) within each task, for every vector c."""
-    n_parts = -(-tasks.sizes // PART_ROWS)
-    task = np.repeat(np.arange(tasks.sizes.size), n_parts)
-    first = PART_ROWS * (np.arange(task.size) - np.repeat(np.cumsum(n_parts) - n_parts, n_parts))
-    starts = np.append(tasks.starts, index.size)
-    weights = np.ascontiguousarray(coefficients.T)
-    found, begins = np.empty(weights.shape), first + tasks.starts[task]
-    squares, scale = distances.values, -PER_NEPER * kernel.gamma
-    with single_threaded_blas():
-        add_scores(task.size, task, begins, starts, index, squares, scale, weights, found)
-    return np.ascontiguousarray(found.T)
+@dataclass(frozen=True)
+class SharedRows:
+    """Rows of X of groups of tasks, whose kernel values are computed once per group.
+
+    Parameters
+    ----------
+    starts : ndarray of int of shape (n_groups + 1,)
+        The first of ``rows`` of each group.
+    rows : ndarray of int
+        Rows of X, each once per group.
+    places : ndarray of int of shape (n_variables,)
+        Which of ``rows`` every variable belongs to.
+    numbers : ndarray of int of shape (n_variables,)
+        Which of its group the task of a variable is.
+    """
+
+    starts: Integers
+    rows: Integers
+    places: Integers
+    numbers: Integers
+
+    @classmethod
+    def of(cls, problems: Sequence[DualProblem], names: Sequence[str]) -> SharedRows:
+        """Group tasks by their names: those of one name have most of their rows in common."""
+        groups: dict[str, list[int]] = {}
+        for t, name in enumerate(names):
+            groups.setdefault(name, []).append(t)
+        sizes = [problem.n_variables for problem in problems]
+        ends = np.cumsum(sizes)
+        places, numbers = np.empty(ends[-1], np.intp), np.empty(ends[-1], np.intp)
+        rows: list[Integers] = []
+        n_rows = [0]
+        for members in groups.values():
+            mine, where = np.unique(
+                np.concatenate([problems[t].index for t in members]), return_inverse=True
+            )
+            cuts = np.cumsum([sizes[t] for t in members])[:-1]
+            for number, (t, place) in enumerate(zip(members, np.split(where, cuts), strict=True)):
+                places[ends[t] - sizes[t] : ends[t]] = place + n_rows[-1]
+                numbers[ends[t] - sizes[t] : ends[t]] = number
+            rows.append(mine)
+            n_rows.append(n_rows[-1] + mine.size)
+        return cls(np.array(n_rows), np.concatenate(rows), places, numbers)
+
+    def scores(self, coefficients: Floats, distances: SquaredDistances, kernel: RBF) -> Floats:
+        """Return Σ_l c_l K(x_l, x_m) within each task, for every vector c of ``coefficients``."""
+        m, width = len(coefficients), len(coefficients) * (int(self.numbers.max()) + 1)
+        cells = (width * self.places + m * self.numbers)[:, None] + np.arange(m)
+        weights = np.bincount(cells.ravel(), coefficients.T.ravel(), self.rows.size * width)
+        found = np.empty((self.rows.size, width))
+        n_parts = -(-np.diff(self.starts) // PART_ROWS)
+        group = np.repeat(np.arange(n_parts.size), n_parts)
+        first = PART_ROWS * (
+            np.arange(group.size) - np.repeat(np.cumsum(n_parts) - n_parts, n_parts)
+        )
+        with single_threaded_blas():
+            add_scores(
+                group.size, group, PART_ROWS * number + self.starts[group], self.starts, self.rows,
+                distances.values, -PER_NEPER * kernel.gamma, weights.reshape(found.shape), found,
+            )  # fmt: skip
+        return np.ascontiguousarray(found.ravel()[cells].T)
 
 
 @parallel
@@ -153,23 +204,19 @@ def fill_distances(part, X, squares, out):
 
 
 @parallel
-def add_scores(part, task, begin, starts, index, distances, scale, weights, scores):
-    """Write the scores of some variables of a task."""
-    t, first = task[part], begin[part]
-    mine = index[starts[t] : starts[t + 1]]
-    some = index[first : min(first + PART_ROWS, starts[t + 1])]
-    block = kernel_values(distances, scale, some, mine)
-    found = np.dot(block, weights[starts[t] : starts[t + 1]])
-    for r in range(found.shape[0]):
-        for c in range(found.shape[1]):
-            scores[first + r, c] = found[r, c]
+def add_scores(part, group, begin, starts, rows, distances, scale, weights, scores):
+    """Write the scores of some rows of a group."""
+    g, first = group[part], begin[part]
+    mine, last = rows[starts[g] : starts[g + 1]], min(first + PART_ROWS, starts[g + 1])
+    block = kernel_values(distances, scale, rows[first:last], mine)
+    np.dot(block, weights[starts[g] : starts[g + 1]], scores[first:last])
 
 
 @compiled_part
 def kernel_values(distances, scale, rows, columns):
     """Return 2^(scale·‖x − z‖²) of some rows and columns.
 
-    K of all rows would be quicker than those of every task, but for the memory it needs.
+    K of all rows would be quicker than those of every group, but for the memory it needs.
     """
     out = np.empty((rows.size, columns.size))
     for r in range(rows.size):

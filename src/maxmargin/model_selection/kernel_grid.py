@@ -143,17 +143,22 @@ class KernelGrid:
         for (c, t), solution in completed(dual, problems, costs, small, limits).items():
             alpha[c, starts[t] : starts[t + 1]], b[c, t] = solution.alpha, solution.b[0]
             scores[c, ends[t] : ends[t + 1]] = self._held_out(dual, *posed[t][:2], solution)
-        proofs = self._proofs(problems, costs, alpha, b)
+        proofs = self._proofs(problems, [task.name for _, task, _ in posed], costs, alpha, b)
         return np.split(scores, ends[1:-1], axis=1), proofs
 
     def _proofs(
-        self, problems: list[DualProblem], costs: Floats, alpha: Floats, b: Floats
+        self,
+        problems: list[DualProblem],
+        names: list[str],
+        costs: Floats,
+        alpha: Floats,
+        b: Floats,
     ) -> list[list[MarginCertificate]]:
         """Certify the answers at all costs; anew where rounding leaves too much open."""
         tol, distances = self.model.tol, self._squared_distances(problems[0].kernel)
         known: list[list[MarginCertificate] | None] = [None] * costs.size
         if distances is not None:
-            known = list(certify_costs(problems, costs, alpha, b, distances, tol))
+            known = list(certify_costs(problems, names, costs, alpha, b, distances, tol))
         starts = np.cumsum([problem.n_variables for problem in problems])[:-1]
         found = []
         for proofs, cost, of_cost, biases in zip(known, costs.tolist(), alpha, b, strict=True):

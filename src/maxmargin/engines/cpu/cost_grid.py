@@ -117,6 +117,9 @@ def _classes(
 ) -> list[tuple[Integers, list[tuple[int, slice]]]]:
     """Return rows of equal sign, and the tasks in which they have it with their variables."""
     found: dict[bytes, tuple[Integers, list[tuple[int, slice]]]] = {}
+    if len(members) == 1:  # nothing to share
+        whole = slice(int(tasks.starts[members[0]]), int(tasks.starts[members[0] + 1]))
+        return [(tasks.index[whole], [(members[0], whole)])]
     for t in members:
         first, last = int(tasks.starts[t]), int(tasks.starts[t + 1])
         changes = 1 + first + np.flatnonzero(np.diff(tasks.signs[first:last]))
