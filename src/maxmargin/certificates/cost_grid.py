@@ -179,9 +179,7 @@ class SharedRows:
         found = np.empty((self.rows.size, width))
         n_parts = -(-np.diff(self.starts) // PART_ROWS)
         group = np.repeat(np.arange(n_parts.size), n_parts)
-        first = PART_ROWS * (
-            np.arange(group.size) - np.repeat(np.cumsum(n_parts) - n_parts, n_parts)
-        )
+        number = np.arange(group.size) - np.repeat(np.cumsum(n_parts) - n_parts, n_parts)
         with single_threaded_blas():
             add_scores(
                 group.size, group, PART_ROWS * number + self.starts[group], self.starts, self.rows,
