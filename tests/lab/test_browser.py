@@ -310,7 +310,7 @@ def test_bad_files_are_refused_with_a_message(lab):
 def test_files_are_checked_before_they_are_sent(lab):
     """The server would end the connection on a message as long as the second one."""
     connections = []
-    lab.page.on("websocket", lambda socket: connections.append(socket))  # noqa: PLW0108
+    lab.page.on("websocket", lambda socket: connections.append(socket))
     lab.refused(b"", "The file is empty.")
     lab.page.locator("input[type=file]").evaluate(
         """(input) => {
