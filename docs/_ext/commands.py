@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 # Columns of the terminal, and the width to which longer lines are broken.
-COLUMNS, WIDTH = 100, 94
+COLUMNS, WIDTH = 80, 80
 # A label with the spaces behind it, as in "classes          apple, banana".
 LABEL = re.compile(r"(?:\w[\w ]*?\s{2,})?")
 LEFT_OUT = ("maxmargin: compiling", "time  ", "date  ")
