@@ -1,4 +1,4 @@
-"""How soon the lab answers: its start, and a slider moved on 200 and on 2,000 points.
+"""How soon the lab answers: its start, and a slider and a point moved on 200 and on 2,000 points.
 
     python benchmarks/lab.py [--moves 20]
 
@@ -16,15 +16,32 @@ import time
 from typing import Any
 
 SAMPLES = ("blobs, 200", "blobs, 2,000")
+# The model of the page with a name.
+NAMED = """window.named = (name) =>
+  [...Bokeh.documents[0]._all_models.values()].find((m) => m.name == name)"""
 # From the key to the certificate of the new answer, on the page's own clock.
 MOVE = """async (key) => {
-  const named = (name) => [...Bokeh.documents[0]._all_models.values()].find((m) => m.name == name)
   const slider = named('C-A'), proof = named('proof-A')
   const started = performance.now()
   const answered = new Promise((resolve) => proof.properties.text.change.connect(resolve))
   slider.value += key
   await answered
   return performance.now() - started
+}"""
+# From the first movement of the mouse that is not answered yet to the frame with its answer.
+WATCH = """() => {
+  let since = null
+  window.frames_of_drag = []
+  document.addEventListener('pointermove', () => { since ??= performance.now() }, true)
+  named('moved').properties.tags.change.connect(() => requestAnimationFrame(() => {
+    if (since != null) { frames_of_drag.push(performance.now() - since) }
+    since = null
+  }))
+}"""
+GRIP = """() => {
+  const view = Bokeh.index.find_one_by_id(named('scene-A').id), {x, y} = named('points').data
+  const box = view.el.getBoundingClientRect(), {x_scale, y_scale} = view.frame
+  return [box.x + x_scale.compute(x[0]), box.y + y_scale.compute(y[0])]
 }"""
 
 
@@ -49,25 +66,62 @@ def main() -> None:
         )
         page = browser.new_page(viewport={"width": 1366, "height": 768})
         page.goto(address)
+        page.wait_for_function("() => window.Bokeh && Bokeh.documents.length")
+        page.evaluate(NAMED)
+        page.evaluate(WATCH)
         for sample in SAMPLES:
-            times = _moved(page, sample, moves)
-            print(
-                f"a slider on {sample.split()[1]} points: median {statistics.median(times):.0f} ms,"
-                f" longest {max(times):.0f} ms of {moves} moves"
-            )
+            _load(page, sample)
+            for what, times in (
+                ("a slider", _slid(page, moves)),
+                ("a dragged point, the linear machine", _dragged(page, moves)),
+            ):
+                _print(what, sample, times)
+            page.get_by_label("kernel").first.select_option(label="rbf")
+            page.wait_for_timeout(3000)
+            _print("a dragged point, the rbf kernel", sample, _dragged(page, moves))
+            page.get_by_label("kernel").first.select_option(label="linear")
         browser.close()
         server.terminate()
 
 
-def _moved(page: Any, sample: str, moves: int) -> list[float]:
-    """Return the milliseconds of every move of C, once the sample is there and compiled for."""
-    page.get_by_label("samples").select_option(label=sample)
+def _print(what: str, sample: str, times: list[float]) -> None:
+    print(
+        f"{what} on {sample.split()[1]} points: median {statistics.median(times):.0f} ms,"
+        f" longest {max(times):.0f} ms of {len(times)}"
+    )
+
+
+def _load(page: Any, sample: str) -> None:
+    """Load a sample, and wait until it is compiled for."""
+    page.get_by_label("data set").select_option(label=sample)
     page.wait_for_timeout(5000)
+
+
+def _slid(page: Any, moves: int) -> list[float]:
+    """Return the milliseconds of every move of C."""
     page.evaluate(MOVE, -0.1)
     times = []
     for k in range(moves):
         page.wait_for_timeout(1000)
         times.append(page.evaluate(MOVE, 0.1 if k % 2 else -0.1))
+    return times
+
+
+def _dragged(page: Any, moves: int) -> list[float]:
+    """Return the milliseconds from the mouse to the frame with the answer, one move at a time."""
+    x, y = page.evaluate(GRIP)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 20, y + 20)  # short movements are clicks
+    page.wait_for_timeout(1000)
+    page.evaluate("frames_of_drag.length = 0")
+    for k in range(moves):
+        page.mouse.move(x + 2 * (k % 10), y + k % 7)
+        page.wait_for_timeout(100)
+    times: list[float] = page.evaluate("frames_of_drag")
+    page.mouse.move(x, y)
+    page.mouse.up()
+    page.wait_for_timeout(1000)
     return times
 
 

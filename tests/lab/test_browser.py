@@ -85,7 +85,10 @@ def test_points_are_dragged_deleted_and_taken_back(lab):
     page = lab.page
     page.mouse.move(*lab.place(*before[0]))
     page.mouse.down()
+    answers, lines = lab.model("moved", "tags[0]"), lab.data("planes-A")
     page.mouse.move(*lab.place(0.2, 0.4), steps=4)
+    lab.until("(n) => model('moved').tags[0] > n", answers)
+    lab.until("(old) => `${model('planes-A').data.xs}` != `${old}`", lines["xs"])
     lab.act(page.mouse.up)
     after, _ = lab.points()
     np.testing.assert_allclose(after[0], (0.2, 0.4), atol=0.03)

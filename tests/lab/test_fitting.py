@@ -2,12 +2,14 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("bokeh", reason="bokeh is not installed")
 
+from maxmargin.lab import fitting
 from maxmargin.lab.algorithms import ALGORITHMS
 from maxmargin.lab.drawing import picture_of
 from maxmargin.lab.fitting import Request, Worker, answered, evaluated, state
@@ -161,11 +163,12 @@ def test_no_plane_is_a_text_and_a_verdict():
     told = []
     worker = Worker(told.append)
     worker.ask(Request(points, "svc", ALGORITHMS["svc"].defaults() | {"C": 5}))
-    _wait(lambda: told)
+    _wait(lambda: len(told) == 2)
     worker.close()
-    assert "No plane separates" in told[0].failure
-    assert told[0].verdict.common_point is not None
-    picture = picture_of(told[0])
+    assert all("No plane separates" in outcome.failure for outcome in told)
+    assert [outcome.verdict is None for outcome in told] == [True, False]
+    assert told[1].verdict.common_point is not None
+    picture = picture_of(told[1])
     assert len(picture.hulls) == 2
     np.testing.assert_allclose(picture.common_point, points.X.mean(axis=0), atol=1e-6)
 
@@ -174,10 +177,31 @@ def test_a_worker_answers_then_records():
     told = []
     worker = Worker(told.append)
     worker.ask(Request(points_of(), "perceptron", ALGORITHMS["perceptron"].defaults()))
-    _wait(lambda: len(told) == 2)
-    assert [outcome.recorded for outcome in told] == [False, True]
-    assert told[0].frames == []
-    assert told[1].frames
+    _wait(lambda: len(told) == 3)
+    assert [outcome.live for outcome in told] == [True, False, False]
+    assert [outcome.verdict is None for outcome in told] == [True, False, False]
+    assert [outcome.recorded for outcome in told] == [False, False, True]
+    assert [len(outcome.frames) > 0 for outcome in told] == [False, False, True]
+    # The verdict on the same points is known already.
+    worker.ask(Request(told[0].request.points, "pocket", ALGORITHMS["pocket"].defaults()))
+    _wait(lambda: len(told) == 4)
+    assert told[3].live
+    assert told[3].verdict is told[1].verdict
+    worker.close()
+
+
+def test_positions_that_follow_each_other_are_only_fitted(monkeypatch):
+    """Steps are recorded, and separability is decided, after a pause."""
+    monkeypatch.setattr(fitting, "LIMITS", replace(fitting.LIMITS, pause_seconds=2.0))
+    told = []
+    worker = Worker(told.append)
+    for k in range(3):
+        worker.ask(Request(points_of(seed=k), "svc", ALGORITHMS["svc"].defaults()))
+        _wait(lambda k=k: len(told) == k + 1)
+    assert all(outcome.live and outcome.model is not None for outcome in told)
+    assert worker.judged is None
+    _wait(lambda: len(told) == 5)
+    assert told[4].recorded
     worker.close()
 
 
@@ -190,7 +214,7 @@ def test_a_newer_request_cancels_an_older():
     )  # fmt: skip
     fast = Request(SAMPLES["AND"](), "svc", ALGORITHMS["svc"].defaults())
     worker.ask(slow)
-    _wait(lambda: worker.judged is not None)  # the fit begins
+    _wait(lambda: worker.is_busy)
     for _ in range(20):
         worker.ask(slow)
     worker.ask(fast)

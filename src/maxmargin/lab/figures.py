@@ -97,6 +97,7 @@ class SceneFigure:
         self.slack = _lines(plot, "multi_line", line_alpha=0.6, line_width=1)
         self.band = _lines(plot, "multi_line", line_dash="dashed", line_width=1.5)
         self.planes = _lines(plot, "multi_line", line_width=3)
+        self.planes.name = f"planes-{name}"
         self.halos = ColumnDataSource({"x": [], "y": [], "size": [], "colour": []})
         plot.scatter("x", "y", size="size", source=self.halos, fill_alpha=0.0, line_width=2,
                      line_color="colour")  # fmt: skip
@@ -153,20 +154,20 @@ class SceneFigure:
         left, right, bottom, top = picture.window
         image = [] if picture.regions is None else [self._painted(picture.regions)]
         here = {"x": [left], "y": [bottom], "dw": [right - left], "dh": [top - bottom]}
-        self.image.data = {"image": image} | (here if image else {key: [] for key in here})
+        _put(self.image, {"image": image} | (here if image else {key: [] for key in here}))
         colours = [colour or self.look.ink for colour in picture.colours]
         _fill(self.planes, picture.planes, colours)
         _fill(self.band, picture.band, [self.look.ink] * len(picture.band))
         _fill(self.slack, picture.slack, [self.look.ink] * len(picture.slack))
         present = np.unique(points.codes).tolist()
         _fill(self.hulls, picture.hulls, [COLOURS[c] for c in present][: len(picture.hulls)])
-        self.halos.data = _halos(points, picture, self.look.ink)
+        _put(self.halos, _halos(points, picture, self.look.ink))
         wrong = points.X[picture.wrong] if picture.wrong is not None else points.X[:0]
-        self.crosses.data = _dots(wrong)
+        _put(self.crosses, _dots(wrong))
         sample = picture.corrected
-        self.target.data = _dots(points.X[:0] if sample is None else points.X[[sample]])
+        _put(self.target, _dots(points.X[:0] if sample is None else points.X[[sample]]))
         star = picture.common_point
-        self.star.data = _dots(points.X[:0] if star is None else star[np.newaxis])
+        _put(self.star, _dots(points.X[:0] if star is None else star[np.newaxis]))
         self.figure.title.text = _title(outcome, k, picture)
 
     def _painted(self, regions: Any) -> Any:
@@ -298,11 +299,14 @@ def _lines(plot: Any, kind: str, **style: Any) -> ColumnDataSource:
 
 
 def _fill(source: ColumnDataSource, lines: list[Any], colours: list[str]) -> None:
-    source.data = {
-        "xs": [line[:, 0].tolist() for line in lines],
-        "ys": [line[:, 1].tolist() for line in lines],
-        "colour": colours,
-    }
+    xs, ys = ([line[:, axis].tolist() for line in lines] for axis in (0, 1))
+    _put(source, {"xs": xs, "ys": ys, "colour": colours})
+
+
+def _put(source: ColumnDataSource, data: dict[str, list[Any]]) -> None:
+    """Replace the data unless both are empty: every message takes time."""
+    if any(map(len, source.data.values())) or any(map(len, data.values())):
+        source.data = data
 
 
 def _dots(X: MatrixLike) -> dict[str, list[float]]:

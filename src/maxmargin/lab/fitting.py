@@ -17,7 +17,7 @@ import maxmargin as mm
 from ..arrays import Floats, Integers
 from ..diagnostics.fitted_model import ModelLike
 from .algorithms import ALGORITHMS, Algorithm
-from .background import Background
+from .background import Background, Dropped
 from .points import Points
 
 
@@ -30,8 +30,11 @@ class Limits:
     most_numbers: int = 1_000_000
     # After which a fit is stopped.
     seconds: float = 20.0
-    # Points up to which the widest band is found before every fit.
+    # Points up to which the widest band is found after every fit.
     most_band_points: int = 300
+    # Without a newer request for so long, steps and separability are computed, too: while a point
+    # or a slider is being moved, each position is only fitted.
+    pause_seconds: float = 0.15
 
 
 LIMITS = Limits()
@@ -104,7 +107,8 @@ class Outcome:
     """The result of a fit: a model or a failure, and its steps.
 
     ``warnings`` are the distinct warnings of the fit; ``overdue`` says that it was stopped after
-    `LIMITS.seconds`.
+    `LIMITS.seconds`, ``live`` that a newer request may follow at once: there is no verdict on
+    points that were moved, and there are no steps yet.
     """
 
     request: Request
@@ -117,6 +121,12 @@ class Outcome:
     complete: bool = False
     warnings: tuple[str, ...] = ()
     overdue: bool = False
+    live: bool = False
+
+    @property
+    def stage(self) -> int:
+        """How much of the result is known: the fit, the verdict too, the steps too."""
+        return 2 if self.recorded else 0 if self.live else 1
 
 
 class Worker:
@@ -125,7 +135,8 @@ class Worker:
     Parameters
     ----------
     tell : callable
-        Called from the thread with an `Outcome` when there is a result, and again with its steps.
+        Called from the thread with an `Outcome` when there is a result, after a pause with the
+        verdict on the points, and then with its steps.
     """
 
     def __init__(self, tell: Callable[[Outcome], None]) -> None:
@@ -156,15 +167,23 @@ class Worker:
             self.judged = points, report
         return self.judged[1]
 
-    def _work(self, request: Request, is_dropped: Callable[[], bool]) -> None:
+    def _work(self, request: Request, is_dropped: Dropped) -> None:
         end = time.perf_counter() + LIMITS.seconds
 
         def is_over(step: Any = None) -> bool:
             return is_dropped() or time.perf_counter() > end
 
-        verdict = self._verdict(request.points) if request.recipe.has_classes else None
-        outcome = answered(request, is_over, verdict)
+        known = self.judged[1] if self.judged and self.judged[0] is request.points else None
+        outcome = answered(request, is_over, known if request.recipe.has_classes else None)
         outcome = replace(outcome, overdue=time.perf_counter() > end)
+        if is_dropped():
+            return
+        self.tell(replace(outcome, live=True))
+        if is_dropped.within(LIMITS.pause_seconds):
+            return
+        end += LIMITS.pause_seconds
+        if request.recipe.has_classes:
+            outcome = replace(outcome, verdict=self._verdict(request.points))
         if not is_dropped():
             self.tell(outcome)
         if outcome.model is None:

@@ -19,6 +19,7 @@ from bokeh.models import (
 
 from .data_view import DataView
 from .downloads import Downloads
+from .dragging import Dragging
 from .editing import PointEditor
 from .figures import BesideFigures, Look
 from .panel import Panel
@@ -70,6 +71,7 @@ class Lab:
         self.panels = [Panel(self, "svc", "A"), Panel(self, "perceptron", "B")]
         self.beside = BesideFigures(self.look)
         self.data = DataView(self)
+        self.dragging = Dragging(self)
         self.playback = Playback(self)
         self._make_switches()
         self._make_insight()
@@ -248,11 +250,15 @@ class Lab:
             self.tabs.tabs, self.tabs.active = tabs, tabs.index(now) if now in tabs else 0
 
     def _ask(self) -> None:
-        self.playback.to_end()
         self.downloads.link.value = ""
-        for panel in self.shown():
-            panel.ask(self.points)
+        self.ask(self.points)
         self.scores.follow()
+
+    def ask(self, points: Points) -> None:
+        """Fit to points that are being moved; those of the page do not change yet."""
+        self.playback.to_end()
+        for panel in self.shown():
+            panel.ask(points)
 
     def shown(self) -> list[Panel]:
         """Return the visible panels."""
@@ -275,6 +281,9 @@ class Lab:
         k = self.playback.step
         for panel in self.shown():
             panel.draw(k)
+        if any(panel.outcome is not None and panel.outcome.live for panel in self.shown()):
+            self.dragging.answered()
+            return
         self.subject.labels = [panel.algorithm.title for panel in self.panels]
         self._show_what_has_meaning()
         self.scores.follow()

@@ -104,9 +104,9 @@ class Panel:
     def _arrive(self, outcome: Outcome) -> None:
         if outcome.request is not self.request:  # there is a newer request
             return
-        known = self.outcome is not None and self.outcome.request is outcome.request
-        if known and not outcome.recorded:  # the result without steps arrived after that with steps
-            return
+        known = self.outcome
+        if known and known.request is outcome.request and known.stage > outcome.stage:
+            return  # callbacks may change places
         self.outcome = outcome
         self.proof.text = self.proved = proof_of(outcome)
         self.proof.css_classes = []

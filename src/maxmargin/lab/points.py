@@ -20,6 +20,7 @@ MOST_POINTS = 2000
 MOST_CLASSES = 4
 MOST_BYTES = 2_000_000
 MOST_LETTERS = 40
+MOST_COORDINATE = 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +81,8 @@ def checked(X: MatrixLike, codes: Any, names: Any = (), axes: Any = ("xâ‚", "xâ
         raise ValueError(f"{len(rows)} points, {len(numbers)} classes: pass one class per point.")
     if len(rows) > MOST_POINTS:
         raise ValueError(f"The lab shows at most {MOST_POINTS} points, got {len(rows)}.")
-    if not np.isfinite(rows).all() or (np.abs(rows) > 1e9).any():
-        raise ValueError("Coordinates must be finite and at most 1e9.")
+    if not np.isfinite(rows).all() or (np.abs(rows) > MOST_COORDINATE).any():
+        raise ValueError(f"Coordinates must be finite and at most {MOST_COORDINATE:g}.")
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < MOST_CLASSES):
         raise ValueError(f"Classes must be 0 to {MOST_CLASSES - 1}.")
     named = _different([str(name) for name in names][:MOST_CLASSES])
