@@ -32,7 +32,7 @@ from .points import (
 )
 from .score_view import ScoreView
 from .sharing import restored
-from .style import dress
+from .style import WIDGET_CSS, without_formulas_below
 from .table import PointTable
 
 UNDO_STEPS = 50
@@ -42,10 +42,12 @@ def open_page(document: Any) -> None:
     """Fill a document with a new lab."""
     lab = Lab(document)
     document.title = "maxmargin lab"
-    template = resources.files("maxmargin") / "templates" / "lab.html"
-    document.template = _template(template.read_text(encoding="utf-8"))
+    templates = resources.files("maxmargin") / "templates"
+    document.template = _template((templates / "lab.html").read_text(encoding="utf-8"))
+    script = (templates / "lab.js").read_text(encoding="utf-8")
+    document.template_variables.update(widget_css=WIDGET_CSS, script=script)
     roots = lab.roots()
-    dress(*roots)
+    without_formulas_below(*roots)
     for root in roots:
         document.add_root(root)
     document.on_session_destroyed(lambda context: lab.close())

@@ -23,7 +23,6 @@ from .figures import SceneFigure
 from .fitting import LIMITS, Frame, Outcome, Request, Worker
 from .picture import Picture
 from .points import Points
-from .style import dress
 
 # Delay after which a figure that was moved is redrawn.
 REDRAW_MILLISECONDS = 150
@@ -41,6 +40,7 @@ class Panel:
         self.proved = ""
         self.quiet = False
         self.values = ALGORITHMS[key].defaults()
+        self.made: dict[Choice | Slide, Any] = {}
         self.select = Select(
             title="algorithm", value=key, options=_by_family(), width=250, name=f"algorithm-{name}"
         )
@@ -148,8 +148,8 @@ class Panel:
         sentence, equation = map(html.escape, (algorithm.sentence, algorithm.equation))
         self.words.text = f"<p>{sentence}</p><code>{equation}</code>"
         self.by_name = {control.name: self._widget(control) for control in algorithm.controls}
+        self._set_widgets()
         self.controls.children = list(self.by_name.values())
-        dress(self.controls)
         self._show_those_that_matter()
 
     def _show_those_that_matter(self) -> None:
@@ -157,21 +157,35 @@ class Panel:
             self.by_name[control.name].visible = self.algorithm.matters(control, self.values)
 
     def _widget(self, control: Choice | Slide) -> Any:
-        value: Any = self.values[control.name]
-        name = f"{control.name}-{self.name}"
-        if isinstance(control, Choice):
-            select = Select(
-                title=control.title,
-                value=value,
-                options=list(control.options),
-                width=120 if max(map(len, control.options)) < 16 else 240,
-                name=name,
-            )
-            select.on_change("value", lambda attr, old, new: self._set(control, new))
-            return select
+        """Return the widget of a control, which algorithms share: browsers keep replaced ones."""
+        if control not in self.made:
+            make = self._select_of if isinstance(control, Choice) else self._slider_of
+            self.made[control] = make(control)
+        return self.made[control]
+
+    def _set_widgets(self) -> None:
+        """Show the values of the algorithm in its widgets."""
+        self.quiet = True
+        for name, widget in self.by_name.items():
+            widget.value = self.values[name]
+        self.quiet = False
+
+    def _select_of(self, control: Choice) -> Select:
+        select = Select(
+            title=control.title,
+            value=control.default,
+            options=list(control.options),
+            width=120 if max(map(len, control.options)) < 16 else 240,
+            name=f"{control.name}-{self.name}",
+        )
+        select.on_change("value", lambda attr, old, new: self._set(control, new))
+        return select
+
+    def _slider_of(self, control: Slide) -> Slider:
         slider = Slider(
-            title=control.title_at(value), start=control.low, end=control.high, step=control.step,
-            value=value, show_value=False, width=240, name=name,
+            title=control.title_at(control.default), start=control.low, end=control.high,
+            step=control.step, value=control.default, show_value=False, width=240,
+            name=f"{control.name}-{self.name}",
         )  # fmt: skip
         slider.on_change("value", lambda attr, old, new: self._slide(control, slider, new))
         return slider

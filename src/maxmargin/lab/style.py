@@ -2,33 +2,58 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
-from bokeh.models import Button, InlineStyleSheet, UIElement
+from bokeh.models import Button, Markup
 
 WIDGET_CSS = """
-:host, label, .bk-input-group, .bk-slider-title, .bk-clearfix { color: var(--ink); }
-.bk-input, select, option, input, .bk-input-group input {
-  background-color: var(--ground); color: var(--ink); border-color: var(--rule);
+:host {
+  --color: var(--ink); --background-color: var(--ground); --hover-color: var(--panel);
+  --border-color: var(--edge); --divider-color: var(--rule); --disabled-color: var(--faint);
+  --shortcut-color: var(--faint); --highlight-color: var(--accent); --active-border: var(--accent);
+  --active-bg: var(--panel); --active-fg: var(--ink); --placeholder-color: var(--faint);
+  --inverted-color: var(--on-accent); --surface-background-color: var(--panel);
+  --disabled-background-color: var(--panel); --input-focus-border-color: var(--accent);
+  --tooltip-color: var(--ground); --tooltip-text: var(--ink); --tooltip-border: var(--edge);
+  --tooltip-arrow-color: var(--ground); --box-shadow-color: rgba(0, 0, 0, 0.35);
+  color: var(--ink);
 }
-.bk-btn { background-color: var(--ground); color: var(--ink); border-color: var(--rule); }
-.bk-btn:hover { background-color: var(--panel); }
-.bk-btn.bk-active { background-color: var(--accent); color: #ffffff; }
-.bk-btn:focus-visible, .bk-input:focus-visible, .bk-tab:focus-visible {
-  outline: 2px solid var(--accent); outline-offset: 1px;
+label, .bk-input-group, .bk-slider-title, .bk-clearfix { color: var(--ink); }
+.bk-input, select, option, optgroup, input {
+  background-color: var(--ground); color: var(--ink); border-color: var(--edge);
 }
+input::file-selector-button {
+  background-color: var(--panel); color: var(--ink); border: 1px solid var(--edge);
+}
+.bk-btn, .bk-btn.bk-btn-default {
+  background-color: var(--ground); color: var(--ink); border-color: var(--edge);
+}
+.bk-btn:hover, .bk-btn.bk-btn-default:hover { background-color: var(--panel); }
+.bk-btn.bk-active, .bk-btn.bk-btn-default.bk-active {
+  background-color: var(--accent); color: var(--on-accent); border-color: var(--accent);
+}
+.bk-btn:disabled { color: var(--faint); }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
+.bk-events:focus-visible { outline-offset: -3px; }
 .bk-tab { color: var(--faint); } .bk-header { border-color: var(--rule) !important; }
+.bk-tab:hover { background-color: var(--ground); }
 .bk-tab.bk-active {
-  background-color: var(--ground); color: var(--ink); border-color: var(--rule) !important;
+  background-color: var(--ground); color: var(--ink); border-color: var(--edge) !important;
 }
-.noUi-target { background-color: var(--rule); border-color: var(--rule); }
-.noUi-connect { background-color: var(--accent); }
-.noUi-handle { background-color: var(--ground); border-color: var(--faint); }
-.slick-header-column { background: var(--panel) !important; color: var(--ink); }
+:host(.bk-Slider) { padding-right: 8px; }
+.noUi-target { background-color: var(--rule); border-color: var(--edge); }
+.noUi-connect { background-color: var(--accent) !important; }
+.noUi-handle { background-color: var(--ground); border: 1px solid var(--edge); box-shadow: none; }
+.slick-header-column { background: var(--panel) !important; color: var(--ink) !important; }
+.slick-viewport, .grid-canvas, .slick-pane { background: var(--ground); }
 .slick-row .slick-cell { background: var(--ground); color: var(--ink); border-color: var(--rule); }
 .slick-row.odd .slick-cell { background: var(--panel); }
-.slick-row .slick-cell.selected { background: var(--accent); color: #ffffff; }
+.slick-row .slick-cell.selected { background: var(--accent); color: var(--on-accent); }
+:host(.unseen) {
+  position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
+}
 p { margin: 2px 0; } .facts { color: var(--faint); font-size: 12px; }
 .good { border-left: 4px solid var(--good); padding-left: 8px; font-weight: 600; }
 .open { border-left: 4px solid var(--bad); padding-left: 8px; font-weight: 600; }
@@ -46,14 +71,21 @@ def button(label: str, act: Callable[[], None], width: int, name: str | None = N
     return made
 
 
-def dress(*roots: Any) -> None:
-    """Apply the colours of the page to all widgets below these roots."""
-    sheet = InlineStyleSheet(css=WIDGET_CSS)
+def described(figure: Any, text: str, *, points: bool = False) -> None:
+    """Describe a figure to those who do not see it; in one of ``points`` these can be edited."""
+    figure.html_attributes = {"data-description": text} | (
+        {"data-points": figure.name} if points else {}
+    )
+
+
+def without_formulas(text: str) -> str:
+    """Return a text in which Bokeh finds no formula to typeset: names may come from anyone."""
+    return re.sub(r"\$(?=\$)|\\(?=[(\[])", lambda found: found[0] + "\u200b", text)
+
+
+def without_formulas_below(*roots: Any) -> None:
+    """Typeset no formula in the texts below these roots."""
     for root in roots:
         for part in root.references():
-            if isinstance(part, UIElement) and not _is_dressed(part):
-                part.stylesheets = [*part.stylesheets, sheet]
-
-
-def _is_dressed(part: Any) -> bool:
-    return any(getattr(sheet, "css", sheet) == WIDGET_CSS for sheet in part.stylesheets)
+            if isinstance(part, Markup):
+                part.disable_math = True
