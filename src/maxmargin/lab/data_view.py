@@ -32,7 +32,10 @@ class DataView:
             title="data set (six points)", value=CHOOSE, options=options, width=250
         )
         self.sample.on_change("value", lambda attr, old, new: self._load_sample(new))
-        self.pen = RadioButtonGroup(labels=["A", "B", "C", "D"], active=0, width=250, name="pen")
+        self.pen = RadioButtonGroup(
+            labels=["A", "B", "C", "D"], active=0, width=250, name="pen",
+            html_attributes={"data-name": "class of new points"},
+        )  # fmt: skip
         pens = [panel.scene.pen for panel in lab.panels]
         self.pen.js_on_change("active", CustomJS(args={"pens": pens}, code=PEN))
         self.undo = button("undo", lab.undo, 70)
@@ -44,7 +47,7 @@ class DataView:
         self.columns = [Select(title=name, **choose) for name in ("across", "up", "class")]
         for select in self.columns:
             select.on_change("value", lambda attr, old, new: self.choose_columns())
-        self.note = Div(text="", width=250, name="note")
+        self.note = Div(text="", width=250, name="note", html_attributes={"role": "status"})
         self.widgets = column(
             self.sample, self.pen, row(self.undo, self.clear, self.csv), self.upload,
             row(*self.columns), self.note, name="data", width=260,

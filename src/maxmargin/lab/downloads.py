@@ -23,6 +23,7 @@ class Downloads:
         self.lab = lab
         self.code = PreText(
             text="", name="code", sizing_mode="stretch_width",
+            html_attributes={"tabindex": "0", "role": "region", "aria-label": "code"},
             styles={"overflow": "auto", "max-height": "300px", "font-size": "12px"},
         )  # fmt: skip
         self.link = TextInput(title="link", value="", name="link", sizing_mode="stretch_width")

@@ -28,6 +28,7 @@ from .drawing import weight_space
 from .fitting import Frame, Outcome
 from .picture import COLOURS, Picture, window_of
 from .points import MOST_POINTS, Points
+from .style import without_formulas
 
 FACTORS = ["0", "1", "2", "3"]
 MARKERS = ["circle", "square", "triangle", "diamond"]
@@ -146,7 +147,7 @@ class SceneFigure:
         plot = self.figure
         plot.x_range.update(start=left, end=right, reset_start=left, reset_end=right)
         plot.y_range.update(start=bottom, end=top, reset_start=bottom, reset_end=top)
-        plot.xaxis.axis_label, plot.yaxis.axis_label = points.axes
+        plot.xaxis.axis_label, plot.yaxis.axis_label = map(without_formulas, points.axes)
 
     def draw(self, picture: Picture, outcome: Outcome, k: int) -> None:
         """Draw a picture."""
@@ -168,7 +169,7 @@ class SceneFigure:
         _put(self.target, _dots(points.X[:0] if sample is None else points.X[[sample]]))
         star = picture.common_point
         _put(self.star, _dots(points.X[:0] if star is None else star[np.newaxis]))
-        self.figure.title.text = _title(outcome, k, picture)
+        self.figure.title.text = without_formulas(_title(outcome, k, picture))
 
     def _painted(self, regions: Any) -> Any:
         """Return class numbers as pixels in light colours."""

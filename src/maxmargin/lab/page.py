@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from importlib import resources
 from typing import Any
 
@@ -11,6 +12,7 @@ from bokeh.layouts import column, row
 from bokeh.models import (
     ColumnDataSource,
     CustomJS,
+    Div,
     RadioButtonGroup,
     TabPanel,
     Tabs,
@@ -88,10 +90,18 @@ class Lab:
         self.dark.on_change("active", self._on_dark)
         self.dark.js_on_change("active", CustomJS(code=DARK))
 
+        # What a screen reader reads when there is an answer, and not at every step.
+        self.heard = Div(
+            name="heard", css_classes=["unseen"], html_attributes={"role": "status"}, width=1
+        )
+
     def _make_insight(self) -> None:
         self.table = PointTable(self.source)
         self.editor = PointEditor(self)
-        self.subject = RadioButtonGroup(labels=["A", "B"], active=0, visible=False, name="subject")
+        self.subject = RadioButtonGroup(
+            labels=["A", "B"], active=0, visible=False, name="subject",
+            html_attributes={"data-name": "algorithm that is looked at"},
+        )  # fmt: skip
         self.subject.on_change("active", lambda attr, old, new: self.draw())
         self.downloads = Downloads(self)
         self.scores = ScoreView(self)
@@ -126,7 +136,7 @@ class Lab:
         )
         proofs = row(first.proof, second.proof, name="proofs", sizing_mode="stretch_width")
         insight = column(self.subject, self.tabs, name="insight", sizing_mode="stretch_width")
-        top = row(self.dark, name="top")
+        top = row(self.heard, self.dark, name="top")
         return [top, self.data.widgets, controls, scenes, self.playback.widgets, proofs, insight]
 
     # Beginning and end ---------------------------------------------------------------------
@@ -275,6 +285,7 @@ class Lab:
         longest = max((len(p.outcome.frames) for p in self.shown() if p.outcome), default=0)
         self.playback.cover(longest)
         self.draw()
+        self.heard.text = html.escape(panel.described)
 
     def draw(self) -> None:
         """Draw the step that is shown, or the fitted models."""

@@ -18,11 +18,13 @@ from ..diagnostics.summary import Summary, linear_verdict, summarize
 from ..kernels import Linear
 from . import one_class, regression
 from .algorithms import ALGORITHMS, Algorithm, Choice, Slide
+from .description import described
 from .drawing import is_flat, picture_of
 from .figures import SceneFigure
 from .fitting import LIMITS, Frame, Outcome, Request, Worker
 from .picture import Picture
 from .points import Points
+from .style import describe
 
 # Delay after which a figure that was moved is redrawn.
 REDRAW_MILLISECONDS = 150
@@ -38,6 +40,7 @@ class Panel:
         self.outcome: Outcome | None = None
         self.picture: Picture | None = None
         self.proved = ""
+        self.described = ""
         self.quiet = False
         self.values = ALGORITHMS[key].defaults()
         self.made: dict[Choice | Slide, Any] = {}
@@ -120,6 +123,8 @@ class Panel:
             )
             self.scene.draw(self.picture, self.outcome, k)
             title = self.scene.figure.title.text
+            self.described = described(self.outcome, self.picture, k, title)
+            describe(self.scene.figure, self.described, points=True)
             self.proof.text = step_of(self.outcome, k, title) + self.proved
 
     def _on_ranges(self, event: RangesUpdate) -> None:
@@ -159,8 +164,10 @@ class Panel:
     def _widget(self, control: Choice | Slide) -> Any:
         """Return the widget of a control, which algorithms share: browsers keep replaced ones."""
         if control not in self.made:
-            make = self._select_of if isinstance(control, Choice) else self._slider_of
-            self.made[control] = make(control)
+            if isinstance(control, Choice):
+                self.made[control] = self._select_of(control)
+            else:
+                self.made[control] = self._slider_of(control)
         return self.made[control]
 
     def _set_widgets(self) -> None:
@@ -183,7 +190,7 @@ class Panel:
 
     def _slider_of(self, control: Slide) -> Slider:
         slider = Slider(
-            title=control.title_at(control.default), start=control.low, end=control.high,
+            title=control.title_at(float(control.default)), start=control.low, end=control.high,
             step=control.step, value=control.default, show_value=False, width=240,
             name=f"{control.name}-{self.name}",
         )  # fmt: skip

@@ -71,7 +71,7 @@ def button(label: str, act: Callable[[], None], width: int, name: str | None = N
     return made
 
 
-def described(figure: Any, text: str, *, points: bool = False) -> None:
+def describe(figure: Any, text: str, *, points: bool = False) -> None:
     """Describe a figure to those who do not see it; in one of ``points`` these can be edited."""
     figure.html_attributes = {"data-description": text} | (
         {"data-points": figure.name} if points else {}

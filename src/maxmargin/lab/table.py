@@ -52,6 +52,7 @@ class PointTable:
         self.grid = DataTable(
             source=self.rows, columns=_headed(COLUMNS),
             index_position=None, height=320, sizing_mode="stretch_width", name="kkt",
+            html_attributes={"data-name": "points"},
             autosize_mode="none",  # fitted columns would truncate numbers
         )  # fmt: skip
         # Bokeh redraws the cells for other rows, but not for other numbers.
