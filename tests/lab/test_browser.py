@@ -481,6 +481,27 @@ def test_a_link_restores_a_machine_of_one_class(opened):
 # Downloads ----------------------------------------------------------------------------------------
 
 
+def test_recordings_are_taken_away_and_play_alone(lab, browser, tmp_path):
+    lab.algorithm("Perceptron")
+    lab.act(lambda: lab.button("compare with a second algorithm").click())
+    lab.tab("download")
+    path = lab.download("recording ↓", tmp_path)
+    assert path.name == "recording.html"
+    context = browser.new_context()
+    page = context.new_page()
+    faults = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda message: faults.append(message.text))
+    page.goto(path.as_uri())
+    page.keyboard.press("End")
+    captions = page.locator(".caption").all_text_contents()
+    context.close()
+    assert len(captions) == 2
+    assert all(caption.startswith("The answer") for caption in captions)
+    assert "separates all 6 samples" in captions[0]
+    assert faults == []
+
+
 def test_points_model_and_code_are_taken_away(lab, tmp_path):
     lab.sample("moons")
     lab.choose("kernel", "rbf")

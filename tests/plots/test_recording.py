@@ -212,7 +212,7 @@ def test_long_runs_are_thinned_evenly_and_say_so(scene_of):
     numbers = [numbers_in(text.replace(",", ""))[0] for text in steps]
     assert (numbers[0], numbers[-1], len(numbers)) == (1, n, 11)
     assert np.ptp(np.diff(numbers)) <= 1
-    assert scene["note"] == f"11 of {n:,} steps shown, about every {n / 11:.0f}th"
+    assert scene["note"] == f"11 of {n:,} steps shown, about one in {n / 11:.2g}"
     # The rule is about the step itself, though the one before it is left out.
     assert all("w ← w" in shot["text"] for shot in scene["shots"][2:-1])
 

@@ -1,9 +1,11 @@
-"""Downloads: points, model, code, link."""
+"""Downloads: points, model, code, recording, link."""
 
 from __future__ import annotations
 
 import base64
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,9 @@ from bokeh.models import CustomJS, PreText, TextInput
 
 import maxmargin as mm
 
+from .background import Background
+from .fitting import Outcome
+from .recording import recording_of
 from .sharing import code_of, link_of
 from .style import button
 
@@ -34,8 +39,10 @@ class Downloads:
         buttons = row(
             button("model ↓", self.send_model, 90),
             button("code ↓", self.send_code, 80),
+            button("recording ↓", self.record, 110),
             button("link", self.make_link, 60, "make-link"),
         )
+        self.recorder = Background(self._record)
         self.widgets = column(
             buttons, self.link, self.code, self.parcel, sizing_mode="stretch_width"
         )
@@ -64,6 +71,30 @@ class Downloads:
             path = Path(folder) / "model.mm"
             mm.save(outcome.model, path, about={"made by": "the lab"})
             self._send("model.mm", "application/octet-stream", path.read_bytes())
+
+    def record(self) -> None:
+        """Send a page that plays the steps of the visible fits, once it is made."""
+        outcomes = [panel.outcome for panel in self.lab.shown()]
+        # A failure has no steps.
+        if any(o is None or not (o.recorded or o.failure) for o in outcomes):
+            self.lab.say("The steps are still being recorded.", bad=True)
+            return
+        self.lab.say("The recording is being made.")
+        self.recorder.ask(outcomes)
+
+    def _record(self, outcomes: list[Outcome], is_dropped: Callable[[], bool]) -> None:
+        """Make the page, outside of the event loop."""
+        page = recording_of(outcomes).encode("utf-8")
+        if not is_dropped():
+            self.lab.document.add_next_tick_callback(partial(self._send_recording, page))
+
+    def _send_recording(self, page: bytes) -> None:
+        self.lab.say("")
+        self._send("recording.html", "text/html", page)
+
+    def close(self) -> None:
+        """Stop the thread."""
+        self.recorder.close()
 
     def make_link(self) -> None:
         """Show the address that restores points and algorithms."""

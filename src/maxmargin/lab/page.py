@@ -170,6 +170,7 @@ class Lab:
         for panel in self.panels:
             panel.close()
         self.scores.close()
+        self.downloads.close()
 
     def say(self, text: str, *, bad: bool = False) -> None:
         """Show a note."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays import Floats
 from ..diagnostics.fitted_model import SCORE_ROUNDING
+from .captions import thinned_in_words
 from .recording import NO_CLASS, Caption, Scene, Shot, region_above
 
 if TYPE_CHECKING:
@@ -71,8 +72,5 @@ def _legend(display: AnimationDisplay) -> list[tuple[str, str]]:
 
 def _note(display: AnimationDisplay) -> str:
     """Return what a projection and thinning leave out."""
-    shown, n = len(display.frames), display.n_steps
     parts = [display.note] if display.note else []
-    if shown < n:
-        parts.append(f"{shown:,} of {n:,} steps shown, about every {n / shown:.0f}th")
-    return "; ".join(parts)
+    return "; ".join([*parts, *thinned_in_words(len(display.frames), display.n_steps)])

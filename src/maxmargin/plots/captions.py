@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,15 +18,15 @@ MOST_WEIGHTS = 4
 ROUNDING = 1e-9
 
 
-def captions_of(run: Run, errors: list[int]) -> list[Caption]:
+def captions_of(run: Run, errors: Sequence[int | None]) -> list[Caption]:
     """Return what is said of the start, of every step and of the answer.
 
     Parameters
     ----------
     run : Run
         The moments of a fit.
-    errors : list of int
-        How many samples are not on their side at every moment.
+    errors : sequence of int or None
+        How many samples are not on their side at every moment; None where there is no plane.
     """
     n = run.n_steps
     steps = [
@@ -51,7 +52,7 @@ def _start(run: Run) -> Caption:
     return Caption("Start", f"{n}, before the first step; {state}.")
 
 
-def _step(run: Run, moment: Moment, before: Moment | None, errors: int) -> str:
+def _step(run: Run, moment: Moment, before: Moment | None, errors: int | None) -> str:
     if moment.sample is not None:
         happened = f"{_reason(run, moment, before)}: {_update(run, moment, before)}"
     elif pair := moved_rows(moment, before):
@@ -63,12 +64,14 @@ def _step(run: Run, moment: Moment, before: Moment | None, errors: int) -> str:
     return f"{happened}{'. ' if happened else ''}{errors_in_words(errors)}."
 
 
-def errors_in_words(errors: int) -> str:
-    """Return how many samples are not on their side.
+def errors_in_words(errors: int | None) -> str:
+    """Return how many samples are not on their side; None where w = 0.
 
     >>> errors_in_words(1), errors_in_words(0)
     ('1 point is not on its side', 'All points are on their sides')
     """
+    if errors is None:
+        return "w = 0: there is no plane"
     if not errors:
         return "All points are on their sides"
     are = "is not on its side" if errors == 1 else "are not on their sides"
@@ -169,7 +172,16 @@ def bounds(primal: float, dual: float) -> list[str]:
     return [f"{name} {written(*value)}" for name, value in sides.items() if math.isfinite(value[0])]
 
 
-def _answer(run: Run, errors: int) -> Caption:
+def thinned_in_words(shown: int, n: int) -> list[str]:
+    """Return how many of n steps are shown, where some are left out.
+
+    >>> thinned_in_words(100, 700), thinned_in_words(100, 100)
+    (['100 of 700 steps shown, about one in 7'], [])
+    """
+    return [f"{shown:,} of {n:,} steps shown, about one in {n / shown:.2g}"] if shown < n else []
+
+
+def _answer(run: Run, errors: int | None) -> Caption:
     """Return how the fit ended, with what its certificate proves."""
     found = summarize(run.model.model)
     facts = _facts(run, run.moments[-1], plane=True)

@@ -76,6 +76,12 @@ class Shot:
         Edges of the band or the tube.
     regions : list of (int, list of ndarray)
         Closed outlines of the regions of the classes, those of holes among them.
+    slack : list of ndarray of shape (2, 2)
+        Lines from samples to their margin.
+    hulls : list of (int, ndarray of shape (m, 2))
+        Convex hulls of the classes.
+    common_point : ndarray of shape (2,), optional
+        A point of two hulls.
     moved : ndarray of int
         Samples that are corrected.
     wrong : ndarray of bool of shape (n,), optional
@@ -88,6 +94,9 @@ class Shot:
     lines: list[tuple[int, Floats]] = field(default_factory=list)
     band: list[Floats] = field(default_factory=list)
     regions: list[tuple[int, list[Floats]]] = field(default_factory=list)
+    slack: list[Floats] = field(default_factory=list)
+    hulls: list[tuple[int, Floats]] = field(default_factory=list)
+    common_point: Floats | None = None
     moved: Integers = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     wrong: Bools | None = None
     weights: Floats | None = None
@@ -113,7 +122,8 @@ class Scene:
     shots : list of Shot
         The states, first to last.
     legend : list of (str, str)
-        What is drawn: "line", "band", "ring", "moved" or "wrong", and its meaning.
+        What is drawn: "line", "before", "band", "slack", "ring", "moved", "wrong", "hull" or
+        "star", and its meaning.
     note : str, default=""
         What the picture leaves out.
     strips : sequence of str, default=()
@@ -253,13 +263,17 @@ class _Drawing:
         """Return points in units."""
         return (points - self.corner) * self.scale
 
+    def place(self, point: Floats) -> list[int]:
+        """Return a point in whole units."""
+        return [round(value) for value in self.units(point).tolist()]
+
     def path(self, lines: Iterable[Floats], *, closed: bool = False) -> str:
         """Return polylines as a path of SVG: one absolute corner, then differences."""
         return "".join(self._piece(line, closed) for line in lines)
 
     def _piece(self, line: Floats, closed: bool) -> str:
         corners = simplified(self.units(line)).round().astype(np.int64)
-        if closed:
+        if closed and (corners[0] == corners[-1]).all():
             corners = corners[:-1]
         ways = np.diff(corners, axis=0).ravel()
         if not ways.any():
@@ -281,10 +295,8 @@ def _scene(scene: Scene) -> dict[str, Any]:
         "about": _description(scene),
         "size": [UNITS, drawing.height],
         "axes": _axes(scene, drawing),
-        "classes": [
-            [code, str(scene.class_names[code]), colour(code), _marker_path(code)]
-            for code in present
-        ],
+        "colours": [colour(code) for code in range(len(scene.class_names))],
+        "classes": [[code, str(scene.class_names[code]), _marker_path(code)] for code in present],
         "points": drawing.units(scene.points[rows]).round().astype(int).ravel().tolist(),
         "codes": scene.codes[rows].tolist(),
         "diameter": round(PIXELS_PER_POINT * float(np.sqrt(size_of(rows.size))), 1),
@@ -315,6 +327,9 @@ def _shots(scene: Scene, drawing: _Drawing, rows: Integers) -> list[dict[str, An
             "proved": shot.caption.is_proved,
             "lines": [[code, drawing.path([line])] for code, line in shot.lines],
             "band": drawing.path(shot.band),
+            "slack": drawing.path(shot.slack),
+            "hulls": [[code, drawing.path([hull], closed=True)] for code, hull in shot.hulls],
+            "star": [] if shot.common_point is None else drawing.place(shot.common_point),
             "regions": [
                 [code, drawing.path(outlines, closed=True)] for code, outlines in shot.regions
             ],

@@ -7,6 +7,7 @@ const SPEEDS = [0.5, 1, 2, 4, 8, 16, 30];
 const MOST_WIDTH = 720, MOST_HEIGHT = 460;   // of a picture, in pixels
 const MANY = 1000;                           // samples that are drawn without edges
 const CROSS = "M-.38-.38.38.38M.38-.38-.38.38";
+const STAR = "M0-.5.12-.16.48-.16.19.06.3.4 0 .19-.3.4-.19.06-.48-.16-.12-.16Z";
 
 // Small things -------------------------------------------------------------------------------
 
@@ -47,8 +48,8 @@ function unfolded(shots, n) {
 class Scene {
   constructor(data, parent, several) {
     this.data = data;
-    this.colours = Object.fromEntries(data.classes.map(([code, , colour]) => [code, colour]));
-    this.markers = Object.fromEntries(data.classes.map(([code, , , path]) => [code, path]));
+    this.colours = data.colours;
+    this.markers = Object.fromEntries(data.classes.map(([code, , path]) => [code, path]));
     this.states = unfolded(data.shots, data.codes.length);
     this.step = 0;
     const box = add(parent, "section", {class: "scene", "aria-label": data.name});
@@ -71,12 +72,12 @@ class Scene {
     inner.setAttribute("viewBox", `0 0 ${this.data.size.join(" ")}`);
     this.inner = inner;
     this.fields = {};
-    for (const name of ["regions", "bands", "befores", "lines"]) this.fields[name] = add(inner, "g");
+    for (const name of ["regions", "hulls", "slacks", "bands", "befores", "lines"]) this.fields[name] = add(inner, "g");
     this.axes = add(this.svg, "g", {class: "axes", "aria-hidden": "true"});
     this.frame = add(this.svg, "rect", {class: "frame"});
     const over = add(this.svg, "svg", {class: this.data.codes.length > MANY ? "over many" : "over"});
     this.over = over;
-    for (const name of ["points", "rings", "crosses", "moves"]) this.fields[name] = add(over, "g");
+    for (const name of ["points", "rings", "crosses", "moves", "stars"]) this.fields[name] = add(over, "g");
     this.points = this.data.codes.map((code) => this.makePoint(this.fields.points, code));
   }
 
@@ -102,6 +103,7 @@ class Scene {
       const sign = entry(text);
       if (kind === "wrong") add(sign, "path", {class: kind, d: CROSS, transform: "scale(12)", "vector-effect": "non-scaling-stroke"});
       else if (kind === "ring" || kind === "moved") add(sign, "circle", {class: kind, r: 6});
+      else if (kind === "star") add(sign, "path", {class: kind, d: STAR, transform: "scale(14)", "vector-effect": "non-scaling-stroke"});
       else add(sign, "path", {class: `key ${kind}`, d: "M-10 0H10"});
     }
   }
@@ -143,8 +145,12 @@ class Scene {
 
   // Move a mark of width 1 to sample k, and make it so many pixels wide.
   put(mark, k, size) {
-    const [x, y] = [this.data.points[2 * k] * this.scale[0], this.data.points[2 * k + 1] * this.scale[1]];
-    mark.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${size})`);
+    this.putAt(mark, this.data.points[2 * k], this.data.points[2 * k + 1], size);
+  }
+
+  putAt(mark, x, y, size) {
+    const [px, py] = [x * this.scale[0], y * this.scale[1]];
+    mark.setAttribute("transform", `translate(${px.toFixed(1)} ${py.toFixed(1)}) scale(${size})`);
     mark.setAttribute("vector-effect", "non-scaling-stroke");
   }
 
@@ -153,10 +159,12 @@ class Scene {
     this.step = step;
     const k = Math.min(step, this.last), shot = this.data.shots[k];
     const fields = this.fields;
-    for (const name of ["regions", "bands", "befores", "lines", "rings", "crosses", "moves"]) fields[name].replaceChildren();
+    for (const [name, field] of Object.entries(fields)) if (name !== "points") field.replaceChildren();
     for (const [code, d] of shot.regions ?? []) {
       paint(add(fields.regions, "path", {class: "region", d, "fill-rule": "evenodd"}), this.colours[code]);
     }
+    for (const [code, d] of shot.hulls ?? []) paint(add(fields.hulls, "path", {class: "hull", d}), this.colours[code]);
+    if (shot.slack) add(fields.slacks, "path", {class: "slack", d: shot.slack});
     if (shot.band) add(fields.bands, "path", {class: "band", d: shot.band});
     if (k > 0 && k < this.last) this.drawLines(fields.befores, "before", this.data.shots[k - 1]);
     this.drawLines(fields.lines, "line", shot);
@@ -176,6 +184,7 @@ class Scene {
     wrong.forEach((is, k) => {
       if (is) this.put(add(this.fields.crosses, "path", {class: "wrong", d: CROSS}), k, d + 3);
     });
+    if (shot.star) this.putAt(add(this.fields.stars, "path", {class: "star", d: STAR}), ...shot.star, 18);
     for (const k of shot.moved ?? []) this.put(add(this.fields.moves, "circle", {class: "moved", r: 0.5}), k, d + 16);
   }
 
