@@ -13,6 +13,8 @@ sys.path.insert(0, str(HERE / "_ext"))
 ONLY = os.environ.get("MAXMARGIN_DOCS_ONLY", "").split()
 WORK = Path(os.environ.get("MAXMARGIN_DOCS_WORK", HERE.parent / "build"))
 
+from gallery import ORDER  # noqa: E402
+
 import maxmargin  # noqa: E402
 
 project = "maxmargin"
@@ -31,9 +33,10 @@ extensions = [
 extensions += ["recordings", "lessons", "commands"]
 if not ONLY:
     extensions += ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "reference"]
+    extensions += ["sphinx_gallery.gen_gallery"]
 
 root_doc = "index"
-exclude_patterns = ["_ext", "_static", "_templates"]
+exclude_patterns = ["_ext", "_static", "_templates", "auto_examples/**.ipynb"]
 templates_path = ["_templates"]
 nitpicky = not ONLY
 
@@ -76,6 +79,26 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = True
 numpydoc_xref_ignore = "all"
 numpydoc_xref_aliases = {name: f"maxmargin.{name}" for name in maxmargin.__all__ if name[0] != "_"}
+
+# The gallery, from examples/. What needs a cluster is shown without being run.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "subsection_order": [f"../examples/{folder}" for folder in ORDER],
+    "within_subsection_order": "gallery.Listed",
+    "filename_pattern": r"/(?!cluster)\w+\.py$",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "image_srcset": ["2x"],
+    "parallel": 2,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1e9,  # no times: they are of the machine that built the page
+    "write_computation_times": False,
+    "plot_gallery": True,
+    "remove_config_comments": True,
+    "default_thumb_file": str(HERE / "_static" / "no-picture.png"),
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "maxmargin"

@@ -62,7 +62,7 @@ def resolve(
 
 
 # Text between double backticks stays as it is.
-MARKUP = re.compile(r"``.*?``|\||(?<=\w)_(?=[,)])")
+MARKUP = re.compile(r"``.*?``|(?<!\\)\||(?<=\w)_(?=[,)])")
 
 
 def escape(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:

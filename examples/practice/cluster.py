@@ -1,8 +1,11 @@
-"""More rows than one machine holds: fits to Dask collections, on processes of this machine.
+"""
+More rows than one machine holds
+================================
 
-The rows are made on the workers and stay there; what comes back in every round is as small as a
-matrix of d × d numbers. On a real cluster only the line that makes the client differs: see
-docs/cluster.md. Needs the extra "dask": pip install "maxmargin[dask]".
+Fits to Dask collections, on processes of this machine. The rows are made on the workers and stay
+there; what comes back in every round is as small as a matrix of d × d numbers. On a real cluster
+only the line that makes the client differs. Needs ``pip install "maxmargin[dask]"``; this page was
+built without running it.
 """
 
 import dask.array as da

@@ -1,15 +1,19 @@
-"""scikit-learn's tools around our estimators: change the import and the rest works.
+"""
+scikit-learn's tools around these estimators
+============================================
 
-python examples/pipelines.py
+Change the import and the rest works: pipelines, transformers of columns, calibration, selection of
+features, committees.
 """
 
 import numpy as np
 import polars as pl
+from matplotlib import pyplot as plt
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import BaggingClassifier
 from sklearn.feature_selection import SelectFromModel
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import cross_val_score, learning_curve
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -24,7 +28,11 @@ table = pl.DataFrame({
 score = 0.03 * (table["mass"].to_numpy() - 150) + (table["colour"] == "red").to_numpy() - 0.3
 ripe = np.where(score + rng.normal(0, 0.3, 300) > 0, "ripe", "not yet")
 
-# Columns of numbers and of words, with scikit-learn's transformer or with ours.
+# %%
+# Numbers and words
+# -----------------
+# Columns of both kinds, with scikit-learn's transformer or with `ColumnEncoder`.
+
 columns = make_column_transformer(
     (StandardScaler(), ["mass", "width"]), (OneHotEncoder(), ["colour"])
 )
@@ -32,8 +40,11 @@ for name, encoder in (("ColumnTransformer", columns), ("ColumnEncoder", ColumnEn
     scores = cross_val_score(make_pipeline(encoder, SVC(C=10)), table, ripe, cv=5)
     print(f"SVC after {name}: accuracy {scores.mean():.3f}")
 
+# %%
+# Probabilities, features, committees
+# -----------------------------------
+
 X = ColumnEncoder().fit_transform(table)
-# Probabilities by calibration, features chosen by weights, a committee of LMS rules.
 calibrated = CalibratedClassifierCV(LinearSVC(), cv=3).fit(X, ripe)
 print("P(ripe) of the first rows:", calibrated.predict_proba(X[:3])[:, 1].round(3))
 chosen = SelectFromModel(LinearSVC(C=0.1)).fit(X, ripe)
@@ -42,6 +53,23 @@ print("features with large weights:", list(names[chosen.get_support()]))
 committee = BaggingClassifier(LMS(), n_estimators=25, random_state=0)
 print(f"committee of LMS rules: accuracy {cross_val_score(committee, X, ripe, cv=5).mean():.3f}")
 
+# %%
+# Learning curves: the accuracy on held-out rows as the training set grows.
+
+figure, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
+sizes = np.linspace(0.1, 1.0, 8)
+for model in (LinearSVC(), SVC(C=10)):
+    rows, _, scores = learning_curve(
+        model, X, ripe, train_sizes=sizes, cv=5, shuffle=True, random_state=0
+    )
+    ax.errorbar(rows, scores.mean(axis=1), scores.std(axis=1), fmt="o-", capsize=3,
+                label=type(model).__name__)  # fmt: skip
+ax.set(xlabel="training rows", ylabel="accuracy on held-out rows")
+ax.legend()
+plt.show()
+
+# %%
 # Every fit carries its proof, inside of pipelines and searches as well.
+
 model = make_pipeline(ColumnEncoder(), SVC(C=10)).fit(table, ripe)
 print(model[-1].certificate_)

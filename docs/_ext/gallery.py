@@ -1,0 +1,25 @@
+"""The order of the gallery: folders of examples/, and the programs of each."""
+
+from __future__ import annotations
+
+ORDER = {
+    "planes": ["perceptron_to_svm", "perceptron_bound", "pocket_and_outlier", "least_squares",
+               "separability"],
+    "machines": ["worked_examples", "fruit_laboratory", "margins_and_kkt", "c_path", "duality_gap",
+                 "stopped_early"],
+    "kernels": ["kernel_trick", "gamma", "gram_matrices", "nystroem"],
+    "choosing": ["search_map", "many_classes", "imbalanced", "probabilities"],
+    "regression": ["tube", "novelty"],
+    "practice": ["real_data", "pipelines", "text", "saving", "cluster"],
+}  # fmt: skip
+
+
+class Listed:
+    """The key by which sphinx-gallery sorts the programs of a folder."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, file: str) -> int:
+        names = next(names for folder, names in ORDER.items() if self.folder.endswith(folder))
+        return names.index(file.removesuffix(".py"))
