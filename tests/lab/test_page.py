@@ -66,7 +66,7 @@ def test_an_answer_to_what_was_asked_before_is_not_shown(lab):
 
 def test_points_are_added_moved_and_deleted_without_a_mouse(lab):
     before, editor = lab.points, lab.editor
-    lab.load(before, remember=False)
+    lab.load(before)
     editor._add()
     assert "both coordinates" in lab.data.note.text
     editor._delete()
@@ -206,7 +206,7 @@ def test_no_region_is_painted_where_w_is_zero(lab, key):
 @pytest.mark.parametrize("key", ["svr", "nu-svr", "linear-svr", "one-class"])
 def test_what_has_no_meaning_is_hidden(lab, key, tmp_path):
     """Classes, errors and the space of weights are those of classifiers."""
-    lab.load(SAMPLES["sinc"](), remember=False)
+    lab.load(SAMPLES["sinc"]())
     assert "two classes" in fit_error(lab)
     lab.tabs.active = 2
     lab.panels[0].select.value = key

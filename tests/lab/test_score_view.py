@@ -21,7 +21,7 @@ def lab():
     page = Lab(document)
     for root in page.roots():
         document.add_root(root)
-    page.load(SAMPLES["moons"](), remember=False)
+    page.load(SAMPLES["moons"]())
     yield page
     page.close()
 

@@ -3,16 +3,19 @@
 import base64
 import json
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("bokeh", reason="bokeh is not installed")
 
+from maxmargin.lab import sharing
 from maxmargin.lab.algorithms import ALGORITHMS
 from maxmargin.lab.fitting import Request, answered
 from maxmargin.lab.points import SAMPLES, checked
-from maxmargin.lab.sharing import code_of, link_of, restored
+from maxmargin.lab.sharing import MOST_KEPT, code_of, link_of, restored
+from maxmargin.lab.state import State
 from tests.helpers.lab import ALL_KEYS, extremes, never, points_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -34,26 +37,56 @@ def test_links_restore_everything(key):
     algorithm = ALGORITHMS[key]
     values = {c.name: extremes(c)[-1] for c in algorithm.controls}
     points = SAMPLES["fruit: apple, pear"]()
-    link = link_of(points, [(key, values), ("lms", ALGORITHMS["lms"].defaults())])
+    chosen = ((key, values), ("lms", ALGORITHMS["lms"].defaults()))
+    state = State(
+        points, chosen, compared=True, sample="fruit: apple, pear", lesson="xor", met=(0,),
+        done=("c", "nu"), tab="points", subject=1, step=7, dark=False,
+    )  # fmt: skip
+    link = link_of(state)
     assert link.startswith("?lab=")
-    back, chosen = restored(link.removeprefix("?lab="))
+    found = restored(link.removeprefix("?lab="))
+    back = found.points
     np.testing.assert_array_equal(back.X, points.X)
     np.testing.assert_array_equal(back.codes, points.codes)
     assert (back.names, back.axes) == (points.names, points.axes)
-    assert chosen == [(key, values), ("lms", ALGORITHMS["lms"].defaults())]
+    assert replace(found, points=state.points).is_like(state)
+    for name in ("met", "done", "tab", "subject", "step", "dark"):
+        assert getattr(found, name) == getattr(state, name)
 
 
 def test_links_restore_small_numbers():
     points = checked([[1e-8, 0], [3e-8, 1e-8]], [0, 1])
-    back, _ = restored(link_of(points, [("svc", {})]).removeprefix("?lab="))
-    np.testing.assert_allclose(back.X, points.X, rtol=1e-6)
+    back = restored(link_of(State(points, (("svc", {}),))).removeprefix("?lab="))
+    np.testing.assert_allclose(back.points.X, points.X, rtol=1e-6)
 
 
 def test_two_hundred_points_fit_a_link_and_two_thousand_say_no():
-    chosen = [("svc", ALGORITHMS["svc"].defaults())]
-    assert len(link_of(SAMPLES["blobs, 200"](), chosen)) < 8000
+    chosen = (("svc", ALGORITHMS["svc"].defaults()),)
+    assert len(link_of(State(SAMPLES["blobs, 200"](), chosen))) < 8000
+    many = State(SAMPLES["blobs, 2,000"](), chosen)
     with pytest.raises(ValueError, match="CSV"):
-        link_of(SAMPLES["blobs, 2,000"](), chosen)
+        link_of(many)
+    assert len(restored(sharing.packed(many), MOST_KEPT).points.X) == 2000
+
+
+def test_links_that_name_two_algorithms_alone_show_both():
+    assert not restored(packed(RECORD)).compared
+    two = RECORD | {"algorithms": [["svc", {}], ["lms", {}]]}
+    assert restored(packed(two)).compared
+    assert not restored(packed(two | {"compared": False})).compared
+    assert not restored(packed(RECORD | {"compared": True})).compared
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"step": -1}, {"step": "x"}, {"step": 1e99}, {"tab": 3}, {"tab": ["points"]},
+        {"dark": "yes"}, {"subject": 5}, {"lesson": "no-such"}, {"lesson": ["xor"]},
+        {"sample": "no-such"}, {"sample": {}}, {"met": ["x", -1, 10**30]}, {"done": ["no-such"]},
+    ],
+)  # fmt: skip
+def test_what_a_link_forges_about_the_page_is_left_out(change):
+    assert link_of(restored(packed(RECORD | change))) == link_of(restored(packed(RECORD)))
 
 
 @pytest.mark.parametrize(
@@ -91,8 +124,8 @@ def test_links_that_break_the_reader_are_refused(text):
 
 def test_foreign_settings_of_a_link_are_replaced():
     change = {"algorithms": [["svc", {"C": "1e9", "kernel": "os.system", "callback": "print"}]] * 5}
-    _, chosen = restored(packed(RECORD | change))
-    assert chosen == [("svc", ALGORITHMS["svc"].defaults())] * 2
+    chosen = restored(packed(RECORD | change)).chosen
+    assert chosen == (("svc", ALGORITHMS["svc"].defaults()),) * 2
 
 
 def scores(model, X):

@@ -28,9 +28,8 @@ class DataView:
             "": [CHOOSE], "classes": list(OF_CLASSES), "regression on a line": list(OF_A_LINE),
             "one class": list(OF_ONE_CLASS),
         }  # fmt: skip
-        self.sample = Select(
-            title="data set (six points)", value=CHOOSE, options=options, width=250
-        )
+        self.sample = Select(title="data set", value=CHOOSE, options=options, width=250)
+        self.named("six points")
         self.sample.on_change("value", lambda attr, old, new: self._load_sample(new))
         self.pen = RadioButtonGroup(
             labels=["A", "B", "C", "D"], active=0, width=250, name="pen",
@@ -38,9 +37,10 @@ class DataView:
         )  # fmt: skip
         pens = [panel.scene.pen for panel in lab.panels]
         self.pen.js_on_change("active", CustomJS(args={"pens": pens}, code=PEN))
-        self.undo = button("undo", lab.undo, 70)
-        self.clear = button("clear", self.drop_all, 70)
-        self.csv = button("CSV ↓", lambda: lab.downloads.send_csv(), 70)
+        self.undo = button("undo", lab.undo, 60)
+        self.redo = button("redo", lab.redo, 60)
+        self.clear = button("clear", self.drop_all, 60)
+        self.csv = button("CSV ↓", lambda: lab.downloads.send_csv(), 65)
         self.upload = FileInput(accept=".csv,.tsv,.txt", title="upload a CSV file", width=250)
         self.upload.on_change("value", lambda attr, old, new: self.on_upload(new))
         choose = {"options": [], "width": 78, "visible": False}
@@ -48,9 +48,10 @@ class DataView:
         for select in self.columns:
             select.on_change("value", lambda attr, old, new: self.choose_columns())
         self.note = Div(text="", width=250, name="note", html_attributes={"role": "status"})
+        buttons = row(self.undo, self.redo, self.clear, self.csv, spacing=2)
         self.widgets = column(
-            self.sample, self.pen, row(self.undo, self.clear, self.csv), self.upload,
-            row(*self.columns), self.note, name="data", width=260,
+            self.sample, self.pen, buttons, self.upload, row(*self.columns), self.note,
+            name="data", width=260,
         )  # fmt: skip
 
     def check_files(self) -> CustomJS:
@@ -68,6 +69,7 @@ class DataView:
 
     def named(self, sample: str) -> None:
         """Say which data set is shown; "" is another one."""
+        self.sample_name = sample
         self.sample.title = f"data set ({sample})" if sample else "data set"
 
     def show_classes(self, shown: bool) -> None:

@@ -99,8 +99,7 @@ class Downloads:
     def make_link(self) -> None:
         """Show the address that restores points and algorithms."""
         try:
-            chosen = [panel.chosen for panel in self.lab.shown()]
-            self.link.value = link_of(self.lab.points, chosen)
+            self.link.value = link_of(self.lab.state())
         except ValueError as error:
             self.lab.say(str(error), bad=True)
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Goals of a lesson at most.
+MOST_GOALS = 4
+
 
 @dataclass(frozen=True)
 class Lesson:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
@@ -19,6 +20,7 @@ from bokeh.models import (
     Toggle,
 )  # fmt: skip
 
+from .address import Address
 from .data_view import DataView
 from .downloads import Downloads
 from .dragging import Dragging
@@ -33,11 +35,10 @@ from .points import (
     checked,
 )
 from .score_view import ScoreView
-from .sharing import restored
+from .sharing import MOST_KEPT, restored
+from .state import Memory, State
 from .style import WIDGET_CSS, without_formulas_below
 from .table import PointTable
-
-UNDO_STEPS = 50
 
 
 def open_page(document: Any) -> None:
@@ -69,7 +70,6 @@ class Lab:
         self.document = document
         self.look = Look()
         self.points = SAMPLES["six points"]()
-        self.past: list[Points] = []
         self.quiet = False  # while widgets are changed by the program
         self.source = ColumnDataSource(data={"x": [], "y": [], "label": []}, name="points")
         self.panels = [Panel(self, "svc", "A"), Panel(self, "perceptron", "B")]
@@ -79,7 +79,12 @@ class Lab:
         self.playback = Playback(self)
         self._make_switches()
         self._make_insight()
+        self.address = Address(self)
         self.source.on_change("data", self._on_drawn)
+        self.prefers_dark = False
+        self.wanted_step: int | None = None  # of an address, once it is recorded
+        self.first = self.state()
+        self.memory = Memory(self.first)
 
     # Widgets -------------------------------------------------------------------------------
 
@@ -126,6 +131,7 @@ class Lab:
         redraw = "setTimeout(() => table.view.change.emit(), 60)"
         again = CustomJS(args={"table": self.table.grid}, code=redraw)
         self.tabs.js_on_change("active", again)
+        self.tabs.on_change("active", lambda attr, old, new: self.address.note())
 
     def roots(self) -> list[Any]:
         """Return the roots that the template places by name."""
@@ -136,33 +142,20 @@ class Lab:
         )
         proofs = row(first.proof, second.proof, name="proofs", sizing_mode="stretch_width")
         insight = column(self.subject, self.tabs, name="insight", sizing_mode="stretch_width")
-        top = row(self.heard, self.dark, name="top")
+        top = row(self.address.widgets, self.heard, self.dark, name="top")
         return [top, self.data.widgets, controls, scenes, self.playback.widgets, proofs, insight]
 
     # Beginning and end ---------------------------------------------------------------------
 
     def begin(self, document: Any) -> None:
-        """Restore points and algorithms from the link, if there is one, and draw."""
-        self.panels[1].show(False)
+        """Show what the address asks for."""
         request = document.session_context.request if document.session_context else None
-        given = (request.arguments if request else {}).get("lab", [])
-        refused = ""
-        if given:
-            try:
-                points, chosen = restored(given[0].decode("ascii", "replace"))
-            except ValueError as error:
-                refused = str(error)
-            else:
-                self.points = points
-                for panel, (key, values) in zip(self.panels, chosen, strict=False):
-                    panel.choose(key, values)
-                if len(chosen) > 1:
-                    self.compare.active = True
-                self._show_what_has_meaning()
-        document.js_on_event(DocumentReady, CustomJS(args={"dark": self.dark}, code=PREFERS))
+        arguments = request.arguments if request else {}
+        self.visit({name: values[-1].decode("utf-8", "replace")
+                    for name, values in arguments.items()})  # fmt: skip
+        self.memory = Memory(self.state())
+        self.address.attach(document, self.dark)
         document.js_on_event(DocumentReady, self.data.check_files())
-        self.load(self.points, remember=False)
-        self.say(refused, bad=True)
 
     def close(self) -> None:
         """Stop the threads and release the recordings."""
@@ -176,20 +169,98 @@ class Lab:
         """Show a note."""
         self.data.say(text, bad=bad)
 
+    # State ---------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        """Return what the page shows."""
+        step = self.wanted_step if self.playback.step >= self.playback.end else self.playback.step
+        dark = bool(self.dark.active)
+        return State(
+            self.points,
+            tuple(panel.chosen for panel in self.panels),
+            compared=self.compare.active,
+            sample=self.data.sample_name,
+            tab=self.tabs.tabs[self.tabs.active].title,
+            subject=self.subject.active or 0,
+            step=step,
+            dark=None if dark == self.prefers_dark else dark,
+        )
+
+    def show(self, state: State) -> None:
+        """Show a state, and fit again."""
+        same_points = state.points is self.points
+        self.quiet = True
+        self.points = state.points
+        for panel, (key, values) in zip(self.panels, state.chosen, strict=False):
+            panel.choose(key, dict(values))
+        self.compare.active = state.compared
+        self.subject.active = state.subject
+        self.dark.active = self.prefers_dark if state.dark is None else state.dark
+        self._show_second()
+        titles = [tab.title for tab in self.tabs.tabs]
+        if state.tab in titles:
+            self.tabs.active = titles.index(state.tab)
+        self.quiet = False
+        self.data.named(state.sample)
+        if not same_points:
+            self.data.forget_upload()
+            self._show_points()
+        self._ask()
+        self.wanted_step = state.step
+
+    def visit(self, asked: Mapping[str, str]) -> None:
+        """Show what the arguments of an address ask for, or six points."""
+        refused = ""
+        try:
+            state = restored(asked["lab"], MOST_KEPT) if "lab" in asked else self.first
+        except ValueError as error:
+            state, refused = self.first, str(error)
+        self.show(state)
+        self._show_points()
+        self.say(refused, bad=True)
+        self.memory.remember(self.state())
+        self.address.settle()
+        self._show_memory()
+
+    def remember(self, gesture: str = "") -> None:
+        """Make a step of undo of what was changed, and note it in the address.
+
+        Call it after the change; changes of the same ``gesture`` that follow each other quickly are
+        one step. While a change is in progress, call ``address.note()`` alone.
+        """
+        self.memory.remember(self.state(), gesture)
+        self.address.note()
+        self._show_memory()
+
+    def undo(self) -> None:
+        """Return to the state before the last change."""
+        self._return_to(self.memory.back())
+
+    def redo(self) -> None:
+        """Return to the state before the last undo."""
+        self._return_to(self.memory.forward())
+
+    def _return_to(self, state: State | None) -> None:
+        if state is not None:
+            self.say("")
+            self.show(state.viewed_like(self.state()))
+            self.address.note()
+        self._show_memory()
+
+    def _show_memory(self) -> None:
+        self.data.undo.disabled = not self.memory.past
+        self.data.redo.disabled = not self.memory.future
+
     # Points --------------------------------------------------------------------------------
 
-    def load(self, points: Points, *, remember: bool = True, sample: str = "") -> None:
+    def load(self, points: Points, *, sample: str = "") -> None:
         """Show and fit other points; ``sample`` names a data set of the list."""
-        if remember:
-            self._remember()
         self.points = points
         self.data.named(sample)
         self.say("")
         self._show_points()
         self._ask()
-
-    def _remember(self) -> None:
-        self.past = [*self.past[-UNDO_STEPS + 1 :], self.points]
+        self.remember()
 
     def _show_points(self) -> None:
         self.quiet = True
@@ -216,10 +287,10 @@ class Lab:
             self.say(str(error), bad=True)
             self._show_points()
             return
-        self._remember()
         self.points = points
         self.say(f"{len(points.X)} points")
         self._ask()
+        self.remember()
 
     def follow(self) -> None:
         """Show more of the plane where a point is outside of it."""
@@ -228,22 +299,19 @@ class Lab:
             for panel in self.panels:
                 panel.scene.frame(self.points)
 
-    def undo(self) -> None:
-        """Go back to the points before."""
-        if self.past:
-            points = self.past.pop()
-            self.data.forget_upload()
-            self.load(points, remember=False)
-
     # Fits and steps ------------------------------------------------------------------------
 
-    def changed(self) -> None:
-        """Fit again after a control was changed."""
+    def changed(self, *, in_progress: bool = False) -> None:
+        """Fit again after a control was changed, or while it is moved."""
         self._show_what_has_meaning()
         # Points of a file that was read without classes.
         if self.has_classes and self.points.n_classes < 2:
             self.data.choose_columns()
         self._ask()
+        if in_progress:
+            self.address.note()
+        else:
+            self.remember()
 
     @property
     def has_classes(self) -> bool:
@@ -270,6 +338,7 @@ class Lab:
     def ask(self, points: Points) -> None:
         """Fit to points that are being moved; those of the page do not change yet."""
         self.playback.to_end()
+        self.wanted_step = None
         for panel in self.shown():
             panel.ask(points)
 
@@ -285,6 +354,9 @@ class Lab:
         """Draw the result of a worker."""
         longest = max((len(p.outcome.frames) for p in self.shown() if p.outcome), default=0)
         self.playback.cover(longest)
+        if self.wanted_step is not None and all(p.has_steps for p in self.shown()):
+            step, self.wanted_step = self.wanted_step, None
+            self.playback.go(step)
         self.draw()
         self.heard.text = html.escape(panel.described)
 
@@ -292,6 +364,7 @@ class Lab:
         """Draw the step that is shown, or the fitted models."""
         if self.quiet:
             return
+        self.address.note()
         k = self.playback.step
         for panel in self.shown():
             panel.draw(k)
@@ -308,10 +381,16 @@ class Lab:
             self.downloads.draw()
 
     def _on_compare(self, attr: str, old: Any, new: bool) -> None:
-        self.panels[1].show(new)
-        self.subject.visible = new
+        if not self.quiet:
+            self._show_second()
+            self._ask()
+            self.remember()
+
+    def _show_second(self) -> None:
+        """Show or hide the second algorithm."""
+        self.panels[1].show(self.compare.active)
+        self.subject.visible = self.compare.active
         self._show_what_has_meaning()
-        self._ask()
 
     def _on_dark(self, attr: str, old: Any, new: bool) -> None:
         self.look.set(dark=new)
@@ -324,4 +403,3 @@ class Lab:
 
 # Run in the browser, since the next click may come before an answer of the server.
 DARK = "document.documentElement.dataset.theme = cb_obj.active ? 'dark' : 'light'"
-PREFERS = "if (window.matchMedia('(prefers-color-scheme: dark)').matches) { dark.active = true }"

@@ -68,20 +68,29 @@ class Panel:
         """The algorithm."""
         return ALGORITHMS[self.select.value]
 
+    @property
+    def has_steps(self) -> bool:
+        """Whether the answer to the last request is there, and its steps."""
+        outcome = self.outcome
+        answered = outcome is not None and outcome.request is self.request
+        return answered and (outcome.recorded or outcome.model is None)
+
     def choose(self, key: str, values: dict[str, Any]) -> None:
-        """Set an algorithm and its settings from a link."""
+        """Set an algorithm and its settings, without a fit."""
         self.quiet = True
-        self.select.value = key
+        changed, self.select.value = key != self.select.value, key
         self.quiet = False
         self.values = values
-        self._show_controls()
+        if changed:
+            self._show_controls()
+        else:
+            self._set_widgets()
+            self._show_those_that_matter()
 
     def put(self, values: dict[str, float]) -> None:
         """Move sliders, and fit once."""
-        self.quiet = True
-        for name, value in values.items():
-            self.by_name[name].value = value
-        self.quiet = False
+        self.values |= values
+        self._set_widgets()
         self.lab.changed()
 
     def show(self, visible: bool) -> None:
@@ -195,18 +204,19 @@ class Panel:
             name=f"{control.name}-{self.name}",
         )  # fmt: skip
         slider.on_change("value", lambda attr, old, new: self._slide(control, slider, new))
+        slider.on_change("value_throttled", lambda attr, old, new: self.lab.remember(slider.name))
         return slider
 
     def _slide(self, control: Slide, slider: Slider, value: float) -> None:
         slider.title = control.title_at(value)
-        self._set(control, int(value) if control.step == 1 else value)
+        self._set(control, int(value) if control.step == 1 else value, in_progress=True)
 
-    def _set(self, control: Choice | Slide, value: Any) -> None:
+    def _set(self, control: Choice | Slide, value: Any, *, in_progress: bool = False) -> None:
         if control.accepts(value):
             self.values[control.name] = value
             self._show_those_that_matter()
             if not self.quiet:
-                self.lab.changed()
+                self.lab.changed(in_progress=in_progress)
 
 
 def _by_family() -> dict[str, list[tuple[str, str]]]:
