@@ -71,9 +71,9 @@ class Panel:
     @property
     def has_steps(self) -> bool:
         """Whether the answer to the last request is there, and its steps."""
-        outcome = self.outcome
-        answered = outcome is not None and outcome.request is self.request
-        return answered and (outcome.recorded or outcome.model is None)
+        if self.outcome is None or self.outcome.request is not self.request:
+            return False
+        return self.outcome.recorded or self.outcome.model is None
 
     def choose(self, key: str, values: dict[str, Any]) -> None:
         """Set an algorithm and its settings, without a fit."""
