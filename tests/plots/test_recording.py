@@ -110,7 +110,7 @@ def test_captions_of_the_six_points(six, scene_of):
     texts = [shot["text"] for shot in scene_of(mm.Perceptron(shuffle=False), *six)["shots"]]
     assert texts == [
         "6 samples, before the first step; w = 0 and b = 0: there is no plane yet.",
-        "Point 1 is corrected first: w ← w + y x = (1, 6), b = 1. 3 points are not on their sides.",
+        "Point 1 has y g(x) = 0: w ← w + y x = (1, 6), b = 1. 3 points are not on their sides.",
         "Point 4 is on the wrong side, y g(x) = −18: w ← w + y x = (−4, 4), b = 0. All points are "
         "on their sides.",
         "Converged after 2 passes. Proved: separates all 6 samples: smallest distance to the plane "
@@ -214,7 +214,33 @@ def test_long_runs_are_thinned_evenly_and_say_so(scene_of):
     assert np.ptp(np.diff(numbers)) <= 1
     assert scene["note"] == f"11 of {n:,} steps shown, about one in {n / 11:.2g}"
     # The rule is about the step itself, though the one before it is left out.
-    assert all("w ← w" in shot["text"] for shot in scene["shots"][2:-1])
+    assert all("w ← w" in shot["text"] for shot in scene["shots"][1:-1])
+    # An answer of its own is no step.
+    scene = scene_of(mm.SVC(kernel="linear", max_iter=30), X, y, max_frames=5)
+    assert [shot["heading"] for shot in scene["shots"][1:-1:3]] == ["Step 1 of 30", "Step 23 of 30"]
+    assert scene["note"] == "4 of 30 steps shown, about one in 7.5"
+
+
+def test_updates_after_a_pass_change_the_perceptron_not_the_pocket(overlap, scene_of):
+    X, y = overlap
+    model = mm.Pocket(random_state=0, max_iter=4).fit(X, y)
+    shots = scene_of(model, X, y, max_frames=1000)["shots"]
+    kept = [shot["text"].startswith("After pass") for shot in shots[1:-1]]
+    after = [shot["text"] for shot, was in zip(shots[2:-1], kept, strict=False) if was]
+    assert 2 <= len(after) <= 4
+    for text in after:
+        assert "is on the wrong side" in text
+        assert "w ← w + y x" in text
+    assert all("the plane in the pocket" in s["text"] for s, is_end in
+               zip(shots[1:-1], kept, strict=True) if is_end)  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{"init": "random", "random_state": 1}, {"warm_start": True}])
+def test_a_start_that_is_not_zero_is_not_said_to_be_zero(options, six, scene_of):
+    first, then, *_ = scene_of(mm.Perceptron(**options), *six)["shots"]
+    assert "no plane is drawn yet" in first["text"]
+    assert "y g(x)" not in then["text"]
+    assert "w ←" not in then["text"]
 
 
 def test_many_samples_are_drawn_in_part_with_those_that_are_corrected(scene_of):

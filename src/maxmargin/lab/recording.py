@@ -13,7 +13,7 @@ from ..plots.captions import bounds, captions_of, proved_in_words, thinned_in_wo
 from ..plots.grid import Lattice
 from ..plots.model import FigureModel
 from ..plots.recording import NO_CLASS, Caption, Scene, Shot, page_of, regions_of
-from ..plots.steps import Moment, Run, thinned
+from ..plots.steps import Moment, Run, predecessors, thinned
 from .drawing import picture_of
 from .fitting import Frame, Outcome
 from .picture import COLOURS, Picture
@@ -153,7 +153,8 @@ def _run(outcome: Outcome, chosen: list[int]) -> Run:
     run = Run(model, points.X, signs, moments)
     kept = [*chosen, len(moments) - 1]
     run.moments = [moments[k] for k in kept]
-    run.before = [moments[k - 1] if k else None for k in kept]
+    before = predecessors(moments)
+    run.before = [before[k] for k in kept]
     run.numbers = np.array(kept) + 1
     run.n_moments, run.ends_with_step = len(moments) + 1, False
     return run

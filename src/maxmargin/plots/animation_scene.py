@@ -73,4 +73,6 @@ def _legend(display: AnimationDisplay) -> list[tuple[str, str]]:
 def _note(display: AnimationDisplay) -> str:
     """Return what a projection and thinning leave out."""
     parts = [display.note] if display.note else []
-    return "; ".join([*parts, *thinned_in_words(len(display.frames), display.n_steps)])
+    shown = len(display.captions) - 2
+    answers = len(display.frames) - shown
+    return "; ".join([*parts, *thinned_in_words(shown, display.n_steps - answers)])

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arrays import Floats
+from ..arrays import Floats, dense
 from ..diagnostics.summary import Summary, summarize
+from ..estimators.pocket import Pocket
 from .canvas import number
 from .recording import Caption, written
 from .steps import Moment, Run
@@ -28,11 +29,11 @@ def captions_of(run: Run, errors: Sequence[int | None]) -> list[Caption]:
     errors : sequence of int or None
         How many samples are not on their side at every moment; None where there is no plane.
     """
-    n = run.n_steps
+    n, start = run.n_steps, _zero(run)
     steps = [
         Caption(
             f"Step {k:,} of {n:,}",
-            _step(run, moment, before, wrong),
+            _step(run, moment, before or start, wrong),
             _facts(run, moment, plane=moment.sample is None or moment.w is None),
         )
         for k, moment, before, wrong in zip(
@@ -41,27 +42,40 @@ def captions_of(run: Run, errors: Sequence[int | None]) -> list[Caption]:
     ]
     if not run.ends_with_step:
         steps.pop()
-    return [_start(run), *steps, _answer(run, errors[-1])]
+    return [_start(run, start), *steps, _answer(run, errors[-1])]
 
 
-def _start(run: Run) -> Caption:
+def _zero(run: Run) -> Moment | None:
+    """Return the state before the first update by one sample where it is known to be 0."""
+    clf, first = run.model.classifier, run.moments[0]
+    if first.sample is None or getattr(clf, "init", "zeros") != "zeros":
+        return None
+    if getattr(clf, "warm_start", False):
+        return None
+    w, alpha = (None if part is None else np.zeros_like(part) for part in (first.w, first.alpha))
+    return Moment(0, math.nan, None, w, 0.0, alpha)
+
+
+def _start(run: Run, zero: Moment | None) -> Caption:
     n = number(len(run.signs), "sample")
-    first = run.moments[0]
-    zero = run.n_steps > 0 and first.sample is not None and _rate(run, first, None) is not None
-    state = "w = 0 and b = 0: there is no plane yet" if zero else "no plane is drawn yet"
+    state = "no plane is drawn yet"
+    if zero is not None:
+        state = f"{'α' if zero.w is None else 'w'} = 0 and b = 0: there is no plane yet"
     return Caption("Start", f"{n}, before the first step; {state}.")
 
 
 def _step(run: Run, moment: Moment, before: Moment | None, errors: int | None) -> str:
     if moment.sample is not None:
-        happened = f"{_reason(run, moment, before)}: {_update(run, moment, before)}"
+        happened = f"{_reason(run, moment.sample, before)}: {_update(run, moment, before)}"
     elif pair := moved_rows(moment, before):
         happened = _moved_pair(moment, pair)
-    elif moment.unit != "step":
-        happened = f"After {moment.unit} {moment.iteration:,}"
+    elif moment.unit == "step":
+        return f"{errors_in_words(errors)}."
     else:
-        happened = ""
-    return f"{happened}{'. ' if happened else ''}{errors_in_words(errors)}."
+        happened = f"After {moment.unit} {moment.iteration:,}"
+        if isinstance(run.model.classifier, Pocket) and moment.unit == "pass":
+            happened += ", the plane in the pocket"
+    return f"{happened}. {errors_in_words(errors)}."
 
 
 def errors_in_words(errors: int | None) -> str:
@@ -78,18 +92,14 @@ def errors_in_words(errors: int | None) -> str:
     return f"{number(errors, 'point')} {are}"
 
 
-def _reason(run: Run, moment: Moment, before: Moment | None) -> str:
+def _reason(run: Run, row: int, before: Moment | None) -> str:
     """Return the sample that is corrected, and where it was before."""
-    row = moment.sample
-    assert row is not None
     point = f"Point {row + 1:,}"
     if before is None:
-        return f"{point} is corrected first"
+        return f"{point} is corrected"
     margin = float(run.signs[row] * run.evaluator(run.X[[row]])(before)[0])
     value = f"y g(x) = {written(margin)}"
-    if margin < 0.0:
-        return f"{point} is on the wrong side, {value}"
-    return f"{point} is on the plane, {value}" if margin == 0.0 else f"{point} has {value}"
+    return f"{point} is on the wrong side, {value}" if margin < 0.0 else f"{point} has {value}"
 
 
 def _update(run: Run, moment: Moment, before: Moment | None) -> str:
@@ -109,17 +119,13 @@ def _update(run: Run, moment: Moment, before: Moment | None) -> str:
 
 
 def _rate(run: Run, moment: Moment, before: Moment | None) -> float | None:
-    """Return r of w ← w + r y x where w has changed in this way, from 0 without a state before."""
-    if moment.w is None or moment.sample is None:
+    """Return r of w ← w + r y x where w has changed in this way."""
+    if moment.w is None or before is None or before.w is None:
         return None
-    x = np.asarray(run.X[[moment.sample]].todense() if hasattr(run.X, "todense") else
-                   run.X[[moment.sample]], dtype=float).ravel()  # fmt: skip
-    before_w = np.zeros_like(moment.w) if before is None else before.w
-    if before_w is None or not x.any():
-        return None
-    change, way = moment.w - before_w, run.signs[moment.sample] * x
-    rate = float(change @ way / (way @ way))
-    near = np.abs(change - rate * way).max() <= ROUNDING * np.abs([moment.w, before_w]).max()
+    way = run.signs[moment.sample] * dense(run.X[[moment.sample]]).ravel()
+    change = moment.w - before.w
+    rate = float(change @ way / max(float(way @ way), 1e-300))
+    near = np.abs(change - rate * way).max() <= ROUNDING * np.abs([moment.w, before.w]).max()
     return rate if near and rate else None
 
 

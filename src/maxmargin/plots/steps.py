@@ -73,7 +73,7 @@ class Run:
     numbers : ndarray of int
         The numbers of the moments that were kept, from 1.
     before : list of Moment or None
-        For every moment that was kept the one before it, kept or not; None before the first.
+        For every moment that was kept the state that it changed; None before the first.
     ends_with_step : bool
         Whether the answer is the state after the last step, rather than a moment of its own.
     """
@@ -84,7 +84,7 @@ class Run:
         self.model, self.X, self.signs, self.moments = model, X, signs, moments
         self.n_moments = len(moments)
         self.numbers: Integers = np.arange(1, self.n_moments + 1)
-        self.before: list[Moment | None] = [None, *moments[:-1]]
+        self.before = predecessors(moments)
         self.ends_with_step = True
 
     @property
@@ -174,8 +174,23 @@ def run_of(model: FigureModel, X: MatrixLike, y: ArrayLike, limit: int) -> Run:
     run.n_moments = len(every)
     run.numbers = np.array(thinned(range(1, run.n_moments + 1), limit))
     run.moments = thinned(every, limit)
-    run.before = thinned([None, *every[:-1]], limit)
+    run.before = thinned(predecessors(every), limit)
     return run
+
+
+def predecessors(moments: Sequence[Moment]) -> list[Moment | None]:
+    """Return for every moment the state that it changed, None for the first one.
+
+    An update changes the state after the last update: the end of a pass may show another plane, the
+    one in the pocket.
+    """
+    found: list[Moment | None] = []
+    last = updated = None
+    for moment in moments:
+        found.append(updated if moment.sample is not None and updated is not None else last)
+        last = moment
+        updated = moment if moment.sample is not None else updated
+    return found
 
 
 def thinned(items: Sequence[Item], limit: int) -> list[Item]:
