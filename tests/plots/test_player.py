@@ -170,20 +170,20 @@ def test_embedded_recordings_follow_the_page(opened, run, tmp_path, on_disk, has
     frame = page.frame_locator("iframe")
     frame.locator("#slider").wait_for()
     inner = page.frames[1]
-    ground = "() => getComputedStyle(document.body).backgroundColor"
+    ink = "getComputedStyle(document.body).color"
     follows = has_script or not on_disk
-    inner.wait_for_function(f"{ground[6:]} == '{'rgb(21, 27, 33)' if follows else WHITE}'")
+    inner.wait_for_function(f"{ink} == '{LIGHT_INK if follows else DARK_INK}'")
     if has_script:
         page.wait_for_function("() => document.querySelector('iframe').offsetHeight > 300")
         high = inner.evaluate("document.documentElement.scrollHeight")
         assert page.locator("iframe").bounding_box()["height"] == pytest.approx(high, abs=1)
     page.evaluate("document.documentElement.dataset.theme = 'light'")
-    inner.wait_for_function(f"{ground[6:]} == '{WHITE}'")
+    inner.wait_for_function(f"{ink} == '{DARK_INK}'")
     frame.get_by_role("button", name="Last").click()
     assert frame.locator(".caption strong").text_content() == shots[-1]["heading"]
 
 
-WHITE = "rgb(255, 255, 255)"
+DARK_INK, LIGHT_INK = "rgb(29, 39, 51)", "rgb(230, 235, 240)"
 
 
 def test_markup_in_names_stays_text(opened, tmp_path):

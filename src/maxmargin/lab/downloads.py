@@ -41,6 +41,7 @@ class Downloads:
             button("code ↓", self.send_code, 80),
             button("recording ↓", self.record, 110),
             button("link", self.make_link, 60, "make-link"),
+            styles={"flex-wrap": "wrap"},
         )
         self.recorder = Background(self._record)
         self.widgets = column(

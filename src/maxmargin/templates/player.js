@@ -4,8 +4,9 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const SPEEDS = [0.5, 1, 2, 4, 8, 16, 30];
-const MOST_WIDTH = 720, MOST_HEIGHT = 460;   // of a picture, in pixels
-const MANY = 1000;                           // samples that are drawn without edges
+// Of a picture, in pixels; one in another page is lower, so that its controls are in view, too.
+const MOST_WIDTH = 720, MOST_HEIGHT = window.parent === window ? 460 : 400;
+const MANY = 1000;   // samples that are drawn without edges
 const CROSS = "M-.38-.38.38.38M.38-.38-.38.38";
 const STAR = "M0-.5.12-.16.48-.16.19.06.3.4 0 .19-.3.4-.19.06-.48-.16-.12-.16Z";
 
