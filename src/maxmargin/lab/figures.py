@@ -32,6 +32,8 @@ from .style import without_formulas
 
 FACTORS = ["0", "1", "2", "3"]
 MARKERS = ["circle", "square", "triangle", "diamond"]
+# Pixels of a point, and points up to which they are drawn in full size.
+DOT, FULL_SIZE_POINTS = 9, 250
 # Points without classes.
 ALIKE = "#7a8794"
 # Points of a curve of convergence.
@@ -100,15 +102,16 @@ class SceneFigure:
         self.planes = _lines(plot, "multi_line", line_width=3)
         self.planes.name = f"planes-{name}"
         self.halos = ColumnDataSource({"x": [], "y": [], "size": [], "colour": []})
-        plot.scatter("x", "y", size="size", source=self.halos, fill_alpha=0.0, line_width=2,
-                     line_color="colour")  # fmt: skip
+        self.rings = plot.scatter(
+            "x", "y", size="size", source=self.halos, fill_alpha=0.0, line_color="colour"
+        )
         self.colours = factor_cmap("label", COLOURS, FACTORS)
         self.markers = factor_mark("label", MARKERS, FACTORS)
         dots = plot.scatter(
-            "x", "y", source=points, size=9, line_color="white", line_width=0.6,
-            fill_color=self.colours, marker=self.markers,
-            nonselection_fill_alpha=0.75, selection_line_color="#000000", selection_line_width=2.5,
+            "x", "y", source=points, fill_color=self.colours, marker=self.markers,
+            selection_fill_alpha=1.0, nonselection_fill_alpha=0.9,
         )  # fmt: skip
+        self.dots = dots
         self.crosses = ColumnDataSource({"x": [], "y": []})
         self.wrong = plot.scatter("x", "y", size=9, marker="x", source=self.crosses, line_width=2)
         self.target = ColumnDataSource({"x": [], "y": []})
@@ -135,6 +138,13 @@ class SceneFigure:
         """Apply the colours of the look."""
         self.look.dress(self.figure)
         self.wrong.glyph.line_color = self.look.ink
+        # Colours of classes alone would not stand out from those of their regions.
+        for glyph in self._dot_glyphs():
+            glyph.line_color = self.look.ink
+
+    def _dot_glyphs(self) -> tuple[Any, ...]:
+        dots = self.dots
+        return dots.glyph, dots.selection_glyph, dots.nonselection_glyph
 
     def show_classes(self, shown: bool) -> None:
         """Draw the points of each class in a colour of its own, or all of them alike."""
@@ -147,6 +157,12 @@ class SceneFigure:
         plot = self.figure
         plot.x_range.update(start=left, end=right, reset_start=left, reset_end=right)
         plot.y_range.update(start=bottom, end=top, reset_start=bottom, reset_end=top)
+        small = smallness(len(points.X))
+        for glyph in self._dot_glyphs():
+            glyph.update(size=DOT * small, line_width=small, fill_alpha=0.5 + 0.4 * small)
+        self.dots.selection_glyph.update(line_width=3, fill_alpha=1.0)
+        self.wrong.glyph.size = DOT * small
+        self.rings.glyph.update(line_width=2 * small, line_alpha=small)
         plot.xaxis.axis_label, plot.yaxis.axis_label = map(without_formulas, points.axes)
 
     def draw(self, picture: Picture, outcome: Outcome, k: int) -> None:
@@ -239,9 +255,18 @@ class BesideFigures:
 
     def draw(self, outcome: Outcome, k: int) -> None:
         """Draw the curves of a fit, and the current step."""
-        self._draw_curves(outcome, k)
-        if not outcome.request.recipe.has_classes:
-            return
+        self._draw_curves(outcome)
+        self.mark(outcome, k)
+        if outcome.request.recipe.has_classes:
+            self.draw_weights(outcome, k)
+
+    def mark(self, outcome: Outcome, k: int) -> None:
+        """Mark the current step on the curves."""
+        n = len(outcome.frames)
+        _put(self.marks, {"x": [min(k + 1, n)] if n else []})
+
+    def draw_weights(self, outcome: Outcome, k: int) -> None:
+        """Draw the space of weights, and the way to those of the current step."""
         found = weight_space(outcome, k) if outcome.frames else None
         way, region = found if found is not None else (np.empty((0, 2)), np.empty((0, 2)))
         self.region.data, self.way.data = _dots(region), _dots(way)
@@ -250,7 +275,7 @@ class BesideFigures:
         why = why if outcome.frames else "There are no steps."
         self.note.text = "" if found else why
 
-    def _draw_curves(self, outcome: Outcome, k: int) -> None:
+    def _draw_curves(self, outcome: Outcome) -> None:
         frames = outcome.frames
         steps = _some([k for k, frame in enumerate(frames) if frame.sample is None])
         sides = {
@@ -266,7 +291,6 @@ class BesideFigures:
             ("errors", sides["errors"]),
         ):  # fmt: skip
             self.curves[name].data = _curve(steps[: len(values)], values, frames)
-        self.marks.data = {"x": [min(k + 1, len(frames))] if frames else []}
         self.objective.title.text = "primal and dual" if machine else "criterion"
         exact = all(frames[s].exact for s in steps)
         self.errors.title.text = "errors" if exact else "mistakes met, not errors of one plane"
@@ -319,8 +343,13 @@ def _halos(points: Points, picture: Picture, ink: str) -> dict[str, list[Any]]:
     if picture.support is None:
         return {"x": [], "y": [], "size": [], "colour": []}
     chosen = picture.support
-    sizes = (picture.sizes[chosen] + 4.0).tolist()
+    sizes = (smallness(len(points.X)) * (picture.sizes[chosen] + 4.0)).tolist()
     return _dots(points.X[chosen]) | {"size": sizes, "colour": picture.rings or [ink] * len(sizes)}
+
+
+def smallness(n: int) -> float:
+    """Return how much smaller, thinner and paler marks of many points are than those of few."""
+    return max(0.4, min(1.0, (FULL_SIZE_POINTS / max(n, 1)) ** 0.5))
 
 
 def _rgb(colour: str) -> Any:

@@ -112,14 +112,15 @@ class Lab:
         self.scores = ScoreView(self)
         self.weight_space = TabPanel(title="weight space", child=column(
             self.beside.note, self.beside.weights, sizing_mode="stretch_width"))  # fmt: skip
+        self.points_tab = TabPanel(title="points", child=column(
+            self.table.task, self.table.grid, self.editor.widgets,
+            sizing_mode="stretch_width"))  # fmt: skip
         self.tabs = Tabs(
             tabs=[
                 TabPanel(title="convergence", child=column(
                     self.beside.objective, self.beside.errors, sizing_mode="stretch_width")),
                 self.weight_space,
-                TabPanel(title="points", child=column(
-                    self.table.task, self.table.grid, self.editor.widgets,
-                    sizing_mode="stretch_width")),
+                self.points_tab,
                 TabPanel(title="scores", child=self.scores.widgets),
                 TabPanel(title="download", child=self.downloads.widgets),
             ],
@@ -137,13 +138,16 @@ class Lab:
         """Return the roots that the template places by name."""
         first, second = self.panels
         controls = column(first.widgets, self.compare, second.widgets, name="controls", width=260)
-        scenes = row(
-            first.scene.figure, second.scene.figure, name="scenes", sizing_mode="stretch_both"
-        )
-        proofs = row(first.proof, second.proof, name="proofs", sizing_mode="stretch_width")
+        self.scenes = row(
+            first.scene.figure, second.scene.figure, name="scenes", sizing_mode="stretch_both",
+            css_classes=["beside"],
+        )  # fmt: skip
+        proofs = row(first.proof, second.proof, name="proofs", sizing_mode="stretch_width",
+                     css_classes=["beside"])  # fmt: skip
         insight = column(self.subject, self.tabs, name="insight", sizing_mode="stretch_width")
         top = row(self.address.widgets, self.heard, self.dark, name="top")
-        return [top, self.data.widgets, controls, scenes, self.playback.widgets, proofs, insight]
+        playback = self.playback.widgets
+        return [top, self.data.widgets, controls, self.scenes, playback, proofs, insight]
 
     # Beginning and end ---------------------------------------------------------------------
 
@@ -358,7 +362,8 @@ class Lab:
             step, self.wanted_step = self.wanted_step, None
             self.playback.go(step)
         self.draw()
-        self.heard.text = html.escape(panel.described)
+        if panel.outcome is not None and not panel.outcome.live:
+            self.heard.text = html.escape(panel.described)
 
     def draw(self) -> None:
         """Draw the step that is shown, or the fitted models."""
@@ -371,14 +376,28 @@ class Lab:
         if any(panel.outcome is not None and panel.outcome.live for panel in self.shown()):
             self.dragging.answered()
             return
-        self.subject.labels = [panel.algorithm.title for panel in self.panels]
-        self._show_what_has_meaning()
-        self.scores.follow()
-        outcome, picture = self.looked_at().outcome, self.looked_at().picture
-        if outcome is not None and picture is not None:
-            self.beside.draw(outcome, k)
-            self.table.draw(outcome, picture, at_end=k >= len(outcome.frames))
+        if not self.playback.is_running:
+            self.subject.labels = [panel.algorithm.title for panel in self.panels]
+            self._show_what_has_meaning()
+            self.scores.follow()
             self.downloads.draw()
+        self._draw_insight(k)
+
+    def _draw_insight(self, k: int) -> None:
+        """Draw the curves and the table; while steps follow each other, what is in sight."""
+        outcome, picture = self.looked_at().outcome, self.looked_at().picture
+        if outcome is None or picture is None:
+            return
+        running = self.playback.is_running
+        in_sight = self.tabs.tabs[self.tabs.active]
+        if not running:
+            self.beside.draw(outcome, k)
+        elif in_sight is self.weight_space:
+            self.beside.draw_weights(outcome, k)
+        else:
+            self.beside.mark(outcome, k)
+        if not running or in_sight is self.points_tab:
+            self.table.draw(outcome, picture, at_end=k >= len(outcome.frames))
 
     def _on_compare(self, attr: str, old: Any, new: bool) -> None:
         if not self.quiet:
@@ -389,6 +408,7 @@ class Lab:
     def _show_second(self) -> None:
         """Show or hide the second algorithm."""
         self.panels[1].show(self.compare.active)
+        self.scenes.css_classes = ["beside", "two"] if self.compare.active else ["beside"]
         self.subject.visible = self.compare.active
         self._show_what_has_meaning()
 

@@ -132,8 +132,9 @@ class Panel:
             )
             self.scene.draw(self.picture, self.outcome, k)
             title = self.scene.figure.title.text
-            self.described = described(self.outcome, self.picture, k, title)
-            describe(self.scene.figure, self.described, points=True)
+            if not (self.outcome.live or self.lab.playback.is_running):
+                self.described = described(self.outcome, self.picture, k, title)
+                describe(self.scene.figure, self.described, points=True)
             self.proof.text = step_of(self.outcome, k, title) + self.proved
 
     def _on_ranges(self, event: RangesUpdate) -> None:

@@ -35,6 +35,10 @@ input::file-selector-button {
   background-color: var(--accent); color: var(--on-accent); border-color: var(--accent);
 }
 .bk-btn:disabled { color: var(--faint); }
+select.bk-input, .bk-input-group select {
+  appearance: auto; background-image: none; padding-right: 4px;
+}
+@media (max-width: 700px) { :host(.beside) { flex-direction: column !important; } }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
 .bk-events:focus-visible { outline-offset: -3px; }
 .bk-tab { color: var(--faint); } .bk-header { border-color: var(--rule) !important; }
