@@ -67,6 +67,7 @@ profile.mkdir(parents=True, exist_ok=True)
     encoding="utf-8",
 )
 os.environ["IPYTHONDIR"] = str(profile.parent)
+os.environ["MAXMARGIN_BENCHMARKS"] = str(HERE.parent / "benchmarks")  # for the page of that name
 
 # The reference, from the docstrings: types stand in their sections, not in signatures.
 default_role = "py:obj"

@@ -1,6 +1,7 @@
-"""The documentation holds what it should: every public name is in the reference."""
+"""The documentation holds what it should: every public name, and no figure of its own."""
 
 import inspect
+import json
 import re
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +13,7 @@ import maxmargin as mm
 DOCS = Path(__file__).parent.parent / "docs"
 # An autosummary and the module in which it looks for its names.
 BLOCK = re.compile(
-    r"^\.\. (?:current)?module:: (?P<module>\S+)\n\n\.\. autosummary::\n"
+    r"^\.\. currentmodule:: (?P<module>\S+)\n\n\.\. autosummary::\n"
     r"(?: +:.*\n)*\n(?P<names>(?: +\S+\n)+)",
     re.MULTILINE,
 )
@@ -70,3 +71,25 @@ def test_every_page_of_the_reference_is_in_its_index():
     pages = {page.stem for page in (DOCS / "reference").glob("*.md")} - {"index"}
     entries = set(index[index.index("{toctree}") :].split("\n"))
     assert pages <= entries
+
+
+RECORD = json.loads((DOCS.parent / "benchmarks" / "recorded.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", RECORD)
+def test_drawn_results_are_those_of_the_tables(name):
+    result = RECORD[name]
+    tables = (DOCS.parent / result["source"]).read_text(encoding="utf-8")
+    words = " ".join(tables.split()).lower()
+    assert result["date"].lower() in words
+    assert result["machine"].lower() in words
+    for case, values in result["rows"].items():
+        assert len(values) == len(result["series"])
+        rows = [line for line in tables.split("\n") if line.startswith(f"| {case}")]
+        cells = [set(map(float, re.findall(r"\d+\.?\d*", line[2 + len(case) :]))) for line in rows]
+        assert any(cell >= set(map(float, values)) for cell in cells), case
+
+
+def test_every_recorded_benchmark_is_on_the_page():
+    page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r'show\("(.+)"\)', page)) == sorted(RECORD)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 ORDER = {
     "planes": ["perceptron_to_svm", "perceptron_bound", "pocket_and_outlier", "least_squares",
                "separability"],
@@ -17,9 +19,8 @@ ORDER = {
 class Listed:
     """The key by which sphinx-gallery sorts the programs of a folder."""
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder).name
 
     def __call__(self, file: str) -> int:
-        names = next(names for folder, names in ORDER.items() if self.folder.endswith(folder))
-        return names.index(file.removesuffix(".py"))
+        return ORDER[self.folder].index(file.removesuffix(".py"))
