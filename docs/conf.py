@@ -62,6 +62,7 @@ nb_merge_streams = True
 profile = WORK / "ipython" / "profile_default"
 profile.mkdir(parents=True, exist_ok=True)
 (profile / "ipython_kernel_config.py").write_text(
+    "c.IPKernelApp.log_level = 40\n"
     'c.InlineBackend.figure_formats = {"retina"}\n'
     'c.InlineBackend.rc = {"figure.figsize": (6.4, 4.4), "figure.dpi": 90}\n',
     encoding="utf-8",

@@ -2,8 +2,8 @@
 
     python tools/build_docs.py --only course/02-perceptron.md    # these pages, in a few seconds
 
-Warnings are errors. Nothing is fetched from the network. ``--only`` takes pages or patterns below
-``docs/``; links to what is left out are not checked then.
+Warnings are errors, and so are links that lead nowhere (``tools/check_site.py``). Nothing is fetched
+from the network. ``--only`` takes pages or patterns below ``docs/``; links are not checked then.
 """
 
 import argparse
@@ -37,10 +37,13 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="build/docs, or build/docs-only with --only")
     arguments = parser.parse_args()
     out = arguments.out or WORK / ("docs-only" if arguments.only else "docs")
-    # Pages of names that are gone would be built again.
-    for folder in (out, DOCS / "reference" / "generated"):
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(out, ignore_errors=True)
+    if not arguments.only:  # pages of names that are gone, outputs of an earlier version
+        for folder in (DOCS / "reference" / "generated", DOCS / "auto_examples"):
+            shutil.rmtree(folder, ignore_errors=True)
     code = sphinx(out, arguments.only)
+    if code == 0 and not arguments.only:
+        code = subprocess.run([sys.executable, ROOT / "tools" / "check_site.py", out]).returncode
     if code == 0:
         print("built", *sorted(out.glob("**/*.html" if arguments.only else "index.html")))
     return code
