@@ -2,8 +2,9 @@
 
     python tools/build_docs.py --only course/02-perceptron.md    # these pages, in a few seconds
 
-Warnings are errors, and so are links that lead nowhere (``tools/check_site.py``). Nothing is fetched
-from the network. ``--only`` takes pages or patterns below ``docs/``; links are not checked then.
+Warnings are errors, and so are links that lead nowhere (``tools/check_site.py``). Nothing is
+fetched from the network. ``--only`` takes pages or patterns below ``docs/``; links are not checked
+then.
 """
 
 import argparse
