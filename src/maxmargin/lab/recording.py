@@ -8,7 +8,7 @@ import numpy as np
 
 from ..diagnostics.fitted_model import FittedModel
 from ..diagnostics.summary import linear_verdict, summarize
-from ..plots.canvas import number
+from ..plots.canvas import Bools, number
 from ..plots.captions import bounds, captions_of, proved_in_words, thinned_in_words
 from ..plots.grid import Lattice
 from ..plots.model import FigureModel
@@ -77,7 +77,7 @@ def _shot(outcome: Outcome, picture: Picture, caption: Caption, largest: float) 
         hulls=list(zip(np.unique(points.codes).tolist(), picture.hulls, strict=False)),
         common_point=picture.common_point,
         moved=np.array(moved, dtype=np.int64),
-        wrong=picture.wrong,
+        wrong=_wrong(outcome, picture),
         weights=picture.alpha / largest if picture.alpha is not None and largest > 0.0 else None,
     )
 
@@ -94,7 +94,7 @@ def _legend(outcome: Outcome, shots: Sequence[Shot]) -> list[tuple[str, str]]:
         "ring": "|α − α*| > 0, the larger the wider" if regression else
                 "α > 0, the larger the wider",
         "moved": "being corrected",
-        "wrong": "outlier" if region else "misclassified",
+        "wrong": "outlier" if region else "not on its side" if two else "misclassified",
         "hull": "convex hull",
         "star": "a point of both hulls",
     }  # fmt: skip
@@ -128,7 +128,7 @@ def _captions(outcome: Outcome, chosen: list[int], pictures: list[Picture]) -> l
     """Return what is said of the start, of the chosen steps and of the answer."""
     if _has_two(outcome) and chosen:
         run = _run(outcome, chosen)
-        told = captions_of(run, [_errors(picture) for picture in pictures])
+        told = captions_of(run, [_errors(outcome, picture) for picture in pictures])
         return [*told[:-1], _answer(outcome, pictures[-1])]
     n = len(outcome.request.points.X)
     steps = [_step(outcome, k, picture) for k, picture in zip(chosen, pictures, strict=False)]
@@ -141,8 +141,16 @@ def _has_two(outcome: Outcome) -> bool:
     return outcome.model is not None and len(getattr(outcome.model, "classes_", ())) == 2
 
 
-def _errors(picture: Picture) -> int | None:
-    return None if picture.wrong is None else int(picture.wrong.sum())
+def _wrong(outcome: Outcome, picture: Picture) -> Bools | None:
+    """Return which points are not on their side: of two classes, those with y g(x) ≤ 0."""
+    if _has_two(outcome) and picture.margins is not None:
+        return np.asarray(picture.margins <= 0.0)
+    return picture.wrong
+
+
+def _errors(outcome: Outcome, picture: Picture) -> int | None:
+    wrong = _wrong(outcome, picture)
+    return None if wrong is None else int(wrong.sum())
 
 
 def _run(outcome: Outcome, chosen: list[int]) -> Run:
@@ -195,11 +203,11 @@ def _answer(outcome: Outcome, picture: Picture) -> Caption:
     sentences = [proved_in_words(found)]
     if picture.flat:
         sentences.append("w = 0: there is no plane and no region.")
-    # Some warnings quote the certificate.
-    told = [text for text in outcome.warnings if str(found.certificate) not in text]
-    sentences += [f"Warning: {text}" for text in told]
     if outcome.verdict is not None:
         verdict = linear_verdict(outcome.verdict)
         sentences.append(f"{verdict[:1].upper()}{verdict[1:]}.")
     is_proved = found.is_proved and not picture.flat
-    return Caption("The answer", " ".join(sentences), picture.remark, is_proved)
+    # Some warnings quote the certificate.
+    told = [text for text in outcome.warnings if str(found.certificate) not in text]
+    facts = [*([picture.remark] if picture.remark else []), *(f"Warning: {text}" for text in told)]
+    return Caption("The answer", " ".join(sentences), " · ".join(facts), is_proved)

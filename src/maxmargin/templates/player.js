@@ -49,6 +49,7 @@ function unfolded(shots, n) {
 class Scene {
   constructor(data, parent, several) {
     this.data = data;
+    this.id = `caption-${parent.childElementCount}`;
     this.colours = data.colours;
     this.markers = Object.fromEntries(data.classes.map(([code, , path]) => [code, path]));
     this.states = unfolded(data.shots, data.codes.length);
@@ -58,7 +59,7 @@ class Scene {
     this.makePicture(box);
     this.makeLegend(box);
     if (data.note) add(box, "p", {class: "note"}, data.note);
-    this.caption = add(box, "p", {class: "caption", role: "status", "aria-live": "polite"});
+    this.caption = add(box, "p", {class: "caption", id: this.id, role: "status", "aria-live": "polite"});
     this.box = box;
   }
 
@@ -67,8 +68,7 @@ class Scene {
   }
 
   makePicture(box) {
-    this.svg = add(box, "svg", {role: "img"});
-    add(this.svg, "title", {}, this.data.about);
+    this.svg = add(box, "svg", {role: "img", "aria-label": this.data.about, "aria-describedby": this.id});
     const inner = add(this.svg, "svg", {class: "inner", preserveAspectRatio: "none"});
     inner.setAttribute("viewBox", `0 0 ${this.data.size.join(" ")}`);
     this.inner = inner;
@@ -199,10 +199,10 @@ class Scene {
     this.caption.classList.toggle("open", proved === false);
   }
 
-  // Keep room for the longest caption, so that nothing jumps while it plays.
+  // Keep room for the longest caption of a step, so that nothing jumps while it plays.
   reserve() {
-    const length = ({heading, text, facts = ""}) => heading.length + text.length + facts.length;
-    const order = this.data.shots.map((shot, k) => k).sort((a, b) => length(this.data.shots[b]) - length(this.data.shots[a]));
+    const length = (k) => Object.values(this.data.shots[k]).filter((part) => typeof part === "string").join("").length;
+    const order = this.data.shots.map((shot, k) => k).slice(0, -1).sort((a, b) => length(b) - length(a));
     this.caption.style.minHeight = "";
     let most = 0;
     for (const k of order.slice(0, 5)) {
@@ -230,7 +230,7 @@ const scenes = recording.scenes.map((data) => new Scene(data, document.getElemen
 const end = Math.max(...scenes.map((scene) => scene.last));
 const [first, back, play, next, last, slider, speed] =
   ["first", "back", "play", "next", "last", "slider", "speed"].map((id) => document.getElementById(id));
-let step = 0, timer = null;
+let step = 0, timer = null, told = 0;
 
 function go(wanted) {
   step = clamp(wanted, 0, end);
@@ -240,6 +240,7 @@ function go(wanted) {
   slider.setAttribute("aria-valuetext", longest.data.shots[step].heading);
   first.disabled = back.disabled = step === 0;
   next.disabled = last.disabled = step === end;
+  tellHeight();
 }
 
 function pause() {
@@ -324,8 +325,9 @@ function setTheme(theme) {
 }
 
 function tellHeight() {
-  if (window.parent === window) return;
   const height = Math.ceil(document.querySelector("main").getBoundingClientRect().height);
+  if (window.parent === window || height === told) return;
+  told = height;
   window.parent.postMessage({type: "maxmargin-height", height}, "*");
 }
 
