@@ -203,3 +203,14 @@ def test_markup_in_names_stays_text(opened, tmp_path):
     page.keyboard.press("End")
     assert page.locator("b, img:not(svg)").count() == 0
     assert sorted(page.locator(".legend li span").all_text_contents()[:2]) == sorted(names)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_have_no_barriers(opened, run, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing")
+    target, shots = run
+    page = opened(target.as_uri(), color_scheme=scheme)
+    for k in (0, 3, len(shots) - 1):
+        page.evaluate(f"jump({k})")
+        found = axe.Axe().run(page).response["violations"]
+        assert [(each["id"], each["impact"]) for each in found] == []
