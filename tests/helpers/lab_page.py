@@ -274,7 +274,7 @@ class Page:
         return path
 
     def link(self):
-        self.tab("download")
+        self.tab("take away")
         self.button("link").click()
         self.until("() => model('link').value.startsWith('http')")
         return self.model("link", "value")

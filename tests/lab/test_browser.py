@@ -350,7 +350,7 @@ def test_names_and_files_do_not_become_markup(lab):
     rows = [(0, 0, MARKUP), (1, 0, MARKUP), (3, 3, "<svg onload=alert(3)>"), (4, 3, "\"'&")]
     lab.act(lambda: lab.upload(csv_of(rows, header)))
     lab.page.get_by_role("button", name=MARKUP, exact=True).wait_for()
-    for name in ("points", "download"):
+    for name in ("points", "take away"):
         lab.tab(name)
         if name == "points":
             lab.page.locator(".slick-row").first.wait_for()
@@ -453,7 +453,7 @@ def test_a_regression_is_read_and_taken_away(lab, tmp_path):
     found = [float(row[3]) for row in lab.table()]
     np.testing.assert_allclose(found, residual[: len(found)], atol=1e-3)
 
-    lab.tab("download")
+    lab.tab("take away")
     space = {}
     exec(compile(lab.download("code ↓", tmp_path).read_text("utf-8"), "model.py", "exec"), space)
     np.testing.assert_allclose(space["model"].predict(X[:, :1]), X[:, 1] - residual, atol=1e-3)
@@ -484,7 +484,7 @@ def test_a_link_restores_a_machine_of_one_class(opened):
 def test_recordings_are_taken_away_and_play_alone(lab, browser, tmp_path):
     lab.algorithm("Perceptron")
     lab.act(lambda: lab.button("compare with a second algorithm").click())
-    lab.tab("download")
+    lab.tab("take away")
     path = lab.download("recording ↓", tmp_path)
     assert path.name == "recording.html"
     context = browser.new_context()
@@ -516,7 +516,7 @@ def test_points_model_and_code_are_taken_away(lab, tmp_path):
     np.testing.assert_array_equal([list(map(float, row[:2])) for row in rows[1:]], X)
     assert [row[2] for row in rows[1:]] == y.tolist()
 
-    lab.tab("download")
+    lab.tab("take away")
     model = mm.load(lab.download("model ↓", tmp_path))
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-3)
 
@@ -627,7 +627,7 @@ def test_forged_links_are_harmless(opened, changes):
 def test_nothing_is_cut_off(opened, width, height):
     lab = opened(width=width, height=height)
     page = lab.page
-    for tab in ("convergence", "weight space", "points", "scores", "download"):
+    for tab in ("convergence", "weight space", "points", "scores", "take away"):
         lab.tab(tab)
         inner, outer = page.evaluate(
             "() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]"

@@ -213,7 +213,7 @@ def test_what_has_no_meaning_is_hidden(lab, key, tmp_path):
     assert not lab.data.pen.visible
     assert not lab.beside.errors.visible
     titles = [tab.title for tab in lab.tabs.tabs]
-    assert titles == ["convergence", "points", "scores", "download"]
+    assert titles == ["convergence", "points", "scores", "take away"]
     assert lab.tabs.active == 1  # still the points
     scene = lab.panels[0].scene
     assert (

@@ -1,4 +1,4 @@
-"""Downloads: points, model, code, recording, link."""
+"""What can be taken away: points, model, code, picture, recording, link."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from bokeh.layouts import column, row
-from bokeh.models import CustomJS, PreText, TextInput
+from bokeh.models import Button, CustomJS, NumericInput, PreText, Select, TextInput
 
 import maxmargin as mm
 
@@ -18,7 +18,11 @@ from .background import Background
 from .fitting import Outcome
 from .recording import recording_of
 from .sharing import code_of, link_of
+from .still import KINDS, LEAST_SIZE, MOST_SIZE, USUAL_HEIGHT, USUAL_WIDTH, still_of
 from .style import button
+
+# Name, type and content.
+File: TypeAlias = tuple[str, str, bytes]
 
 
 class Downloads:
@@ -36,17 +40,30 @@ class Downloads:
         # A hidden text field transfers files to the page: name, type and content.
         self.parcel = TextInput(value="", visible=False, name="parcel")
         self.parcel.js_on_change("value", CustomJS(args={"parcel": self.parcel}, code=DOWNLOAD))
-        buttons = row(
-            button("model ↓", self.send_model, 90),
-            button("code ↓", self.send_code, 80),
-            button("recording ↓", self.record, 110),
-            button("link", self.make_link, 60, "make-link"),
-            styles={"flex-wrap": "wrap"},
-        )
-        self.recorder = Background(self._record)
+        size = {"low": LEAST_SIZE, "high": MOST_SIZE, "mode": "int", "width": 90}
+        self.width = NumericInput(title="width (pixels)", value=USUAL_WIDTH, **size)
+        self.height = NumericInput(title="height (pixels)", value=USUAL_HEIGHT, **size)
+        self.kind = Select(title="format", value="PNG", options=list(KINDS), width=80)
+        self.copy = Button(label=COPY, width=100, name="copy-code")
+        parts = {"code": self.code, "button": self.copy, "note": lab.data.note}
+        self.copy.js_on_click(CustomJS(args=parts, code=COPIED))
+        self.maker = Background(self._make)
+        wrapped = {"styles": {"flex-wrap": "wrap"}, "sizing_mode": "stretch_width"}
         self.widgets = column(
-            buttons, self.link, self.code, self.parcel, sizing_mode="stretch_width"
-        )
+            row(
+                button("model ↓", self.send_model, 90),
+                button("recording ↓", self.record, 110),
+                button("link", self.make_link, 60, "make-link"),
+                **wrapped,
+            ),
+            self.link,
+            row(
+                self.kind, self.width, self.height,
+                button("picture ↓", self.send_picture, 100), **wrapped,
+            ),
+            row(button("code ↓", self.send_code, 80), self.copy, **wrapped),
+            self.code, self.parcel, sizing_mode="stretch_width",
+        )  # fmt: skip
 
     def draw(self) -> None:
         """Show the program that fits the selected model."""
@@ -81,21 +98,44 @@ class Downloads:
             self.lab.say("The steps are still being recorded.", bad=True)
             return
         self.lab.say("The recording is being made.")
-        self.recorder.ask(outcomes)
+        self.maker.ask(partial(self._recording, outcomes))
 
-    def _record(self, outcomes: list[Outcome], is_dropped: Callable[[], bool]) -> None:
-        """Make the page, outside of the event loop."""
-        page = recording_of(outcomes).encode("utf-8")
+    def send_picture(self) -> None:
+        """Send the picture of the model in the chosen size, once it is drawn."""
+        outcome, width, height = self.lab.looked_at().outcome, self.width.value, self.height.value
+        if outcome is None or outcome.model is None:
+            self.lab.say("There is no model yet.", bad=True)
+        elif width is None or height is None:
+            self.lab.say("Give the width and the height of the picture.", bad=True)
+        else:
+            self.lab.say("The picture is being drawn.")
+            self.maker.ask(partial(self._picture, outcome, self.kind.value, width, height))
+
+    def _recording(self, outcomes: list[Outcome]) -> File:
+        return "recording.html", "text/html", recording_of(outcomes).encode("utf-8")
+
+    def _picture(self, outcome: Outcome, kind: str, width: int, height: int) -> File:
+        content = still_of(outcome, kind, width, height)
+        return f"picture.{kind.lower()}", KINDS[kind], content
+
+    def _make(self, make: Callable[[], File], is_dropped: Callable[[], bool]) -> None:
+        """Make a file outside of the event loop, and send it."""
+        file, refusal = None, ""
+        try:
+            file = make()
+        except ValueError as error:
+            refusal = str(error)
         if not is_dropped():
-            self.lab.document.add_next_tick_callback(partial(self._send_recording, page))
+            self.lab.document.add_next_tick_callback(partial(self._arrive, file, refusal))
 
-    def _send_recording(self, page: bytes) -> None:
-        self.lab.say("")
-        self._send("recording.html", "text/html", page)
+    def _arrive(self, file: File | None, refusal: str) -> None:
+        self.lab.say(refusal, bad=bool(refusal))
+        if file is not None:
+            self._send(*file)
 
     def close(self) -> None:
         """Stop the thread."""
-        self.recorder.close()
+        self.maker.close()
 
     def make_link(self) -> None:
         """Show the address that restores points and algorithms."""
@@ -110,6 +150,34 @@ class Downloads:
         self.parcel.value = "|".join((name, kind, text))
 
 
+COPY = "copy code"
+# The clipboard of a page that was not served by this computer is closed: its selection is copied.
+COPIED = """
+const text = code.text
+const done = () => {
+  note.text = '<span>The code was copied.</span>'
+  button.label = 'copied ✓'
+  setTimeout(() => { button.label = 'copy code' }, 2000)
+}
+const select = () => {
+  const area = document.createElement('textarea')
+  area.value = text
+  document.body.append(area)
+  area.select()
+  const copied = document.execCommand('copy')
+  area.remove()
+  if (copied) {
+    done()
+  } else {
+    note.text = "<span class='bad'>The code cannot be copied: download it.</span>"
+  }
+}
+if (navigator.clipboard) {
+  navigator.clipboard.writeText(text).then(done, select)
+} else {
+  select()
+}
+"""
 LINK = """
 if (box.value.startsWith('?lab=')) {
   const whole = window.location.origin + window.location.pathname + box.value

@@ -122,7 +122,7 @@ class Lab:
                 self.weight_space,
                 self.points_tab,
                 TabPanel(title="scores", child=self.scores.widgets),
-                TabPanel(title="download", child=self.downloads.widgets),
+                TabPanel(title="take away", child=self.downloads.widgets),
             ],
             sizing_mode="stretch_width",
             # By default a grid column is as wide as its contents.
