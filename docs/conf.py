@@ -102,6 +102,9 @@ sphinx_gallery_conf = {
     "default_thumb_file": str(HERE / "_static" / "no-picture.png"),
 }
 
+# Buttons copy the commands of a terminal, without prompt and output.
+copybutton_prompt_text = "$ "
+
 html_theme = "pydata_sphinx_theme"
 html_title = "maxmargin"
 html_logo = html_favicon = "_static/logo.svg"
