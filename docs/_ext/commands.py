@@ -35,8 +35,7 @@ import maxmargin as mm
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-# Columns of the terminal, and the width to which longer lines are broken.
-COLUMNS, WIDTH = 80, 80
+COLUMNS = 80
 # A label with the spaces behind it, as in "classes          apple, banana".
 LABEL = re.compile(r"(?:\w[\w ]*?\s{2,})?")
 LEFT_OUT = ("maxmargin: compiling", "time  ", "date  ")
@@ -101,11 +100,15 @@ class CommandDirective(SphinxDirective):
 
 
 def _wrapped(line: str) -> list[str]:
-    """Break a line of words that is wider than a page, below the start of its text."""
+    """Break a line of words that is wider than a page, below the start of its text.
+
+    Rows of tables and indented lines stay as they are.
+    """
+    if len(line) <= COLUMNS or not line[0].isalnum():
+        return [line.rstrip()]
     text_starts = len(LABEL.match(line)[0])
     options = {"break_long_words": False, "break_on_hyphens": False}
-    broken = textwrap.wrap(line, WIDTH, subsequent_indent=" " * text_starts, **options)
-    return [line.rstrip()] if len(line) <= COLUMNS else broken
+    return textwrap.wrap(line, COLUMNS, subsequent_indent=" " * text_starts, **options)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
