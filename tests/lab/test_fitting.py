@@ -14,6 +14,7 @@ from maxmargin.lab.algorithms import ALGORITHMS
 from maxmargin.lab.drawing import picture_of
 from maxmargin.lab.fitting import Request, Worker, answered, evaluated, state
 from maxmargin.lab.points import SAMPLES, checked
+from maxmargin.runtime.compilation import compiled
 from tests.helpers.lab import ALL_KEYS, KEYS, extremes, fitted, never, points_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -246,3 +247,25 @@ def _wait(condition):
     while not condition():
         assert time.perf_counter() < end, "waited in vain"
         time.sleep(0.01)
+
+
+def test_the_time_of_a_fit_does_not_include_that_of_the_compiler(monkeypatch):
+    """The first fit of a process reads functions from disk, or compiles them."""
+    request = Request(points_of(), "svc", ALGORITHMS["svc"].defaults())
+    timed, times, told = fitting._timed, [], []
+
+    def prepare(model, request):
+        namespace = {}
+        if not times:
+            exec("def doubled(x):\n    return 2 * x", namespace)
+            compiled(namespace["doubled"])(2.0)
+        times.append(timed(model, request))
+        return times[-1]
+
+    monkeypatch.setattr(fitting, "_timed", prepare)
+    outcome = answered(request, never, tell_compiling=lambda: told.append(True))
+    assert told
+    assert len(times) == 2
+    assert outcome.seconds == times[1]
+    assert answered(request, never).seconds == times[2]
+    assert len(times) == 3

@@ -37,10 +37,10 @@ class DataView:
         )  # fmt: skip
         pens = [panel.scene.pen for panel in lab.panels]
         self.pen.js_on_change("active", CustomJS(args={"pens": pens}, code=PEN))
-        self.undo = button("undo", lab.undo, 60)
-        self.redo = button("redo", lab.redo, 60)
-        self.clear = button("clear", self.drop_all, 60)
-        self.csv = button("CSV ↓", lambda: lab.downloads.send_csv(), 65)
+        self.undo = button("undo", lab.undo, 54)
+        self.redo = button("redo", lab.redo, 54)
+        self.clear = button("clear", self.drop_all, 54)
+        self.csv = button("CSV ↓", lambda: lab.downloads.send_csv(), 58)
         self.upload = FileInput(accept=".csv,.tsv,.txt", title="upload a CSV file", width=250)
         self.upload.on_change("value", lambda attr, old, new: self.on_upload(new))
         choose = {"options": [], "width": 78, "visible": False}

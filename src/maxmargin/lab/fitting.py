@@ -137,10 +137,16 @@ class Worker:
     tell : callable
         Called from the thread with an `Outcome` when there is a result, after a pause with the
         verdict on the points, and then with its steps.
+    tell_compiling : callable, optional
+        Called from the thread when a function has to be compiled first, which takes seconds.
     """
 
-    def __init__(self, tell: Callable[[Outcome], None]) -> None:
-        self.tell = tell
+    def __init__(
+        self,
+        tell: Callable[[Outcome], None],
+        tell_compiling: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.tell, self.tell_compiling = tell, tell_compiling
         self.judged: tuple[Points, mm.Separability | None] | None = None
         self.background = Background(self._work)
 
@@ -174,7 +180,8 @@ class Worker:
             return is_dropped() or time.perf_counter() > end
 
         known = self.judged[1] if self.judged and self.judged[0] is request.points else None
-        outcome = answered(request, is_over, known if request.recipe.has_classes else None)
+        known = known if request.recipe.has_classes else None
+        outcome = answered(request, is_over, known, self.tell_compiling)
         outcome = replace(outcome, overdue=time.perf_counter() > end)
         if is_dropped():
             return
@@ -195,26 +202,39 @@ class Worker:
 
 
 def answered(
-    request: Request, is_over: Callable[[Any], bool], verdict: mm.Separability | None = None
+    request: Request,
+    is_over: Callable[[Any], bool],
+    verdict: mm.Separability | None = None,
+    tell_compiling: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Fit; return errors as a failure."""
+    from ..runtime.compilation import watched  # which loads the compiler
+
     missing = _missing(request)
     if missing:
         return Outcome(request, failure=missing)
     model = request.recipe.build(request.values, callback=is_over)
-    started = time.perf_counter()
-    with heard() as said:
+    with heard() as said, watched(tell_compiling) as prepared:
         try:
-            model.fit(*request.training)
+            seconds = _timed(model, request)
+            if prepared.n_functions and not is_over(None):
+                # Functions were compiled, or read from disk: that is no part of a fit.
+                seconds = _timed(model, request)
         except mm.NotSeparableError as error:
             what = "No plane separates" if _is_linear(model) else "The kernel does not separate"
             failure = f"{what}: {error}" if request.recipe.has_classes else str(error)
             return Outcome(request, failure=failure, verdict=verdict)
         except (ValueError, TypeError, ArithmeticError, MemoryError) as error:
             return Outcome(request, failure=str(error), verdict=verdict)
-    seconds = time.perf_counter() - started
     model.set_params(callback=None)
     return Outcome(request, model, None, seconds, verdict, warnings=tuple(dict.fromkeys(said)))
+
+
+def _timed(model: ModelLike, request: Request) -> float:
+    """Fit, and return the seconds that it took."""
+    started = time.perf_counter()
+    model.fit(*request.training)
+    return time.perf_counter() - started
 
 
 def _missing(request: Request) -> str:

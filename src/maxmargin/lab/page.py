@@ -143,7 +143,7 @@ class Lab:
             css_classes=["beside"],
         )  # fmt: skip
         proofs = row(first.proof, second.proof, name="proofs", sizing_mode="stretch_width",
-                     css_classes=["beside"])  # fmt: skip
+                     css_classes=["texts"])  # fmt: skip
         insight = column(self.subject, self.tabs, name="insight", sizing_mode="stretch_width")
         top = row(self.address.widgets, self.heard, self.dark, name="top")
         playback = self.playback.widgets

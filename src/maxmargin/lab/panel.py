@@ -28,6 +28,7 @@ from .style import describe
 
 # Delay after which a figure that was moved is redrawn.
 REDRAW_MILLISECONDS = 150
+COMPILING = "Compiling, once per machine: the first fit of an algorithm takes seconds."
 
 
 class Panel:
@@ -55,7 +56,7 @@ class Panel:
         self.scene.figure.on_event(RangesUpdate, self._on_ranges)
         self.redrawing: Any = None
         self.proof = Div(text="", name=f"proof-{name}", sizing_mode="stretch_width")
-        self.worker = Worker(self._tell)
+        self.worker = Worker(self._tell, self._tell_compiling)
         self._show_controls()
 
     @property
@@ -112,6 +113,14 @@ class Panel:
     def _tell(self, outcome: Outcome) -> None:
         """Pass a result from the thread to the event loop."""
         self.lab.document.add_next_tick_callback(partial(self._arrive, outcome))
+
+    def _tell_compiling(self) -> None:
+        """Pass on from the thread that functions are being compiled."""
+        self.lab.document.add_next_tick_callback(self._show_compiling)
+
+    def _show_compiling(self) -> None:
+        if "stale" in self.proof.css_classes:  # the answer may be there already
+            self.proof.text, self.proof.css_classes = _line("step", COMPILING), ["stale", "busy"]
 
     def _arrive(self, outcome: Outcome) -> None:
         if outcome.request is not self.request:  # there is a newer request

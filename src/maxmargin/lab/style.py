@@ -38,7 +38,10 @@ input::file-selector-button {
 select.bk-input, .bk-input-group select {
   appearance: auto; background-image: none; padding-right: 4px;
 }
-@media (max-width: 700px) { :host(.beside) { flex-direction: column !important; } }
+@media (max-width: 700px) {
+  :host(.beside) { flex-direction: column !important; }
+  :host(.texts) { display: block !important; }
+}
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 1px; }
 .bk-events:focus-visible { outline-offset: -3px; }
 .bk-tab { color: var(--faint); } .bk-header { border-color: var(--rule) !important; }
@@ -64,6 +67,7 @@ p { margin: 2px 0; } .facts { color: var(--faint); font-size: 12px; }
 .step { border-left: 4px solid var(--accent); padding-left: 8px; }
 .bad { color: var(--bad); }
 :host(.stale) { opacity: 0.4; transition: opacity 0.2s 0.3s; }
+:host(.busy) { opacity: 1; }
 code { font-size: 12px; color: var(--faint); white-space: pre-wrap; }
 """
 

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import wraps
 from types import FrameType
 from typing import Any, TypeVar
@@ -130,6 +131,34 @@ class CodeCache(FunctionCache):
             return self._load_overload(sig, target_context)
 
 
+@dataclass
+class Preparation:
+    """What was prepared before it could run: functions that were compiled, or read from disk.
+
+    ``tell`` is called when a function begins to be compiled.
+    """
+
+    tell: Callable[[], None]
+    n_functions: int = 0
+
+
+_prepared = threading.local()
+
+
+@contextmanager
+def watched(tell: Callable[[], None]) -> Iterator[Preparation]:
+    """Yield a record of the functions that this thread prepares."""
+    _prepared.here = found = Preparation(tell)
+    try:
+        yield found
+    finally:
+        _prepared.here = None
+
+
+def _watcher() -> Preparation | None:
+    return getattr(_prepared, "here", None)
+
+
 class _CompilationNotice(event.Listener):
     """Log once per process why a first fit takes seconds."""
 
@@ -137,6 +166,9 @@ class _CompilationNotice(event.Listener):
 
     def on_start(self, event):
         module = str(event.data["dispatcher"].py_func.__module__)
+        watcher = _watcher()
+        if watcher is not None:
+            watcher.tell()
         if not _CompilationNotice.given and module.startswith("maxmargin."):
             _CompilationNotice.given = True
             logging.getLogger("maxmargin").warning(
@@ -197,6 +229,9 @@ def compiled(function: F) -> F:
 
     @wraps(compile_or_load)
     def compile_(signature: Any) -> Any:
+        watcher = _watcher()
+        if watcher is not None:
+            watcher.n_functions += 1
         with interruptions_kept(), uncollected():
             return compile_or_load(signature)
 
