@@ -55,6 +55,8 @@ class CommandDirective(SphinxDirective):
         commands = [line for line in self.content if line.strip()]
         shown = "\n".join(f"$ {command}\n{self._output(command)}".rstrip() for command in commands)
         block = nodes.literal_block(shown, shown, language="console")
+        if max(map(len, shown.splitlines())) > COLUMNS:
+            block["classes"].append("wide")  # a table, in smaller letters
         self.set_source_info(block)
         return [block]
 
