@@ -55,8 +55,8 @@ class CommandDirective(SphinxDirective):
         commands = [line for line in self.content if line.strip()]
         shown = "\n".join(f"$ {command}\n{self._output(command)}".rstrip() for command in commands)
         block = nodes.literal_block(shown, shown, language="console")
-        if max(map(len, shown.splitlines())) > COLUMNS:
-            block["classes"].append("wide")  # a table, in smaller letters
+        if any(line.startswith("┏") and len(line) > COLUMNS for line in shown.splitlines()):
+            block["classes"].append("wide-table")  # in smaller letters
         self.set_source_info(block)
         return [block]
 
