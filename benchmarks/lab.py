@@ -45,6 +45,27 @@ GRIP = """() => {
 }"""
 
 
+# Pictures and steps that are shown in some seconds of playback at its highest speed.
+PLAY = """async (seconds) => {
+  const named = (name) => [...Bokeh.documents[0]._all_models.values()].find((m) => m.name == name)
+  const scrubber = named('scrubber'), run = named('run'), title = named('scene-A').title
+  named('speed').value = named('speed').end
+  scrubber.value = 0
+  await new Promise((resolve) => setTimeout(resolve, 1000))
+  let pictures = 0
+  title.properties.text.change.connect(() => { pictures += 1 })
+  const from = scrubber.value, started = performance.now()
+  run.active = true
+  while (run.active && performance.now() - started < 1000 * seconds) {
+    await new Promise(requestAnimationFrame)
+  }
+  const took = (performance.now() - started) / 1000
+  run.active = false
+  return [pictures / took, (scrubber.value - from) / took, named('speed').value]
+}"""
+PLAY_SECONDS = 5
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -80,6 +101,14 @@ def main() -> None:
             page.wait_for_timeout(3000)
             _print("a dragged point, the rbf kernel", sample, _dragged(page, moves))
             page.get_by_label("kernel").first.select_option(label="linear")
+        page.get_by_label("data set").select_option(label=SAMPLES[0])
+        page.get_by_label("algorithm").first.select_option(label="Perceptron")
+        page.wait_for_timeout(5000)
+        pictures, steps, speed = page.evaluate(PLAY, PLAY_SECONDS)
+        print(
+            f"playback of 200 points at {speed} steps/s: {steps:.0f} steps/s in "
+            f"{pictures:.0f} pictures/s"
+        )
         browser.close()
         server.terminate()
 

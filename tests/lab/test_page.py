@@ -446,3 +446,28 @@ def test_origins_are_those_of_the_page():
     assert "[fe80::1]:5017" in _origins("fe80::1", 5017)
     assert _origins("192.0.2.1", 5017) == ["192.0.2.1:5017"]
     assert "localhost:5017" in _origins("0.0.0.0", 5017)
+
+
+def test_widgets_that_are_replaced_are_freed(lab):
+    def visited():
+        for key in ALGORITHMS:
+            lab.panels[0].select.value = key
+        return len(list(lab.document.models))
+
+    n_models = visited()
+    for _ in range(7):  # 100 changes
+        assert visited() <= n_models
+    for value in range(100):
+        lab.panels[0].by_name["nu"].value = 0.02 + 0.008 * value
+    assert len(list(lab.document.models)) <= n_models
+
+
+def test_names_are_not_typeset_as_formulas(lab):
+    from maxmargin.lab.style import without_formulas
+
+    for text in (r"$$\href{javascript:alert(1)}{x}$$", r"\(x\)", r"\[x\]"):
+        plain = without_formulas(text)
+        assert plain.replace("\u200b", "") == text
+        assert not any(mark in plain for mark in ("$$", r"\(", r"\["))
+        lab.load(checked([[0, 0], [1, 1]], [0, 1], [text, "b"], [text, "y"]))
+        assert lab.panels[0].scene.figure.xaxis.axis_label == plain
