@@ -83,16 +83,17 @@ def test_points_are_dragged_deleted_and_taken_back(lab):
     lab.sample("AND")
     before, codes = lab.points()
     page = lab.page
-    page.mouse.move(*lab.place(*before[0]))
-    page.mouse.down()
     answers, lines = lab.model("moved", "tags[0]"), lab.data("planes-A")
-    page.mouse.move(*lab.place(0.2, 0.4), steps=4)
+    end = lab.place(1.3, 0.8)
+    page.mouse.move(*lab.place(*before[3]))
+    page.mouse.down()
+    page.mouse.move(*end, steps=4)  # at once: a button that is held for long is no drag
     lab.until("(n) => model('moved').tags[0] > n", answers)
     lab.until("(old) => `${model('planes-A').data.xs}` != `${old}`", lines["xs"])
     lab.act(page.mouse.up)
     after, _ = lab.points()
-    np.testing.assert_allclose(after[0], (0.2, 0.4), atol=0.03)
-    np.testing.assert_array_equal(after[1:], before[1:])
+    np.testing.assert_allclose(after[3], (1.3, 0.8), atol=0.03)
+    np.testing.assert_array_equal(after[:3], before[:3])
     lab.press("undo")
     np.testing.assert_array_equal(lab.points()[0], before)
 
