@@ -58,13 +58,21 @@ nb_execution_timeout = 120
 nb_execution_show_tb = True
 nb_merge_streams = True
 
-# Pictures of pages that are run: twice the resolution, for sharp text.
+# Pages that are run: pictures of twice the resolution, for sharp text, and no notice that functions
+# are being compiled, which depends on what the machine has built before.
 profile = WORK / "ipython" / "profile_default"
 profile.mkdir(parents=True, exist_ok=True)
 (profile / "ipython_kernel_config.py").write_text(
-    "c.IPKernelApp.log_level = 40\n"
-    'c.InlineBackend.figure_formats = {"retina"}\n'
-    'c.InlineBackend.rc = {"figure.figsize": (6.4, 4.4), "figure.dpi": 90}\n',
+    """\
+c.IPKernelApp.log_level = 40
+c.IPKernelApp.exec_lines = ['''
+import logging
+logging.getLogger("maxmargin").addFilter(lambda record: "compiling" not in record.getMessage())
+del logging
+''']
+c.InlineBackend.figure_formats = {"retina"}
+c.InlineBackend.rc = {"figure.figsize": (6.4, 4.4), "figure.dpi": 90}
+""",
     encoding="utf-8",
 )
 os.environ["IPYTHONDIR"] = str(profile.parent)

@@ -67,10 +67,10 @@ LESSONS: dict[str, Lesson] = {
         Lesson(
             "c",
             "A wide band or few errors?",
-            "The soft-margin machine adds the width of its band and the slack of the points that "
-            "are inside of it or beyond. C is the price of slack.",
+            "The soft-margin machine weighs a wide band against the slack of the points that are "
+            "inside of it or beyond. C is the price of slack.",
             "What is gained with a large C, and what is lost?",
-            "With a large C no point is inside the band, and one point decides how narrow it is. "
+            "With a large C few points are inside the band, and one can decide how narrow it is. "
             "With a small C the band is wide and follows the bulk of the points; a few of them "
             "are inside of it.",
         ),
