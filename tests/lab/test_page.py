@@ -12,11 +12,14 @@ import maxmargin as mm
 pytest.importorskip("bokeh", reason="bokeh is not installed")
 
 from bokeh.events import RangesUpdate
+from bokeh.models import ColumnDataSource
 
 from maxmargin.lab.algorithms import ALGORITHMS
+from maxmargin.lab.figures import Look, SceneFigure
 from maxmargin.lab.fitting import Outcome, answered, weights
 from maxmargin.lab.page import Lab
 from maxmargin.lab.panel import proof_of
+from maxmargin.lab.picture import COLOURS
 from maxmargin.lab.points import MOST_POINTS, SAMPLES, checked
 from tests.helpers.lab import fitted
 
@@ -471,3 +474,21 @@ def test_names_are_not_typeset_as_formulas(lab):
         assert not any(mark in plain for mark in ("$$", r"\(", r"\["))
         lab.load(checked([[0, 0], [1, 1]], [0, 1], [text, "b"], [text, "y"]))
         assert lab.panels[0].scene.figure.xaxis.axis_label == plain
+
+
+def _luminance(colour):
+    parts = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+    linear = np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_lines_contrast_with_the_ground_and_the_regions(dark):
+    """At least 3, as the guidelines for accessible content ask for marks."""
+    scene = SceneFigure(Look(dark), ColumnDataSource({"x": [], "y": [], "label": []}), "A")
+    pixels = scene._painted(np.array([[0, 1, 2, 3, -1]])).view(np.uint8).reshape(-1, 4)
+    regions = ["#" + "".join(f"{part:02x}" for part in pixel[:3]) for pixel in pixels]
+    for line in (scene.look.ink, *(scene.look.stroke(colour) for colour in COLOURS)):
+        for region in regions:
+            low, high = sorted(map(_luminance, (line, region)))
+            assert (high + 0.05) / (low + 0.05) >= 3.0, (line, region)

@@ -34,6 +34,12 @@ FACTORS = ["0", "1", "2", "3"]
 MARKERS = ["circle", "square", "triangle", "diamond"]
 # Pixels of a point, and points up to which they are drawn in full size.
 DOT, FULL_SIZE_POINTS = 9, 250
+# Colours of lines, in light (False) and in dark: contrasts of at least 3 with grounds and regions.
+STROKES = {
+    False: ("#0072b2", "#8a5a00", "#00694c", "#a3457d"),
+    True: ("#5cb3ea", "#f0b429", "#2dc79a", "#e39ac6"),
+}
+ALL_STROKES = STROKES[False] + STROKES[True]
 # Points without classes.
 ALIKE = "#7a8794"
 # Points of a curve of convergence.
@@ -67,8 +73,19 @@ class Look:
         """Grids and frames."""
         return "#3b4753" if self.dark else "#dfe5ea"
 
+    def stroke(self, colour: str) -> str:
+        """Return a class's colour for lines, which contrast with the ground and all regions."""
+        for code, of_class in enumerate(COLOURS):
+            if colour in (of_class, STROKES[False][code], STROKES[True][code]):
+                return STROKES[self.dark][code]
+        return colour or self.ink
+
     def dress(self, plot: Any) -> None:
         """Apply these colours to a figure."""
+        for renderer in plot.renderers:
+            line_colour = getattr(getattr(renderer, "glyph", None), "line_color", None)
+            if isinstance(line_colour, str) and line_colour in (*COLOURS, *ALL_STROKES):
+                renderer.glyph.line_color = self.stroke(line_colour)
         plot.background_fill_color = plot.border_fill_color = self.ground
         plot.outline_line_color = self.faint
         plot.title.text_color = self.ink
@@ -172,12 +189,13 @@ class SceneFigure:
         image = [] if picture.regions is None else [self._painted(picture.regions)]
         here = {"x": [left], "y": [bottom], "dw": [right - left], "dh": [top - bottom]}
         _put(self.image, {"image": image} | (here if image else {key: [] for key in here}))
-        colours = [colour or self.look.ink for colour in picture.colours]
+        colours = [self.look.stroke(colour) for colour in picture.colours]
         _fill(self.planes, picture.planes, colours)
         _fill(self.band, picture.band, [self.look.ink] * len(picture.band))
         _fill(self.slack, picture.slack, [self.look.ink] * len(picture.slack))
         present = np.unique(points.codes).tolist()
-        _fill(self.hulls, picture.hulls, [COLOURS[c] for c in present][: len(picture.hulls)])
+        strokes = [self.look.stroke(COLOURS[c]) for c in present]
+        _fill(self.hulls, picture.hulls, strokes[: len(picture.hulls)])
         _put(self.halos, _halos(points, picture, self.look.ink))
         wrong = points.X[picture.wrong] if picture.wrong is not None else points.X[:0]
         _put(self.crosses, _dots(wrong))

@@ -35,7 +35,7 @@ input::file-selector-button {
   background-color: var(--accent); color: var(--on-accent); border-color: var(--accent);
 }
 .bk-btn:disabled { color: var(--faint); }
-select.bk-input, .bk-input-group select {
+select:not([multiple]).bk-input, select:not([size]).bk-input {
   appearance: auto; background-image: none; padding-right: 4px;
 }
 @media (max-width: 700px) {
