@@ -2,7 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
+from click.shell_completion import CompletionItem
+
+
+class LessonKey(click.ParamType):
+    """The key of a lesson of the lab, whose list is only imported when it is needed."""
+
+    name = "lesson"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        from ..lab.lessons import LESSONS
+
+        if value not in LESSONS:
+            self.fail(f"{value!r} is not one of {', '.join(LESSONS)}.", param, ctx)
+        return str(value)
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        from ..lab.lessons import LESSONS
+
+        found = {key: lesson for key, lesson in LESSONS.items() if key.startswith(incomplete)}
+        return [CompletionItem(key, help=lesson.title) for key, lesson in found.items()]
 
 
 @click.command()
@@ -12,7 +34,13 @@ import click
               help="Address to listen at. Any other one makes the lab available to all who reach "
               "it: there are no passwords.")  # fmt: skip
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
-def lab(port: int, host: str, no_browser: bool) -> None:
+@click.option(
+    "--lesson",
+    type=LessonKey(),
+    metavar="KEY",
+    help="Lesson to open: six-points, perceptron, xor, c, gamma, lms, outlier or nu.",
+)
+def lab(port: int, host: str, no_browser: bool, lesson: str | None) -> None:
     """Draw points in a browser and follow every algorithm step by step.
 
     Needs the extra "lab": in a clone of the repository, pip install ".[lab]". Ctrl-C ends it.
@@ -20,11 +48,12 @@ def lab(port: int, host: str, no_browser: bool) -> None:
     \b
     Examples:
       maxmargin lab
+      maxmargin lab --lesson xor
       maxmargin lab --port 8000 --no-browser
     """
     from ..lab.server import serve
 
-    serve(port, host, browser=not no_browser)
+    serve(port, host, browser=not no_browser, lesson=lesson)
 
 
 COMMANDS = [lab]

@@ -48,7 +48,7 @@ class DataView:
         for select in self.columns:
             select.on_change("value", lambda attr, old, new: self.choose_columns())
         self.note = Div(text="", width=250, name="note", html_attributes={"role": "status"})
-        buttons = row(self.undo, self.redo, self.clear, self.csv, spacing=2)
+        buttons = row(self.undo, self.redo, self.clear, self.csv)
         self.widgets = column(
             self.sample, self.pen, buttons, self.upload, row(*self.columns), self.note,
             name="data", width=260,

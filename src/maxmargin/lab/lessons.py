@@ -1,11 +1,31 @@
-"""The lessons of the lab: each is a start, two sentences, a question and its answer."""
+"""The lessons of the lab: each is a start, two sentences, a question, goals and an answer.
+
+A goal is a function of what was seen since the lesson began, the latest last.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from . import goals
+from .algorithms import ALGORITHMS
+from .goals import History
+from .observing import Seen
+from .points import SAMPLES, Points
+from .state import State
 
 # Goals of a lesson at most.
 MOST_GOALS = 4
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Something to do, in words, and a function that says whether it was done."""
+
+    words: str
+    is_met: Callable[[History], bool]
 
 
 @dataclass(frozen=True)
@@ -22,6 +42,15 @@ class Lesson:
     question : str
     answer : str
         Shown when the lesson is done.
+    points : callable
+        Returns the points at the start.
+    algorithms : tuple of (str, mapping)
+        The algorithms at the start, with the settings that are not their defaults.
+    goals : tuple of Goal
+    reading : callable
+        Returns the numbers that the lesson is about, in words.
+    sample : str
+        The name of the data set, "" for points of the lesson's own.
     """
 
     key: str
@@ -29,6 +58,26 @@ class Lesson:
     sentences: str
     question: str
     answer: str
+    points: Callable[[], Points]
+    algorithms: tuple[tuple[str, Mapping[str, Any]], ...]
+    goals: tuple[Goal, ...]
+    reading: Callable[[Seen], str]
+    sample: str = ""
+
+    def start(self) -> State:
+        """Return the page at the start of the lesson."""
+        chosen = tuple(
+            (key, ALGORITHMS[key].defaults() | dict(values)) for key, values in self.algorithms
+        )
+        return State(
+            self.points(), chosen, compared=len(chosen) > 1, sample=self.sample, lesson=self.key
+        )
+
+    def met(self, history: History) -> tuple[int, ...]:
+        """Return which goals were reached with the latest of what was seen."""
+        if not history:
+            return ()
+        return tuple(k for k, goal in enumerate(self.goals) if goal.is_met(history))
 
 
 LESSONS: dict[str, Lesson] = {
@@ -42,6 +91,19 @@ LESSONS: dict[str, Lesson] = {
             "Which points can you move without changing the band, and which not?",
             "The plane is a sum over the support vectors alone. A point with α = 0 can move as "
             "long as y·g(x) stays above 1; a support vector takes the band with it.",
+            SAMPLES["six points"],
+            (("svc", {"C": 5.0}),),
+            (
+                Goal(
+                    "Move a point without a ring, so that the band stays.", goals.moved_free_point
+                ),
+                Goal(
+                    "Move a point with a ring, so that the width changes.",
+                    goals.moved_support_vector,
+                ),
+            ),
+            goals.band_in_words,
+            sample="six points",
         ),
         Lesson(
             "perceptron",
@@ -52,6 +114,20 @@ LESSONS: dict[str, Lesson] = {
             "The bound is (R/γ)², where R is the length of the longest sample and γ the distance "
             "of the nearest one from a separating plane. Half the distance means four times the "
             "bound; the number of corrections may stay far below it.",
+            goals.apart,
+            (("perceptron", {}),),
+            (
+                Goal(
+                    "Step back to where a point is still on the wrong side.",
+                    goals.followed_corrections,
+                ),
+                Goal(
+                    "Move points so that the margin of the widest band is at most half of that at "
+                    "the start, and a line still separates them.",
+                    goals.halved_margin,
+                ),
+            ),
+            goals.corrections_in_words,
         ),
         Lesson(
             "xor",
@@ -63,6 +139,17 @@ LESSONS: dict[str, Lesson] = {
             "The polynomial kernel of degree 2 contains the product x₁x₂, whose sign is the class; "
             "the Gaussian (rbf) kernel separates any distinct points. The boundary is a plane in "
             "the space of the kernel and a curve here.",
+            SAMPLES["XOR"],
+            (("perceptron", {}),),
+            (
+                Goal("Try another algorithm that draws a line.", goals.another_line_failed),
+                Goal(
+                    "Choose an algorithm and a kernel that have all points on their side.",
+                    goals.kernel_separated,
+                ),
+            ),
+            goals.right_in_words,
+            sample="XOR",
         ),
         Lesson(
             "c",
@@ -73,6 +160,15 @@ LESSONS: dict[str, Lesson] = {
             "With a large C few points are inside the band, and one can decide how narrow it is. "
             "With a small C the band is wide and follows the bulk of the points; a few of them "
             "are inside of it.",
+            goals.close,
+            (("svc", {"C": 0.0}),),
+            (
+                Goal("Raise C until no point is inside the band.", goals.emptied_band),
+                Goal(
+                    "Lower C until the band is at least twice as wide as that.", goals.doubled_width
+                ),
+            ),
+            goals.inside_band_in_words,
         ),
         Lesson(
             "gamma",
@@ -84,6 +180,22 @@ LESSONS: dict[str, Lesson] = {
             "among these points says nothing about new ones. A smaller γ makes a few errors here "
             "and has fewer support vectors. The tab of scores measures both on points that the "
             "machine has not seen.",
+            SAMPLES["moons"],
+            (("svc", {"C": 1.0, "kernel": "rbf", "gamma": -1.0}),),
+            (
+                Goal(
+                    "Raise γ until nine in ten points are support vectors and none is on the wrong "
+                    "side.",
+                    goals.memorised,
+                ),
+                Goal(
+                    "Find a γ with at most a quarter of support vectors, and at most one point in "
+                    "twenty on the wrong side.",
+                    goals.smoothed,
+                ),
+            ),
+            goals.support_in_words,
+            sample="moons",
         ),
         Lesson(
             "lms",
@@ -94,6 +206,17 @@ LESSONS: dict[str, Lesson] = {
             "The rule is stable in the mean for ρ below 2/trace(R), where R is the mean of the "
             "products zzᵀ of the samples with themselves. Far above, each step overshoots by more "
             "than the one before.",
+            SAMPLES["six points"],
+            (("lms", {}),),
+            (
+                Goal("Raise ρ until the weights explode.", goals.exploded),
+                Goal(
+                    "Lower ρ again, by no more than a factor of ten, so that they do not.",
+                    goals.tamed,
+                ),
+            ),
+            goals.rates_in_words,
+            sample="six points",
         ),
         Lesson(
             "outlier",
@@ -104,6 +227,20 @@ LESSONS: dict[str, Lesson] = {
             "No plane separates the points any more, so the perceptron corrects for ever and ends "
             "wherever it is stopped. The pocket algorithm returns the plane with the fewest "
             "errors that the run has met.",
+            goals.apart,
+            (("perceptron", {}),),
+            (
+                Goal(
+                    "Drag a point among the other class, so that no line separates them.",
+                    goals.perceptron_did_not_end,
+                ),
+                Goal(
+                    "Show a step of the perceptron that has more errors than the pocket algorithm "
+                    "ends with; compare the two.",
+                    goals.pocket_kept_better,
+                ),
+            ),
+            goals.right_in_words,
         ),
         Lesson(
             "nu",
@@ -115,6 +252,14 @@ LESSONS: dict[str, Lesson] = {
             "Points inside the band all have the largest α allowed, and their sum is limited by "
             "ν: at most a share ν of them fits. Every support vector adds at most that much, so at "
             "least a share ν of the points is needed.",
+            SAMPLES["blobs, 200"],
+            (("nusvc", {"nu": 0.4}),),
+            (
+                Goal("See both bounds hold at a ν of at most 0.25.", goals.bounds_at_small),
+                Goal("See both bounds hold at a ν of at least 0.6.", goals.bounds_at_large),
+            ),
+            goals.shares_in_words,
+            sample="blobs, 200",
         ),
     )
 }

@@ -26,6 +26,8 @@ from .downloads import Downloads
 from .dragging import Dragging
 from .editing import PointEditor
 from .figures import BesideFigures, Look
+from .lesson_view import LessonView
+from .lessons import LESSONS
 from .panel import Panel
 from .picture import joined, window_of
 from .playback import Playback
@@ -80,6 +82,7 @@ class Lab:
         self._make_switches()
         self._make_insight()
         self.address = Address(self)
+        self.lessons = LessonView(self)
         self.source.on_change("data", self._on_drawn)
         self.prefers_dark = False
         self.wanted_step: int | None = None  # of an address, once it is recorded
@@ -145,9 +148,11 @@ class Lab:
         proofs = row(first.proof, second.proof, name="proofs", sizing_mode="stretch_width",
                      css_classes=["texts"])  # fmt: skip
         insight = column(self.subject, self.tabs, name="insight", sizing_mode="stretch_width")
-        top = row(self.address.widgets, self.heard, self.dark, name="top")
-        playback = self.playback.widgets
-        return [top, self.data.widgets, controls, self.scenes, playback, proofs, insight]
+        top = row(
+            self.address.widgets, self.heard, self.lessons.choice, self.dark, name="top"
+        )  # fmt: skip
+        data, lesson, playback = self.data.widgets, self.lessons.widgets, self.playback.widgets
+        return [top, lesson, data, controls, self.scenes, playback, proofs, insight]
 
     # Beginning and end ---------------------------------------------------------------------
 
@@ -184,6 +189,9 @@ class Lab:
             tuple(panel.chosen for panel in self.panels),
             compared=self.compare.active,
             sample=self.data.sample_name,
+            lesson=self.lessons.key,
+            met=self.lessons.met,
+            done=self.lessons.done,
             tab=self.tabs.tabs[self.tabs.active].title,
             subject=self.subject.active or 0,
             step=step,
@@ -201,6 +209,7 @@ class Lab:
         self.subject.active = state.subject
         self.dark.active = self.prefers_dark if state.dark is None else state.dark
         self._show_second()
+        self.lessons.resume(state.lesson, state.met, state.done)
         titles = [tab.title for tab in self.tabs.tabs]
         if state.tab in titles:
             self.tabs.active = titles.index(state.tab)
@@ -213,10 +222,10 @@ class Lab:
         self.wanted_step = state.step
 
     def visit(self, asked: Mapping[str, str]) -> None:
-        """Show what the arguments of an address ask for, or six points."""
+        """Show what the arguments of an address ask for: a state, a lesson, or six points."""
         refused = ""
         try:
-            state = restored(asked["lab"], MOST_KEPT) if "lab" in asked else self.first
+            state = self._asked_for(asked)
         except ValueError as error:
             state, refused = self.first, str(error)
         self.show(state)
@@ -225,6 +234,14 @@ class Lab:
         self.memory.remember(self.state())
         self.address.settle()
         self._show_memory()
+
+    def _asked_for(self, asked: Mapping[str, str]) -> State:
+        if "lab" in asked:
+            return restored(asked["lab"], MOST_KEPT)
+        key = asked.get("lesson", "")
+        if key and key not in LESSONS:
+            raise ValueError(f"The lessons are {', '.join(LESSONS)}; got {key!r}.")
+        return LESSONS[key].start() if key else self.first
 
     def remember(self, gesture: str = "") -> None:
         """Make a step of undo of what was changed, and note it in the address.
@@ -381,6 +398,7 @@ class Lab:
             self._show_what_has_meaning()
             self.scores.follow()
             self.downloads.draw()
+        self.lessons.look()
         self._draw_insight(k)
 
     def _draw_insight(self, k: int) -> None:

@@ -23,7 +23,9 @@ HEADERS = {
 }
 
 
-def serve(port: int = 5017, host: str = "127.0.0.1", *, browser: bool = True) -> None:
+def serve(
+    port: int = 5017, host: str = "127.0.0.1", *, browser: bool = True, lesson: str | None = None
+) -> None:
     """Serve the lab until Ctrl-C.
 
     Parameters
@@ -35,11 +37,13 @@ def serve(port: int = 5017, host: str = "127.0.0.1", *, browser: bool = True) ->
         available to all who reach it: there are no passwords.
     browser : bool, default=True
         Whether to open a browser.
+    lesson : str, optional
+        The key of the lesson that is opened.
     """
     server = make_server(port, host)
     signal.signal(signal.SIGTERM, lambda *_: server.io_loop.add_callback_from_signal(_stop, server))
     try:
-        address = address_of(server, host)
+        address = address_of(server, host) + (f"?lesson={lesson}" if lesson else "")
         print(f"maxmargin lab: {address} (Ctrl-C ends it)", flush=True)
         if host not in LOCAL:
             print(

@@ -68,6 +68,9 @@ p { margin: 2px 0; } .facts { color: var(--faint); font-size: 12px; }
 .bad { color: var(--bad); }
 :host(.stale) { opacity: 0.4; transition: opacity 0.2s 0.3s; }
 :host(.busy) { opacity: 1; }
+h3 { font-size: 14px; margin: 0 0 4px; } .question { font-weight: 600; }
+.goals { list-style: none; margin: 4px 0; padding: 0; } .goals .reached { color: var(--good); }
+.goals .word { color: var(--faint); font-size: 12px; }
 code { font-size: 12px; color: var(--faint); white-space: pre-wrap; }
 """
 
