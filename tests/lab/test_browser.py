@@ -684,3 +684,59 @@ def test_the_keyboard_reaches_every_control(lab):
     text = " | ".join(reached)
     for name in ("dark", "undo", "clear", "▶ run", "step ▶", "compare with a second"):
         assert name in text
+
+
+# Lessons ------------------------------------------------------------------------------------------
+
+
+def test_a_lesson_is_followed_to_its_end(opened):
+    lab = opened(query="?lesson=xor")
+    card = lab.page.get_by_role("region", name="lesson")
+    card.get_by_text("No line separates XOR. What does?").wait_for()
+    card.get_by_text("0 of 4 points are strictly on their side.").wait_for()
+    lab.algorithm("Support vector machine")
+    card.get_by_text("Try another algorithm that draws a line. (reached)").wait_for()
+    lab.choose("kernel", "rbf")
+    card.get_by_text("✓ Done.").wait_for()
+    announced = lab.model("lesson-heard", "text")
+    assert "The lesson is done" in announced
+    assert "✓ No line separates XOR. What does?" in [
+        text for _, text in lab.model("lesson", "options")
+    ]
+    lab.act(lambda: card.get_by_role("button", name="next ▶").click())
+    card.get_by_text("Lesson 4 of 8").wait_for()
+    lab.until("() => location.search.startsWith('?lab=')")
+    lab.page.go_back()
+    card.get_by_text("Lesson 3 of 8").wait_for()
+    card.get_by_role("button", name="close").click()
+    lab.until("() => !model('card-of-lesson').visible")
+    lab.act(lambda: lab.page.get_by_role("combobox", name="lesson").select_option("nu"))
+    card.get_by_text("≤ ν = 40.0% ≤").wait_for()
+
+
+@pytest.mark.slow
+def test_a_support_vector_is_dragged(opened):
+    lab = opened(query="?lesson=six-points")
+    card = lab.page.get_by_role("region", name="lesson")
+    points = lab.points()[0]
+    for k, place, words in ((1, (0.4, 11), "stays. (reached)"), (0, (0, 7), "changes. (reached)")):
+        lab.page.mouse.move(*lab.place(*points[k]))
+        lab.page.mouse.down()
+        lab.page.mouse.move(*lab.place(*place), steps=6)
+        lab.act(lab.page.mouse.up)
+        card.get_by_text(words).wait_for()
+    card.get_by_text("✓ Done.").wait_for()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (1024, 768), (390, 844)])
+def test_lessons_fit_the_page(opened, width, height):
+    lab = opened(width=width, height=height, query="?lesson=perceptron")
+    box = lab.page.get_by_role("region", name="lesson").bounding_box()
+    scene = lab.page.locator(".bk-Figure").first.bounding_box()
+    assert lab.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert box["y"] < height / 2  # in sight at once
+    below, beside = box["y"] + box["height"] <= scene["y"], scene["x"] + scene["width"] <= box["x"]
+    assert below or beside
+    for name in ("◀ previous", "next ▶", "start again", "close"):
+        assert lab.button(name).is_visible()

@@ -124,6 +124,7 @@ def test_the_address_keeps_lessons_and_what_was_reached(lab):
     answer(lab)
     text = packed(lab.state())
     other = Lab(Document())
+    other.roots()
     try:
         other.visit({"lab": text})
         assert other.lessons.key == "six-points"

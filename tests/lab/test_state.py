@@ -244,6 +244,7 @@ def test_an_address_restores_the_page(lab):
     lab.dark.active = True
     query = written(lab)["query"]
     other = Lab(Document())
+    other.roots()
     try:
         other.visit({"lab": query.removeprefix("?lab=")})
         assert text_of(other) == text_of(lab)

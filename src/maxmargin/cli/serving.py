@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 
-class LessonKey(click.ParamType):
+class LessonKey(click.ParamType):  # type: ignore[type-arg]
     """The key of a lesson of the lab, whose list is only imported when it is needed."""
 
     name = "lesson"
