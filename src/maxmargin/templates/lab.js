@@ -31,6 +31,12 @@
     }
   }
 
+  // A choice without a title above it.
+  function choice(root, host) {
+    const select = root.querySelector('select')
+    if (select && host.dataset.name) set(select, 'aria-label', host.dataset.name)
+  }
+
   function tabs(root) {
     const all = [...root.querySelectorAll('.bk-tab')]
     set(root.querySelector('.bk-headers-wrapper'), 'role', 'tablist')
@@ -122,8 +128,8 @@
   }
 
   const KINDS = {
-    'bk-Slider': slider, 'bk-Toggle': buttons, 'bk-RadioButtonGroup': buttons, 'bk-Tabs': tabs, 'bk-Spinner': spinner,
-    'bk-Canvas': canvas, 'bk-Figure': figure, 'bk-Toolbar': toolbar, 'bk-DataTable': table,
+    'bk-Slider': slider, 'bk-Toggle': buttons, 'bk-RadioButtonGroup': buttons, 'bk-Select': choice, 'bk-Tabs': tabs,
+    'bk-Spinner': spinner, 'bk-Canvas': canvas, 'bk-Figure': figure, 'bk-Toolbar': toolbar, 'bk-DataTable': table,
   }
   function describe(host) {
     for (const kind of host.classList) KINDS[kind]?.(host.shadowRoot, host)
