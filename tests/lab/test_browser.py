@@ -710,7 +710,8 @@ def test_a_lesson_is_followed_to_its_end(opened):
     card.get_by_text("Lesson 3 of 8").wait_for()
     card.get_by_role("button", name="close").click()
     lab.until("() => !model('card-of-lesson').visible")
-    lab.act(lambda: lab.page.get_by_role("combobox", name="lesson").select_option(label="What does ν count?"))
+    choice = lab.page.get_by_role("combobox", name="lesson")
+    lab.act(lambda: choice.select_option(label="What does ν count?"))
     card.get_by_text("≤ ν = 40.0% ≤").wait_for()
 
 
