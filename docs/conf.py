@@ -88,7 +88,12 @@ numpydoc_show_class_members = False
 # Words of a parameter's type are linked where they are public names.
 numpydoc_xref_param_type = True
 numpydoc_xref_ignore = "all"
-numpydoc_xref_aliases = {name: f"maxmargin.{name}" for name in maxmargin.__all__ if name[0] != "_"}
+numpydoc_xref_aliases = {
+    name: f"{module.__name__}.{name}"
+    for module in (maxmargin, maxmargin.kernels, maxmargin.qp)
+    for name in module.__all__
+    if name[0].isupper()
+}
 
 # The gallery, from examples/. What needs a cluster is shown without being run.
 sphinx_gallery_conf = {
@@ -119,6 +124,7 @@ html_logo = html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_sidebars = {"benchmarks": [], "glossary": []}  # pages without others below them
 html_theme_options = {
     "logo": {"text": "maxmargin"},
     "header_links_before_dropdown": 7,

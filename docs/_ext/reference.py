@@ -17,6 +17,7 @@ import re
 from typing import Any
 
 from docutils import nodes
+from numpydoc.xref import DEFAULT_LINKS
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.domains.python import PythonDomain
@@ -25,8 +26,8 @@ from sphinx.util.nodes import make_refnode
 
 PACKAGE = "maxmargin"
 # Packages whose names are shown and not linked.
-OTHERS = {"collections", "dask", "distributed", "matplotlib", "numpy", "pandas", "polars", "python",
-          "scipy", "sklearn", "torch", "warnings"}  # fmt: skip
+OTHERS = {"collections", "dask", "distributed", "matplotlib", "numpy", "pandas", "polars", "scipy",
+          "sklearn", "torch", "warnings"}  # fmt: skip
 
 
 def meant(domain: PythonDomain, target: str, module: str | None) -> str | None:
@@ -48,11 +49,11 @@ def resolve(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.Node
 ) -> nodes.Node | None:
     """Link a name that Sphinx has not found, or leave it to be reported."""
-    target = node["reftarget"]
-    if re.split("[.:]", target)[0] in OTHERS:
-        return content
     if node.get("refdomain") != "py":
         return None
+    target = node["reftarget"]
+    if target.partition(".")[0] in OTHERS:
+        return content
     domain = env.domains.python_domain
     name = meant(domain, target, node.get("py:module"))
     if name is None:
@@ -89,6 +90,7 @@ def skip(app: Sphinx, what: str, name: str, value: Any, skipped: bool, options: 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Look for names after Sphinx has, and change docstrings before numpydoc does."""
+    DEFAULT_LINKS.clear()  # to Python's and NumPy's manuals
     app.connect("missing-reference", resolve)
     app.connect("autodoc-process-docstring", escape, priority=400)
     app.connect("autodoc-skip-member", skip)
