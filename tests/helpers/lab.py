@@ -33,8 +33,7 @@ def fitted(key, points, **values):
     request = Request(points, key, values)
     found = answered(request, never)
     assert found.failure is None, found.failure
-    frames, complete = recorded(request, never)
-    return replace(found, frames=frames, recorded=True, complete=complete)
+    return replace(found, **recorded(request, never)._asdict(), recorded=True)
 
 
 def extremes(control):

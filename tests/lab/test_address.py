@@ -41,11 +41,11 @@ def test_reload_back_and_forward_restore_the_page(opened, address):
     written(lab, lambda: lab.button("step ▶").click())
     written(lab, lambda: lab.tab("points"))
     written(lab, lambda: lab.button("dark").click())
-    lab.until("() => model('scene-A').title.text.startsWith('step 2 of')")
+    lab.until("() => model('scene-A').title.text.startsWith('step 1 of')")
     points = lab.points()[0]
 
     again(lab, lab.page.reload)
-    lab.until("() => model('scene-A').title.text.startsWith('step 2 of')")
+    lab.until("() => model('scene-A').title.text.startsWith('step 1 of')")
     assert (lab.points()[0] == points).all()
     assert lab.model("algorithm-A", "value") == "perceptron"
     assert lab.model("dark", "active")

@@ -42,7 +42,17 @@ def test_six_points_drawn_by_clicks_are_separated_and_proved(lab):
     X, codes = lab.points()
     model = mm.SVC(C=np.inf, kernel="linear", random_state=0).fit(X, np.array(["A", "B"])[codes])
     assert f"primal {model.certificate_.primal:.6g}" in lab.proof()
-    assert lab.page.get_by_text(f"primal {model.certificate_.primal:.6g}").first.is_visible()
+    proof = lab.page.get_by_text(f"primal {model.certificate_.primal:.6g}").first
+    assert not proof.is_visible()
+    lab.page.get_by_text("proof", exact=True).focus()
+    lab.page.keyboard.press("Enter")
+    proof.wait_for()
+    lab.act(lambda: lab.slide("C-A", "ArrowLeft"))
+    lab.act(lambda: lab.slide("C-A", "End"))
+    assert proof.is_visible()  # unfolded, with every answer
+    lab.page.get_by_text("proof", exact=True).focus()
+    lab.page.keyboard.press("Enter")
+    lab.until("() => model('proof-A').tags[0] == ''")
     assert f"{len(model.support_)} support vectors" in lab.proof()
 
 
@@ -152,17 +162,17 @@ def test_steps_are_run_paused_scrubbed_and_begun_anew(lab):
     end = lab.model("scrubber", "end")
     assert end > 40
     lab.button("|◀").click()
-    lab.until("() => model('scene-A').title.text.startsWith('step 1 of')")
+    lab.until("() => model('scene-A').title.text.startsWith('step 0 of')")
     picture = lab.page.locator(".bk-Figure").first
     first = picture.screenshot()
     lab.button("step ▶").click()
-    lab.until("() => model('scene-A').title.text.startsWith('step 2 of')")
+    lab.until("() => model('scene-A').title.text.startsWith('step 1 of')")
     lab.button("step ▶").click()
-    lab.until("() => model('scene-A').title.text.startsWith('step 3 of')")
+    lab.until("() => model('scene-A').title.text.startsWith('step 2 of')")
     lab.settle()
     assert picture.screenshot() != first
     lab.button("◀ step").click()
-    lab.until("() => model('scene-A').title.text.startsWith('step 2 of')")
+    lab.until("() => model('scene-A').title.text.startsWith('step 1 of')")
 
     lab.button("|◀").click()
     lab.button("▶ run").click()
@@ -176,7 +186,7 @@ def test_steps_are_run_paused_scrubbed_and_begun_anew(lab):
     assert lab.model("scrubber", "value") == stood
 
     lab.slide("scrubber", "Home")
-    lab.until("() => model('scene-A').title.text.startsWith('step 1 of')")
+    lab.until("() => model('scene-A').title.text.startsWith('step 0 of')")
     lab.button("▶|").click()
     lab.until("() => model('scene-A').title.text.startsWith('the answer (its first')")
 
@@ -258,7 +268,7 @@ def test_many_classes_by_all_their_ways(lab):
             lab.choose("many classes", way)
         assert "of 90 points misclassified" in lab.proof()
         lab.button("|◀").click()
-        lab.until("() => model('scene-A').title.text.startsWith('step 1 of')")
+        lab.until("() => model('scene-A').title.text.startsWith('step 0 of')")
         lab.button("▶|").click()
         lab.until("() => model('scene-A').title.text == 'the answer'")
 

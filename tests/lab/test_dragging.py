@@ -18,24 +18,25 @@ def lab():
     page = Lab(document)
     for root in page.roots():
         document.add_root(root)
-    page.load(page.points, remember=False)
+    page.load(page.points)
     yield page
     page.close()
 
 
 def test_dragged_points_are_fitted_and_undone_at_once(lab):
-    before = lab.points
+    before, past = lab.points, list(lab.memory.past)
     for x in (1.0, 2.0, 3.0):
         lab.dragging.moved.data = {"k": [1], "x": [x], "y": [0.5]}
         asked = lab.panels[0].request.points
         assert asked.X[1].tolist() == [x, 0.5]
         np.testing.assert_array_equal(np.delete(asked.X, 1, axis=0), np.delete(before.X, 1, axis=0))
     assert lab.points is before
-    assert lab.past == []
+    assert list(lab.memory.past) == past
     released = {key: list(values) for key, values in lab.source.data.items()}
     released["x"][1], released["y"][1] = 3.0, 0.5
     lab.source.data = released  # what the tool sends in the end
     assert lab.points.X[1].tolist() == [3.0, 0.5]
+    assert len(lab.memory.past) == len(past) + 1
     lab.undo()
     np.testing.assert_array_equal(lab.points.X, before.X)
 

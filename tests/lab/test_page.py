@@ -18,9 +18,9 @@ from maxmargin.lab.algorithms import ALGORITHMS
 from maxmargin.lab.figures import Look, SceneFigure
 from maxmargin.lab.fitting import Outcome, answered, weights
 from maxmargin.lab.page import Lab
-from maxmargin.lab.panel import proof_of
 from maxmargin.lab.picture import COLOURS
 from maxmargin.lab.points import MOST_POINTS, SAMPLES, checked
+from maxmargin.lab.words import words_of
 from tests.helpers.lab import fitted
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -107,13 +107,17 @@ def test_errors_are_those_of_whole_passes(lab):
     lab.panels[0]._arrive(outcome)
     passes = [k for k, frame in enumerate(outcome.frames) if frame.sample is None]
     assert 0 < len(passes) < len(outcome.frames)
+    assert passes.pop(0) == 0  # the start
     for name in ("errors", "criterion"):
-        assert lab.beside.curves[name].data["x"] == [k + 1 for k in passes]
+        assert lab.beside.curves[name].data["x"] == passes
     expected = [outcome.frames[k].errors for k in passes]
     assert lab.beside.curves["errors"].data["y"] == expected
     assert expected[-1] == 0
     lab.playback.go(0)
-    sample = outcome.frames[0].sample
+    assert lab.panels[0].scene.figure.title.text.startswith("step 0 of")
+    assert lab.panels[0].picture.flat
+    lab.playback.go(1)
+    sample = outcome.frames[1].sample
     assert lab.panels[0].scene.figure.title.text.endswith(f"pass 1, for point {sample + 1}")
 
 
@@ -232,7 +236,8 @@ def test_what_has_no_meaning_is_hidden(lab, key, tmp_path):
     assert all(len(values) == 80 for values in shown.values())
     assert sum(value > 0 for value in shown["alpha"]) == len(outcome.model.support_)
     lab.playback.go(0)
-    assert lab.panels[0].proof.text.startswith("<p class='step'>shown: step 1 of")
+    first = 0 if outcome.frames[0].is_start else 1
+    assert lab.panels[0].proof.text.startswith(f"<p class='step'>Step {first} of")
     lab.downloads.send_model()
     path = tmp_path / "model.mm"
     path.write_bytes(base64.b64decode(lab.downloads.parcel.value.split("|")[2]))
@@ -252,7 +257,7 @@ def test_what_has_no_meaning_is_hidden(lab, key, tmp_path):
 def fit_error(lab):
     """Return why panel A has no answer."""
     found = answered(lab.panels[0].request, lambda step=None: False)
-    return proof_of(found)
+    return words_of(found, 0, "")
 
 
 def test_a_regression_beside_a_classifier_keeps_its_classes(lab):
@@ -296,24 +301,41 @@ def test_a_file_without_classes_does_not_make_a_classifier(lab):
     assert "two classes" in fit_error(lab)
 
 
-def test_a_step_is_said_to_be_one(lab):
+def test_words_are_those_of_the_step_that_is_shown(lab):
     outcome = arrived(lab, "svc", SAMPLES["six points"]())
     panel = lab.panels[0]
-    assert "shown" not in panel.proof.text
     end = panel.proof.text
-    lab.playback.go(0)
-    frame = outcome.frames[0]
-    assert panel.proof.text.startswith("<p class='step'>shown: step 1 of")
-    assert f"primal {frame.primal:.6g}" in panel.proof.text.split("below: the end")[0]
-    assert panel.proof.text.endswith(end)
+    assert end.startswith("<p class='good'>Separated. The band is 5.14 wide")
+    lab.playback.go(1)
+    frame = outcome.frames[1]
+    assert panel.proof.text.startswith("<p class='step'>Step 1 of")
+    shown, _, later = panel.proof.text.partition("<details>")
+    assert f"primal = {frame.primal:.6g}" in shown
+    assert "5.14" not in shown
+    assert "the end of the fit, not this step" in later
+    # A newer answer does not change what is said of the step.
+    panel._arrive(replace(outcome, request=panel.request))
+    assert panel.proof.text.startswith("<p class='step'>Step 1 of")
     lab.playback.go(len(outcome.frames))
     assert panel.proof.text == end
+
+
+def test_a_proof_that_is_unfolded_stays_so(lab):
+    arrived(lab, "svc", SAMPLES["six points"]())
+    proof = lab.panels[0].proof
+    assert "<details><summary>proof</summary>" in proof.text
+    proof.tags = ["open"]  # from the browser
+    arrived(lab, "svc", SAMPLES["AND"]())
+    assert "<details open><summary>proof</summary>" in proof.text
 
 
 def test_a_kernel_may_separate_what_no_plane_does():
     points = SAMPLES["XOR"]()
     outcome = fitted("svc", points, kernel="rbf")
-    proof = proof_of(replace(outcome, verdict=mm.separability(points.X, points.labels)))
+    known = replace(outcome, verdict=mm.separability(points.X, points.labels))
+    proof = words_of(known, len(known.frames), "")
+    assert "Separated by a curve" in proof
+    assert "No line separates these points" in proof
     assert "No plane separates these points; the curve of this kernel does" in proof
     assert "not linearly separable" in proof
     assert "not separable" not in proof
@@ -322,7 +344,7 @@ def test_a_kernel_may_separate_what_no_plane_does():
 def test_warnings_are_on_the_page(lab):
     outcome = arrived(lab, "lms", SAMPLES["moons"](), learning_rate=0.0)
     assert any("smaller rate" in text for text in outcome.warnings)
-    assert "warning: LMS" in lab.panels[0].proof.text
+    assert "Warning: LMS" in lab.panels[0].proof.text
     # A second time, too: they are not told once only.
     again = fitted("lms", SAMPLES["moons"](), learning_rate=0.0)
     assert again.warnings == outcome.warnings
@@ -344,9 +366,9 @@ def test_the_way_of_w_ends_at_the_answer(lab):
     np.testing.assert_array_equal(
         [lab.beside.tip.data["x"][0], lab.beside.tip.data["y"][0]], outcome.model.coef_[0]
     )
-    assert lab.beside.errors.title.text == "mistakes met, not errors of one plane"
+    assert lab.beside.errors.title.text == "Pocket: mistakes met, not errors of one plane"
     arrived(lab, "svc", SAMPLES["six points"]())
-    assert lab.beside.errors.title.text == "errors"
+    assert lab.beside.errors.title.text == "Support vector machine: errors"
 
 
 def test_curves_of_several_tasks_are_not_joined(lab):
@@ -354,20 +376,21 @@ def test_curves_of_several_tasks_are_not_joined(lab):
     tasks = [frame.task for frame in outcome.frames]
     x = np.array(lab.beside.curves["dual"].data["x"])
     assert np.isnan(x).sum() == len(set(tasks)) - 1 == 5
-    lab.playback.go(0)
+    lab.playback.go(1)
     assert "A against B, round 1" in lab.panels[0].scene.figure.title.text
 
 
 def test_steps_that_were_not_all_kept_say_so(lab):
     outcome = arrived(lab, "perceptron", SAMPLES["moons"]())
-    n = len(outcome.frames)
+    n = len(outcome.steps)
     assert not outcome.complete
     title = lab.panels[0].scene.figure.title
     assert title.text == f"the answer (its first {n} steps were kept)"
-    lab.playback.go(n - 1)
-    wrong = int(lab.panels[0].picture.wrong.sum())
+    lab.playback.go(n)
     assert title.text.startswith(f"step {n} of the first {n}: pass")
-    assert title.text.endswith(f"{wrong} points misclassified")
+    # The curves are those of the whole run.
+    assert lab.beside.curves["errors"].data["x"][-1] > n
+    assert lab.beside.curves["errors"].data["y"][-1] == outcome.curve[-1].errors
     assert arrived(lab, "perceptron", SAMPLES["AND"]()).complete
     assert title.text == "the answer"
 

@@ -28,7 +28,7 @@ def scene_of(outcome):
 def test_every_algorithm_is_recorded_with_its_certificate(key):
     outcome = fitted(key, points_of(2))
     scene = scene_of(outcome)
-    n = min(len(outcome.frames), MOST_STEPS)
+    n = min(len(outcome.steps), MOST_STEPS)
     assert len(scene["shots"]) == n + 2
     assert [shot["heading"] for shot in scene["shots"][:: n + 1]] == ["Start", "The answer"]
     last = scene["shots"][-1]
@@ -70,7 +70,7 @@ def test_steps_are_the_frames_of_the_lab():
     places = Places(scene)
     assert scene["axes"][0]["label"] == "x₁"
     drawn = 0
-    for frame, shot in zip(outcome.frames, scene["shots"][1:-1], strict=True):
+    for frame, shot in zip(outcome.steps, scene["shots"][1:-1], strict=True):
         assert shot.get("moved", []) == ([] if frame.sample is None else [frame.sample])
         for _, path in shot.get("lines", []):
             drawn += 1
@@ -141,8 +141,8 @@ def test_two_fits_are_side_by_side():
 
 def test_long_runs_are_thinned_and_cut_ones_say_so():
     outcome = fitted("lms", SAMPLES["XOR"]())
-    assert len(outcome.frames) > MOST_STEPS
+    assert len(outcome.steps) > MOST_STEPS
     scene = scene_of(replace(outcome, complete=False))
     assert len(scene["shots"]) == MOST_STEPS + 2
-    n = len(outcome.frames)
+    n = len(outcome.steps)
     assert scene["note"].startswith(f"the first {n:,} steps of the fit; 100 of {n:,} steps shown")

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from bokeh.core.properties import value
 from bokeh.models import (
     ColumnDataSource,
     CrosshairTool,
     DataRange1d,
     Div,
+    Legend,
+    LegendItem,
     PanTool,
     PointDrawTool,
     Range1d,
@@ -25,7 +28,7 @@ from ..arrays import MatrixLike
 from ..diagnostics.fitted_model import FittedModel
 from .algorithms import Algorithm
 from .drawing import weight_space
-from .fitting import Frame, Outcome
+from .fitting import LIMITS, CurvePoint, Outcome
 from .picture import COLOURS, Picture, window_of
 from .points import MOST_POINTS, Points
 from .style import without_formulas
@@ -42,10 +45,13 @@ STROKES = {
 ALL_STROKES = STROKES[False] + STROKES[True]
 # Points without classes.
 ALIKE = "#7a8794"
-# Points of a curve of convergence.
-MOST_CURVE_POINTS = 400
 # Pixels.
-CURVE_HEIGHT = 230
+CURVE_HEIGHT = 200
+# Lines of convergence and their dashes; those of a legend of one algorithm.
+CURVES = {
+    "primal": "solid", "dual": "dashed", "criterion": "solid", "gap": "solid", "errors": "solid",
+}  # fmt: skip
+SIDES = ("primal", "dual", "criterion")
 
 
 @dataclass
@@ -139,7 +145,7 @@ class SceneFigure:
         plot.scatter("x", "y", size=18, marker="star", source=self.star, fill_color="#CC79A7",
                      line_color="black")  # fmt: skip
         self.pen = PointDrawTool(
-            renderers=[dots],
+            renderers=[self.dots],
             default_overrides={"label": "0"},
             num_objects=MOST_POINTS + 1,  # one more is rejected; the tool would drop the first
             description="draw",
@@ -224,28 +230,35 @@ class BesideFigures:
         self.look = look
         size = {"height": CURVE_HEIGHT, "sizing_mode": "stretch_width", "toolbar_location": None}
         self.objective = figure(title="primal and dual", x_axis_label="step", **size)
-        self.curves = {}
-        for name, dash, colour in (
-            ("primal", "solid", COLOURS[0]), ("dual", "dashed", COLOURS[1]),
-            ("criterion", "solid", COLOURS[2]),
-        ):  # fmt: skip
-            source = self.curves[name] = ColumnDataSource({"x": [], "y": []})
-            self.objective.line("x", "y", source=source, line_dash=dash, line_width=2.5,
-                                color=colour, legend_label=name)  # fmt: skip
-        legend = self.objective.legend[0]
-        legend.orientation, legend.label_text_font_size, legend.padding = "horizontal", "11px", 2
-        self.objective.add_layout(legend, "above")
-        self.entries = {item.label.value: item for item in legend.items}
+        self.gap = figure(title="gap", x_axis_label="step", y_axis_type="log", **size)
         self.errors = figure(
             title="errors",
             x_axis_label="step",
             y_range=DataRange1d(start=0, min_interval=4),
             **size,
         )
-        source = self.curves["errors"] = ColumnDataSource({"x": [], "y": []})
-        self.errors.line("x", "y", source=source, line_width=2.5, color=COLOURS[3])
+        plots = {"gap": self.gap, "errors": self.errors}
+        # Those of the first algorithm, and of the one beside it.
+        self.curves, self.others = (
+            {name: ColumnDataSource({"x": [], "y": []}) for name in CURVES} for _ in range(2)
+        )
+        self.entries = {}
+        for sources, colour in ((self.curves, COLOURS[0]), (self.others, COLOURS[1])):
+            for name, dash in CURVES.items():
+                line = plots.get(name, self.objective).line(
+                    "x", "y", source=sources[name], line_dash=dash, line_width=2.5, color=colour
+                )
+                item = LegendItem(label=value(name), renderers=[line])
+                self.entries[sources is self.others, name] = item
+        for plot, names in (
+            (self.objective, ("primal", "dual", "criterion")), (self.gap, ("gap",)),
+            (self.errors, ("errors",)),
+        ):  # fmt: skip
+            items = [self.entries[which, name] for which in (False, True) for name in names]
+            plot.add_layout(Legend(items=items, orientation="horizontal", ncols=2, padding=2,
+                                   label_text_font_size="11px"), "above")  # fmt: skip
         self.marks = ColumnDataSource({"x": []})
-        for plot in (self.objective, self.errors):
+        for plot in (self.objective, self.gap, self.errors):
             plot.vspan("x", source=self.marks, line_alpha=0.5, line_width=2, line_color="#888888")
         self.note = Div(text="", name="weight-note")
         self.weights = figure(
@@ -263,25 +276,24 @@ class BesideFigures:
 
     def dress(self) -> None:
         """Apply the colours of the look."""
-        for plot in (self.objective, self.errors, self.weights):
+        for plot in (self.objective, self.gap, self.errors, self.weights):
             self.look.dress(plot)
 
     def show(self, algorithm: Algorithm) -> None:
         """Show the figures that an algorithm has: errors are those of classes."""
         self.errors.visible = algorithm.has_classes
-        self.objective.height = CURVE_HEIGHT * (1 if algorithm.has_classes else 2)
 
-    def draw(self, outcome: Outcome, k: int) -> None:
-        """Draw the curves of a fit, and the current step."""
-        self._draw_curves(outcome)
+    def draw(self, outcome: Outcome, k: int, beside: Outcome | None = None) -> None:
+        """Draw the curves of a fit, and of the one ``beside`` it, and the current step."""
+        self._draw_curves(outcome, beside)
         self.mark(outcome, k)
         if outcome.request.recipe.has_classes:
             self.draw_weights(outcome, k)
 
     def mark(self, outcome: Outcome, k: int) -> None:
         """Mark the current step on the curves."""
-        n = len(outcome.frames)
-        _put(self.marks, {"x": [min(k + 1, n)] if n else []})
+        frames, last = outcome.frames, outcome.curve[-1].number if outcome.curve else 0
+        _put(self.marks, {"x": [frames[k].number if k < len(frames) else last] if frames else []})
 
     def draw_weights(self, outcome: Outcome, k: int) -> None:
         """Draw the space of weights, and the way to those of the current step."""
@@ -293,44 +305,65 @@ class BesideFigures:
         why = why if outcome.frames else "There are no steps."
         self.note.text = "" if found else why
 
-    def _draw_curves(self, outcome: Outcome) -> None:
-        frames = outcome.frames
-        steps = _some([k for k, frame in enumerate(frames) if frame.sample is None])
-        sides = {
-            name: np.array([getattr(frames[s], name) for s in steps], dtype=float)
-            for name in ("primal", "dual", "objective", "errors")
-        }
-        machine = bool(np.isfinite(sides["dual"]).any())
-        for name, item in self.entries.items():
-            item.visible = (name == "criterion") != machine
-        for name, values in (
-            ("primal", sides["primal"]), ("dual", sides["dual"]),
-            ("criterion", sides["objective"] if not machine else sides["objective"][:0]),
-            ("errors", sides["errors"]),
-        ):  # fmt: skip
-            self.curves[name].data = _curve(steps[: len(values)], values, frames)
-        self.objective.title.text = "primal and dual" if machine else "criterion"
-        exact = all(frames[s].exact for s in steps)
-        self.errors.title.text = "errors" if exact else "mistakes met, not errors of one plane"
-        if not frames and outcome.recorded:
-            self.objective.title.text = self.errors.title.text = "no steps were recorded"
+    def _draw_curves(self, outcome: Outcome, beside: Outcome | None) -> None:
+        shown = {False: outcome, True: beside}
+        for which, sources in ((False, self.curves), (True, self.others)):
+            found = shown[which]
+            curves = curves_of(found.curve) if found is not None else {}
+            for name, source in sources.items():
+                _put(source, curves.get(name, {"x": [], "y": []}))
+                entry = self.entries[which, name]
+                entry.visible = bool(len(source.data["x"])) and (
+                    name in SIDES or beside is not None
+                )
+                title = found.request.recipe.title if found is not None else ""
+                entry.label = value(f"{title}: {name}" if beside is not None else name)
+        self.gap.visible = any(len(part["gap"].data["x"]) for part in (self.curves, self.others))
+        self._name(outcome, beside)
+
+    def _name(self, outcome: Outcome, beside: Outcome | None) -> None:
+        """Name the plots after the algorithms."""
+        both = [each for each in (outcome, beside) if each is not None]
+        who = outcome.request.recipe.title
+        machine = [bool(curves_of(each.curve)["gap"]["x"]) for each in both]
+        what = "primal and dual" if all(machine) else "criterion"
+        what = what if len(set(machine)) == 1 else "primal and dual, criterion"
+        exact = all(point.exact for each in both for point in each.curve)
+        errors = "errors" if exact else "mistakes met, not errors of one plane"
+        if not outcome.frames and outcome.recorded:
+            what = errors = "no steps were recorded"
+        named = {self.objective: what, self.gap: "gap, primal − dual", self.errors: errors}
+        for plot, title in named.items():
+            # The legend names two algorithms.
+            plot.title.text = title if beside is not None else f"{who}: {title}"
 
 
-def _some(passes: list[int]) -> Any:
-    """Return the steps of a curve: ends of passes, at which all samples are counted."""
-    chosen = np.linspace(0, len(passes) - 1, min(MOST_CURVE_POINTS, len(passes))).astype(int)
-    return np.array(passes, dtype=int)[chosen]
+def curves_of(points: list[CurvePoint]) -> dict[str, dict[str, list[float]]]:
+    """Return the lines of a run: primal, dual and their gap, or the criterion, and errors."""
+    chosen = np.linspace(0, len(points) - 1, min(LIMITS.most_curve_points, len(points)))
+    points = [points[k] for k in chosen.astype(int)]
+    primal, dual, objective, errors = (
+        np.array([getattr(point, name) for point in points], dtype=float)
+        for name in ("primal", "dual", "objective", "errors")
+    )
+    machine = bool(np.isfinite(dual).any())
+    gap = np.where(primal > dual, primal - dual, np.nan)
+    lines = {
+        "primal": primal, "dual": dual, "errors": errors, "gap": gap,
+        "criterion": np.full(len(points), np.nan) if machine else objective,
+    }  # fmt: skip
+    return {name: _curve(points, values) for name, values in lines.items()}
 
 
-def _curve(steps: Any, values: Any, frames: list[Frame]) -> dict[str, list[float]]:
+def _curve(points: list[CurvePoint], values: Any) -> dict[str, list[float]]:
     """Return a line through the known values, interrupted between tasks."""
-    known = np.isfinite(values)
-    steps, values = steps[known], values[known]
-    tasks = np.array([frames[k].task for k in steps], dtype=int)
+    known = np.flatnonzero(np.isfinite(values))
+    tasks = np.array([points[k].task for k in known], dtype=int)
+    steps = np.array([points[k].number for k in known], dtype=float)
     breaks = np.flatnonzero(np.diff(tasks)) + 1
     return {
-        "x": np.insert(steps + 1.0, breaks, np.nan).tolist(),
-        "y": np.insert(values, breaks, np.nan).tolist(),
+        "x": np.insert(steps, breaks, np.nan).tolist(),
+        "y": np.insert(values[known], breaks, np.nan).tolist(),
     }
 
 
@@ -378,18 +411,21 @@ def _title(outcome: Outcome, k: int, picture: Picture) -> str:
     """Return the title of a picture: the step, and whether the recording is complete."""
     if outcome.model is None:
         return "no answer"
-    n, kept = len(outcome.frames), "" if outcome.complete else "the first "
+    n, kept = len(outcome.steps), "" if outcome.complete else "the first "
     one_class = outcome.request.recipe.family == "one-class"
     flat = f" (w = 0: no {'region' if one_class else 'plane'})" if picture.flat else ""
-    if k >= n:
+    if k >= len(outcome.frames):
         if not outcome.recorded:
             return f"the answer{flat} (steps are being recorded)"
         return f"the answer{flat}" + (f" (its first {n} steps were kept)" if kept and n else "")
     frame = outcome.frames[k]
+    if frame.is_start:
+        return f"step 0 of {kept}{n}{flat}: the start"
     many = len(getattr(outcome.model, "classes_", ())) > 2
     names = FittedModel(outcome.model).task_names if many else []
     task = f"{names[frame.task]}, " if outcome.frames[-1].task and frame.task < len(names) else ""
-    begin = f"step {k + 1} of {kept}{n}{flat}: {task}{frame.unit} {frame.iteration}"
+    done = k + 1 + n - len(outcome.frames)
+    begin = f"step {done} of {kept}{n}{flat}: {task}{frame.unit} {frame.iteration}"
     if frame.sample is not None:
         return f"{begin}, for point {frame.sample + 1}"
     return f"{begin}, {picture.remark}" if picture.remark else begin

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class Limits:
     # Without a newer request for so long, steps and separability are computed, too: while a point
     # or a slider is being moved, each position is only fitted.
     pause_seconds: float = 0.15
+    # Points of a curve of convergence, of which twice as many are collected before thinning.
+    most_curve_points: int = 400
 
 
 LIMITS = Limits()
@@ -44,7 +46,8 @@ LIMITS = Limits()
 class Frame:
     """The state of the solver of a task: its planes, or its α.
 
-    ``exact`` and ``unit`` are those of `maxmargin.Step`.
+    ``exact`` and ``unit`` are those of `maxmargin.Step`; ``number`` counts the steps of all tasks,
+    and is 0 before the first one.
     """
 
     task: int
@@ -61,17 +64,32 @@ class Frame:
     labels: Any
     exact: bool
     unit: str
+    number: int
 
     @classmethod
-    def of(cls, step: mm.Step) -> Frame:
+    def of(cls, step: mm.Step, number: int) -> Frame:
         """Copy the state of a step, which the solver changes."""
         now = step.snapshot()
         assert step.rows is not None
         return cls(
             step.task, step.iteration, step.sample, step.errors, step.objective, step.primal,
             step.dual, now.w.copy(), now.b.copy(), None if now.alpha is None else now.alpha.copy(),
-            step.rows, step.labels, step.exact, step.unit,
+            step.rows, step.labels, step.exact, step.unit, number,
         )  # fmt: skip
+
+    @classmethod
+    def start_of(cls, first: Frame) -> Frame:
+        """Return the state before the first step of a rule that starts from zero."""
+        alpha = None if first.alpha is None else np.zeros_like(first.alpha)
+        return replace(
+            first, iteration=0, sample=None, errors=0, objective=np.nan, primal=np.nan, dual=np.nan,
+            w=np.zeros_like(first.w), b=np.zeros_like(first.b), alpha=alpha, exact=False, number=0,
+        )  # fmt: skip
+
+    @property
+    def is_start(self) -> bool:
+        """Whether no step has been made."""
+        return self.number == 0
 
     @property
     def coefficients(self) -> Floats:
@@ -81,6 +99,19 @@ class Frame:
             alpha, starred = np.split(self.alpha, 2)
             return alpha - starred
         return self.alpha * self.labels
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """The criterion, both sides of the gap and the errors after so many steps of all tasks."""
+
+    number: int
+    task: int
+    objective: float
+    primal: float
+    dual: float
+    errors: int
+    exact: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +148,17 @@ class Outcome:
     seconds: float = 0.0
     verdict: mm.Separability | None = None
     frames: list[Frame] = field(default_factory=list)
+    curve: list[CurvePoint] = field(default_factory=list)
     recorded: bool = False
     complete: bool = False
     warnings: tuple[str, ...] = ()
     overdue: bool = False
     live: bool = False
+
+    @property
+    def steps(self) -> list[Frame]:
+        """The recorded steps, without the start."""
+        return [frame for frame in self.frames if not frame.is_start]
 
     @property
     def stage(self) -> int:
@@ -195,8 +232,10 @@ class Worker:
             self.tell(outcome)
         if outcome.model is None:
             return
-        frames, complete = ([], False) if is_over() else recorded(request, is_over)
-        outcome = replace(outcome, frames=frames, recorded=True, complete=complete)
+        if not is_over():
+            found = recorded(request, is_over)
+            outcome = replace(outcome, **found._asdict())
+        outcome = replace(outcome, recorded=True)
         if not is_dropped():
             self.tell(outcome)
 
@@ -285,11 +324,16 @@ def _hear(
         said.append(str(message))
 
 
-def recorded(request: Request, is_over: Callable[[Any], bool]) -> tuple[list[Frame], bool]:
-    """Fit again, with the same seed, and record every step.
+class Recording(NamedTuple):
+    """The steps of a fit that were kept, whether these are all, and the curve of the whole run."""
 
-    Return the steps, and whether they reach the end of every task.
-    """
+    frames: list[Frame]
+    complete: bool
+    curve: list[CurvePoint]
+
+
+def recorded(request: Request, is_over: Callable[[Any], bool]) -> Recording:
+    """Fit again, with the same seed, and record every step."""
     one_task = request.points.n_classes == 2 or not request.recipe.has_classes
     # Each step holds one number per point, two of a regression.
     numbers = len(request.points.X) * (2 if request.recipe.family == "regression" else 1)
@@ -298,29 +342,65 @@ def recorded(request: Request, is_over: Callable[[Any], bool]) -> tuple[list[Fra
     model = request.recipe.build(request.values, callback=watcher)
     with heard():  # the first fit has warned already
         model.fit(*request.training)
-    return watcher.frames, bool(watcher.frames) and not watcher.cut
+    frames = watcher.frames
+    complete = bool(frames) and not watcher.cut
+    if frames and starts_from_zero(request):
+        frames = [Frame.start_of(frames[0]), *frames]
+    return Recording(frames, complete, watcher.curve)
+
+
+# Rules that start from w = 0 and b = 0, and solvers that start from α = 0.
+FROM_ZERO = (
+    "perceptron", "pocket", "relaxation", "lms", "kernel-perceptron", "svc", "svr",
+)  # fmt: skip
+
+
+def starts_from_zero(request: Request) -> bool:
+    """Say whether the state before the first step is known: w = 0 and b = 0, or α = 0."""
+    by_columns = request.values.get("solver") == "coordinate-descent"
+    return request.algorithm in FROM_ZERO or by_columns
 
 
 class _Watcher:
-    """Record the first steps of every task, and then stop it."""
+    """Record the first steps of every task, and the curve of all of them."""
 
     every_update = True
 
     def __init__(self, most: int, is_over: Callable[[Any], bool]) -> None:
         self.most, self.is_over = most, is_over
         self.frames: list[Frame] = []
+        self.curve: list[CurvePoint] = []
         self.counts: dict[int, int] = {}
+        self.number = 0
+        self.stride, self.ends = 1, 0
         self.cut = False
 
     def __call__(self, step: Any) -> bool:
+        self.number += 1
         seen = self.counts[step.task] = self.counts.get(step.task, 0) + 1
-        frame = Frame.of(step)
-        runs_away = not (np.isfinite(frame.w).all() and np.isfinite(frame.b).all())
-        if not runs_away:
-            self.frames.append(frame)
-        stop = seen >= self.most or runs_away or self.is_over(step)
-        self.cut = self.cut or stop
+        runs_away = False
+        if seen <= self.most:
+            frame = Frame.of(step, self.number)
+            runs_away = not (np.isfinite(frame.w).all() and np.isfinite(frame.b).all())
+            if not runs_away:
+                self.frames.append(frame)
+        stop = runs_away or self.is_over(step)
+        self.cut = self.cut or stop or seen > self.most
+        if step.sample is None:  # all samples are counted
+            self._extend(step)
         return stop
+
+    def _extend(self, step: Any) -> None:
+        """Add to the curve, of which every second point goes when it is too long."""
+        if self.ends % self.stride == 0:
+            self.curve.append(
+                CurvePoint(self.number, step.task, step.objective, step.primal, step.dual,
+                           step.errors, step.exact)
+            )  # fmt: skip
+        self.ends += 1
+        if len(self.curve) >= 2 * LIMITS.most_curve_points:
+            del self.curve[1::2]
+            self.stride *= 2
 
 
 def weights(frame: Frame, X: Floats) -> Floats:

@@ -21,6 +21,7 @@ from bokeh.models import (
 )  # fmt: skip
 
 from .address import Address
+from .card import Card
 from .data_view import DataView
 from .downloads import Downloads
 from .dragging import Dragging
@@ -105,6 +106,7 @@ class Lab:
 
     def _make_insight(self) -> None:
         self.table = PointTable(self.source)
+        self.card = Card(self)
         self.editor = PointEditor(self)
         self.subject = RadioButtonGroup(
             labels=["A", "B"], active=0, visible=False, name="subject",
@@ -121,7 +123,8 @@ class Lab:
         self.tabs = Tabs(
             tabs=[
                 TabPanel(title="convergence", child=column(
-                    self.beside.objective, self.beside.errors, sizing_mode="stretch_width")),
+                    self.beside.objective, self.beside.gap, self.beside.errors,
+                    sizing_mode="stretch_width")),
                 self.weight_space,
                 self.points_tab,
                 TabPanel(title="scores", child=self.scores.widgets),
@@ -147,7 +150,9 @@ class Lab:
         )  # fmt: skip
         proofs = row(first.proof, second.proof, name="proofs", sizing_mode="stretch_width",
                      css_classes=["texts"])  # fmt: skip
-        insight = column(self.subject, self.tabs, name="insight", sizing_mode="stretch_width")
+        insight = column(
+            self.subject, self.card.text, self.tabs, name="insight", sizing_mode="stretch_width"
+        )
         top = row(
             self.address.widgets, self.heard, self.lessons.choice, self.dark, name="top"
         )  # fmt: skip
@@ -164,6 +169,8 @@ class Lab:
                     for name, values in arguments.items()})  # fmt: skip
         self.memory = Memory(self.state())
         self.address.attach(document, self.dark)
+        proofs = {"proofs": [panel.proof for panel in self.panels]}
+        document.js_on_event(DocumentReady, CustomJS(args=proofs, code=UNFOLD))
         document.js_on_event(DocumentReady, self.data.check_files())
 
     def close(self) -> None:
@@ -409,13 +416,15 @@ class Lab:
         running = self.playback.is_running
         in_sight = self.tabs.tabs[self.tabs.active]
         if not running:
-            self.beside.draw(outcome, k)
+            others = [panel.outcome for panel in self.shown() if panel is not self.looked_at()]
+            self.beside.draw(outcome, k, others[0] if others else None)
         elif in_sight is self.weight_space:
             self.beside.draw_weights(outcome, k)
         else:
             self.beside.mark(outcome, k)
         if not running or in_sight is self.points_tab:
             self.table.draw(outcome, picture, at_end=k >= len(outcome.frames))
+        self.card.draw(outcome, picture, k)
 
     def _on_compare(self, attr: str, old: Any, new: bool) -> None:
         if not self.quiet:
@@ -441,3 +450,11 @@ class Lab:
 
 # Run in the browser, since the next click may come before an answer of the server.
 DARK = "document.documentElement.dataset.theme = cb_obj.active ? 'dark' : 'light'"
+# The text of a proof is replaced with every answer, and stays unfolded.
+UNFOLD = """
+for (const proof of proofs) {
+  const {shadow_el} = Bokeh.index.find_one_by_id(proof.id)
+  const told = (event) => { proof.tags = [event.target.open ? 'open' : ''] }
+  shadow_el.addEventListener('toggle', told, true)
+}
+"""

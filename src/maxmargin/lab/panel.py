@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from functools import partial
 from typing import Any
 
@@ -11,20 +10,15 @@ from bokeh.events import RangesUpdate
 from bokeh.layouts import column
 from bokeh.models import Div, Select, Slider
 
-import maxmargin as mm
-
-from ..diagnostics.fitted_model import SupportVectorMachine
-from ..diagnostics.summary import Summary, linear_verdict, summarize
-from ..kernels import Linear
-from . import one_class, regression
 from .algorithms import ALGORITHMS, Algorithm, Choice, Slide
 from .description import described
-from .drawing import is_flat, picture_of
+from .drawing import picture_of
 from .figures import SceneFigure
-from .fitting import LIMITS, Frame, Outcome, Request, Worker
+from .fitting import Outcome, Request, Worker
 from .picture import Picture
 from .points import Points
 from .style import describe
+from .words import words_of
 
 # Delay after which a figure that was moved is redrawn.
 REDRAW_MILLISECONDS = 150
@@ -40,7 +34,6 @@ class Panel:
         self.request: Request | None = None
         self.outcome: Outcome | None = None
         self.picture: Picture | None = None
-        self.proved = ""
         self.described = ""
         self.quiet = False
         self.values = ALGORITHMS[key].defaults()
@@ -56,6 +49,7 @@ class Panel:
         self.scene.figure.on_event(RangesUpdate, self._on_ranges)
         self.redrawing: Any = None
         self.proof = Div(text="", name=f"proof-{name}", sizing_mode="stretch_width")
+        self.proof.tags = [""]  # "open" while the proof is unfolded
         self.worker = Worker(self._tell, self._tell_compiling)
         self._show_controls()
 
@@ -129,7 +123,6 @@ class Panel:
         if known and known.request is outcome.request and known.stage > outcome.stage:
             return  # callbacks may change places
         self.outcome = outcome
-        self.proof.text = self.proved = proof_of(outcome)
         self.proof.css_classes = []
         self.lab.arrived(self)
 
@@ -144,7 +137,8 @@ class Panel:
             if not (self.outcome.live or self.lab.playback.is_running):
                 self.described = described(self.outcome, self.picture, k, title)
                 describe(self.scene.figure, self.described, points=True)
-            self.proof.text = step_of(self.outcome, k, title) + self.proved
+            is_open = "open" in self.proof.tags
+            self.proof.text = words_of(self.outcome, k, title, is_open=is_open)
 
     def _on_ranges(self, event: RangesUpdate) -> None:
         """Redraw after the view was moved."""
@@ -237,84 +231,3 @@ def _by_family() -> dict[str, list[tuple[str, str]]]:
         heading = headings.get(algorithm.family, "classes")
         found.setdefault(heading, []).append((key, algorithm.title))
     return found
-
-
-def step_of(outcome: Outcome, k: int, title: str) -> str:
-    """Return the description of step k, shown with a ``title``; empty after the last step."""
-    if k >= len(outcome.frames):
-        return ""
-    return "".join(
-        [
-            _line("step", " · ".join([f"shown: {title}", *_bounds(outcome.frames[k])])),
-            _line("facts", "below: the end of the fit, not this step"),
-        ]
-    )
-
-
-def proof_of(outcome: Outcome) -> str:
-    """Return the certificate and the facts of a result as escaped HTML."""
-    if outcome.failure is not None:
-        return _line("bad", outcome.failure)
-    lines = [_line("bad", f"warning: {text}") for text in outcome.warnings]
-    found, flat = summarize(outcome.model), is_flat(outcome)
-    lines.append(_line("good" if found.is_proved and not flat else "open", str(found.certificate)))
-    if flat:
-        lines.append(_line("open", _about_flat(outcome)))
-    lines.append(_line("facts", " · ".join(_facts(outcome, found, flat))))
-    if outcome.verdict is not None:
-        lines.append(_line("facts", _about_verdict(outcome, flat)))
-    return "".join(lines)
-
-
-def _line(kind: str, text: str) -> str:
-    return f"<p class='{kind}'>{html.escape(text)}</p>"
-
-
-def _bounds(frame: Frame) -> list[str]:
-    """Return P and D of a step where they are known."""
-    sides = {"primal": frame.primal, "dual": frame.dual}
-    return [f"{name} {value:.6g}" for name, value in sides.items() if math.isfinite(value)]
-
-
-def _about_flat(outcome: Outcome) -> str:
-    if not isinstance(outcome.model, SupportVectorMachine | mm.OneClassSVM):
-        return "w = 0: there is no plane"
-    remedy = "raise ν" if isinstance(outcome.model, mm.NuSVC) else "try another kernel"
-    remedy = "no plane is better" if isinstance(outcome.model, mm.LinearSVC) else remedy
-    optimal = " is optimal" if summarize(outcome.model).is_proved else ""
-    what = "region" if isinstance(outcome.model, mm.OneClassSVM) else "plane"
-    return f"w = 0{optimal}: there is no {what}; {remedy}"
-
-
-def _facts(outcome: Outcome, found: Summary, flat: bool) -> list[str]:
-    """Return how the fit ended, its margin and support vectors, and how well it fits."""
-    ended, recipe = f"{found.ended}", outcome.request.recipe
-    if outcome.overdue:
-        ended = ended.replace(str(mm.Status.STOPPED), f"stopped by the lab at {LIMITS.seconds:g} s")
-    facts = [recipe.title, ended, f"{1000 * outcome.seconds:.1f} ms"]
-    if found.margin is not None and recipe.has_classes and not flat:
-        facts.append(f"margin {found.margin_in_words}")
-    if found.n_support is not None:
-        facts.append(f"{found.n_support} support vector{'' if found.n_support == 1 else 's'}")
-    if flat:  # labels would depend on rounding
-        return facts
-    of_family = {"regression": regression.facts, "one-class": one_class.facts}
-    return [*facts, *of_family.get(recipe.family, _errors)(outcome)]
-
-
-def _errors(outcome: Outcome) -> list[str]:
-    """Return how many points are misclassified."""
-    wrong = outcome.model.predict(outcome.request.points.X) != outcome.request.points.labels
-    return [f"{int(wrong.sum())} of {len(wrong)} points misclassified"]
-
-
-def _about_verdict(outcome: Outcome, flat: bool) -> str:
-    """Return whether a plane separates, and whether the kernel does where no plane can."""
-    text = linear_verdict(outcome.verdict)
-    curved = not isinstance(getattr(outcome.model, "kernel_", Linear()), Linear)
-    if outcome.verdict is None or outcome.verdict.separable is not False or not curved or flat:
-        return text
-    points = outcome.request.points
-    if (outcome.model.predict(points.X) == points.labels).all():
-        return f"No plane separates these points; the curve of this kernel does. {text}"
-    return text

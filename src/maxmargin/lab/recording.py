@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,6 +40,7 @@ def recording_of(outcomes: Sequence[Outcome]) -> str:
 
 def _scene(outcome: Outcome) -> Scene:
     points, recipe = outcome.request.points, outcome.request.recipe
+    outcome = replace(outcome, frames=outcome.steps)  # the player has a start of its own
     chosen = thinned(range(len(outcome.frames)), MOST_STEPS)
     pictures = [*(picture_of(outcome, k) for k in chosen), picture_of(outcome)]
     start, *captions = _captions(outcome, chosen, pictures)

@@ -10,7 +10,13 @@ import maxmargin as mm
 
 from ..arrays import Floats
 from ..diagnostics.fitted_model import FittedModel, ModelLike
-from ..diagnostics.targets import TUBE_STATES, edge_tolerance, target_errors, tube_states
+from ..diagnostics.targets import (
+    TUBE_STATES,
+    TargetErrors,
+    edge_tolerance,
+    target_errors,
+    tube_states,
+)
 from ..estimators.svr import KernelRegressor, centre_of
 from ..plots.canvas import PALETTE
 from .fitting import Frame, Outcome, evaluated
@@ -98,18 +104,22 @@ def columns(outcome: Outcome, picture: Picture) -> dict[str, Any]:
     return known | {"state": states_of(outcome, picture).tolist()}
 
 
-def facts(outcome: Outcome) -> list[str]:
-    """Return the width of the tube, how well it fits, and how many targets are outside of it."""
+def errors_of(outcome: Outcome) -> TargetErrors:
+    """Return how well the targets are predicted, and how many are outside of the tube."""
     model, (X, y) = FittedModel(outcome.model), outcome.request.training
     assert model.epsilon is not None
-    tol = edge_tolerance(model, y)
-    found = target_errors(y, outcome.model.predict(X), model.epsilon, tol)
+    return target_errors(y, outcome.model.predict(X), model.epsilon, edge_tolerance(model, y))
+
+
+def facts(outcome: Outcome) -> list[str]:
+    """Return the width of the tube, how well it fits, and how many targets are outside of it."""
+    found = errors_of(outcome)
     # Equal targets have no variance to explain.
-    fits = [f"R² {found.r2:.4g}"] if np.ptp(y) > 0.0 else []
+    fits = [f"R² {found.r2:.4g}"] if np.isfinite(found.r2) else []
     return [
         f"ε {found.epsilon:.6g}",
         *fits,
         f"RMSE {found.rmse:.4g}",
-        f"{found.n_above + found.n_below} of {len(y)} targets outside of the tube: "
+        f"{found.n_above + found.n_below} of {found.n_samples} targets outside of the tube: "
         f"{found.n_above} above (orange), {found.n_below} below (blue)",
     ]

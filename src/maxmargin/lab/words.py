@@ -1,0 +1,276 @@
+"""What the page says of an answer or of a step: first in plain words, then the proof."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import numpy as np
+
+import maxmargin as mm
+
+from ..arrays import Floats
+from ..diagnostics.fitted_model import FittedModel, ModelLike, SupportVectorMachine
+from ..diagnostics.proofs import tolerance
+from ..diagnostics.summary import Summary, linear_verdict, summarize
+from ..kernels import Linear
+from . import one_class, regression
+from .drawing import is_flat
+from .fitting import LIMITS, Outcome
+from .notation import counted, number
+from .step_words import step_words
+
+# Sizes of y·g, relative to its terms, up to which a point is on the line.
+ON_THE_LINE = 1e-12
+NO_LINE = "No line separates these points: their hulls share a point."
+
+
+def words_of(outcome: Outcome, k: int, title: str, *, is_open: bool = False) -> str:
+    """Return what is said of step k, shown with a ``title``, or of the answer, as escaped HTML.
+
+    ``is_open`` says whether the proof is unfolded.
+    """
+    if outcome.failure is not None:
+        kind, text = _of_failure(outcome)
+        inside = [outcome.failure, *_verdict(outcome, flat=False)] if kind != "bad" else []
+        return _line(kind, text) + _proof("proof", inside, is_open=is_open)
+    found, flat = summarize(outcome.model), is_flat(outcome)
+    # Some warnings quote the certificate, which is in the proof.
+    told = [text.replace(f": {found.certificate}", "") for text in outcome.warnings]
+    warned = [_line("bad", f"Warning: {text}") for text in told]
+    lines = []
+    if k < len(outcome.frames):
+        lines.append(_line("step", f"{title[:1].upper()}{title[1:]}."))
+        lines += [_line("", text) for text in step_words(outcome, k)] + warned
+        heading = "the end of the fit, not this step, and its proof"
+        inside = [headline(outcome)]
+    else:
+        lines.append(_line("good" if found.is_proved and not flat else "open", headline(outcome)))
+        lines += [*warned, _line("facts", " · ".join(_facts(outcome, found, flat)))]
+        heading = "proof" if found.is_proved else "not proved: what is known"
+        inside = []
+    inside += [str(found.certificate), *_margin(outcome, found, flat), *_verdict(outcome, flat)]
+    return "".join(lines) + _proof(heading, inside, is_open=is_open)
+
+
+def _line(kind: str, text: str) -> str:
+    return f"<p class='{kind}'>{html.escape(text)}</p>"
+
+
+def _proof(heading: str, lines: list[str], *, is_open: bool) -> str:
+    """Return lines that are unfolded by their heading."""
+    if not lines:
+        return ""
+    inside = "".join(_line("facts", line) for line in lines)
+    opened = " open" if is_open else ""
+    return f"<details{opened}><summary>{html.escape(heading)}</summary>{inside}</details>"
+
+
+# The first sentence ------------------------------------------------------------------------------
+
+
+def headline(outcome: Outcome) -> str:
+    """Return the answer in plain words, which claim no more than is proved."""
+    if outcome.failure is not None:
+        return _of_failure(outcome)[1]
+    if is_flat(outcome):
+        return _of_flat(outcome)
+    family = outcome.request.recipe.family
+    if family == "regression":
+        text = _of_tube(outcome)
+    elif family == "one-class":
+        text = _of_region(outcome)
+    elif len(outcome.model.classes_) > 2:
+        text = _of_many(outcome)
+    else:
+        text = _of_two(outcome)
+    return " ".join([text, *_unproved(outcome)])
+
+
+def _of_failure(outcome: Outcome) -> tuple[str, str]:
+    verdict = outcome.verdict
+    curved = outcome.request.values.get("kernel", "linear") != "linear"
+    if verdict is not None and verdict.common_point is not None and not curved:
+        return "open", NO_LINE
+    return "bad", str(outcome.failure)
+
+
+def _of_flat(outcome: Outcome) -> str:
+    """Return that w = 0, and what helps."""
+    if str(getattr(outcome.model, "status_", "")) == mm.Status.DIVERGED:
+        return "There is no line: the weights grew without bound, and w = 0 is the start."
+    if not isinstance(outcome.model, SupportVectorMachine | mm.OneClassSVM):
+        return f"There is no line: w = 0.{_beside(outcome)}"
+    remedy = "raise ν" if isinstance(outcome.model, mm.NuSVC) else "try another kernel"
+    remedy = "no plane is better" if isinstance(outcome.model, mm.LinearSVC) else remedy
+    optimal = " is optimal" if summarize(outcome.model).is_proved else ""
+    what = "region" if isinstance(outcome.model, mm.OneClassSVM) else "plane"
+    return f"w = 0{optimal}: there is no {what}; {remedy}."
+
+
+def _of_two(outcome: Outcome) -> str:
+    model, points = outcome.model, outcome.request.points
+    y = np.where(points.labels == model.classes_[1], 1.0, -1.0)
+    margins = y * model.decision_function(points.X)
+    size = float(np.abs(margins).max(initial=0.0))
+    wrong, on_it = margins < -ON_THE_LINE * size, np.abs(margins) <= ON_THE_LINE * size
+    line = "curve" if _is_curved(model) else "line"
+    if wrong.any() or on_it.any():
+        return f"Not separated by this {line}: {_where(wrong, on_it, line)}{_beside(outcome)}"
+    separated = f"Separated by a {line}" if line == "curve" else "Separated"
+    if not isinstance(model, SupportVectorMachine):
+        return f"{separated}.{_nearest(outcome)}"
+    return f"{separated}{_band(outcome, margins, line)}{_beside(outcome)}"
+
+
+def _where(wrong: Any, on_it: Any, line: str) -> str:
+    n, parts = wrong.size, []
+    if wrong.any():
+        verb = "is" if wrong.sum() == 1 else "are"
+        parts.append(f"{wrong.sum():,} of {n:,} points {verb} on the wrong side")
+    if on_it.any():
+        parts.append(f"{counted(int(on_it.sum()))} on the {line} itself")
+    return f"{', '.join(parts)}."
+
+
+def _band(outcome: Outcome, margins: Floats, line: str) -> str:
+    """Return how wide the band is, and by how many points it is held."""
+    model = outcome.model
+    level = tolerance(model) if not isinstance(model, mm.LinearSVC) else tolerance(model) ** 0.5
+    inside, support = int((margins < 1.0 - level).sum()), FittedModel(model).support
+    parts = []
+    if line == "line":
+        parts.append(f"is {number(2.0 * _half_width(outcome))} wide")
+        if _is_hard(outcome) and summarize(model).is_proved:
+            parts.append("is the widest of all")
+    if support is not None:
+        parts.append(f"is held by {len(support):,} {'point' if len(support) == 1 else 'points'}")
+    text = f" The band {_listed(parts)}." if parts else ""
+    return f".{text} {counted(inside)} inside of it." if inside else f".{text}"
+
+
+def _is_hard(outcome: Outcome) -> bool:
+    return outcome.request.recipe.parameters(outcome.request.values).get("C") == np.inf
+
+
+def _listed(parts: list[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def _half_width(outcome: Outcome) -> float:
+    found = summarize(outcome.model).margin
+    return np.nan if found is None else found
+
+
+def _nearest(outcome: Outcome) -> str:
+    """Return how far the nearest point is, of a rule without a band."""
+    distance = getattr(outcome.model.certificate_, "geometric_margin", None)
+    if distance is None or _is_curved(outcome.model):
+        return ""
+    return f" The nearest point is {number(float(distance))} away from the line."
+
+
+def _beside(outcome: Outcome) -> str:
+    """Return whether a line separates, where that is known and this answer does not say it."""
+    verdict, curved = outcome.verdict, _is_curved(outcome.model)
+    certificate = getattr(outcome.model, "certificate_", None)
+    if getattr(certificate, "refutes", False) or (verdict and verdict.separable is False):
+        return f" {NO_LINE}"
+    exists = verdict is not None and verdict.separable and not curved
+    points = outcome.request.points
+    if exists and (outcome.model.predict(points.X) != points.labels).any():
+        return " A line that separates them exists."
+    return ""
+
+
+def _of_many(outcome: Outcome) -> str:
+    points = outcome.request.points
+    wrong, n = int((outcome.model.predict(points.X) != points.labels).sum()), len(points.X)
+    if not wrong:
+        return f"All {n:,} points are in the region of their class."
+    return (
+        f"{wrong:,} of {n:,} points {'is' if wrong == 1 else 'are'} in the region of another class."
+    )
+
+
+def _of_tube(outcome: Outcome) -> str:
+    found = regression.errors_of(outcome)
+    outside = found.n_above + found.n_below
+    text = (
+        f"The tube is {number(2.0 * found.epsilon)} wide and holds {found.n_inside:,} of "
+        f"{found.n_samples:,} targets"
+    )
+    if not outside:
+        return f"{text}."
+    return f"{text}; {found.n_above:,} are above it and {found.n_below:,} below."
+
+
+def _of_region(outcome: Outcome) -> str:
+    X = outcome.request.points.X
+    outside = int((outcome.model.predict(X) < 0).sum())
+    text = f"The region holds {len(X) - outside:,} of {len(X):,} points"
+    outliers = "is an outlier" if outside == 1 else "are outliers"
+    return f"{text}; {outside:,} {outliers}." if outside else f"{text}."
+
+
+def _unproved(outcome: Outcome) -> list[str]:
+    """Return that a machine is not proved to be optimal, or how the fit of a rule ended."""
+    found, model = summarize(outcome.model), outcome.model
+    if str(getattr(model, "status_", "")) == mm.Status.DIVERGED:
+        return ["The weights grew without bound: this is the plane of an earlier pass."]
+    if found.is_proved or not FittedModel(model).is_any_machine:
+        return []
+    gap = found.proof.get("relative_gap")
+    known = f": the gap is {100.0 * gap:.2g} % of the criterion" if gap and np.isfinite(gap) else ""
+    return [f"Not proved to be optimal{known} ({_ended(outcome, found)})."]
+
+
+def _is_curved(model: ModelLike) -> bool:
+    return not isinstance(getattr(model, "kernel_", Linear()), Linear)
+
+
+# Facts -------------------------------------------------------------------------------------------
+
+
+def _ended(outcome: Outcome, found: Summary) -> str:
+    if not outcome.overdue:
+        return f"{found.ended}"
+    stopped = f"stopped by the lab at {LIMITS.seconds:g} s"
+    return f"{found.ended}".replace(str(mm.Status.STOPPED), stopped)
+
+
+def _facts(outcome: Outcome, found: Summary, flat: bool) -> list[str]:
+    """Return how the fit ended, its support vectors, and how well it fits."""
+    recipe = outcome.request.recipe
+    facts = [recipe.title, _ended(outcome, found), f"{1000 * outcome.seconds:.1f} ms"]
+    if found.n_support is not None:
+        facts.append(f"{found.n_support} support vector{'' if found.n_support == 1 else 's'}")
+    if flat:  # labels would depend on rounding
+        return facts
+    of_family = {"regression": regression.facts, "one-class": one_class.facts}
+    return [*facts, *of_family.get(recipe.family, _errors)(outcome)]
+
+
+def _errors(outcome: Outcome) -> list[str]:
+    """Return how many points are misclassified."""
+    wrong = outcome.model.predict(outcome.request.points.X) != outcome.request.points.labels
+    return [f"{int(wrong.sum())} of {len(wrong)} points misclassified"]
+
+
+def _margin(outcome: Outcome, found: Summary, flat: bool) -> list[str]:
+    if found.margin is None or flat or not outcome.request.recipe.has_classes:
+        return []
+    return [f"margin {found.margin_in_words}"]
+
+
+def _verdict(outcome: Outcome, flat: bool) -> list[str]:
+    """Return whether a plane separates, and whether the kernel does where no plane can."""
+    if outcome.verdict is None:
+        return []
+    text = linear_verdict(outcome.verdict)
+    if outcome.model is None or outcome.verdict.separable is not False or flat:
+        return [text]
+    points = outcome.request.points
+    if _is_curved(outcome.model) and (outcome.model.predict(points.X) == points.labels).all():
+        return [f"No plane separates these points; the curve of this kernel does. {text}"]
+    return [text]
