@@ -52,7 +52,7 @@ def test_six_points_drawn_by_clicks_are_separated_and_proved(lab):
     assert proof.is_visible()  # unfolded, with every answer
     lab.page.get_by_text("proof", exact=True).focus()
     lab.page.keyboard.press("Enter")
-    lab.until("() => model('proof-A').tags[0] == ''")
+    lab.until("() => !model('unfolded-A').data.open[0]")
     assert f"{len(model.support_)} support vectors" in lab.proof()
 
 

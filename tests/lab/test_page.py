@@ -324,7 +324,7 @@ def test_a_proof_that_is_unfolded_stays_so(lab):
     arrived(lab, "svc", SAMPLES["six points"]())
     proof = lab.panels[0].proof
     assert "<details><summary>proof</summary>" in proof.text
-    proof.tags = ["open"]  # from the browser
+    lab.panels[0].unfolded.data = {"open": [True]}  # from the browser
     arrived(lab, "svc", SAMPLES["AND"]())
     assert "<details open><summary>proof</summary>" in proof.text
 

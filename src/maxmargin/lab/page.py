@@ -169,8 +169,8 @@ class Lab:
                     for name, values in arguments.items()})  # fmt: skip
         self.memory = Memory(self.state())
         self.address.attach(document, self.dark)
-        proofs = {"proofs": [panel.proof for panel in self.panels]}
-        document.js_on_event(DocumentReady, CustomJS(args=proofs, code=UNFOLD))
+        for panel in self.panels:
+            document.js_on_event(DocumentReady, panel.listen)
         document.js_on_event(DocumentReady, self.data.check_files())
 
     def close(self) -> None:
@@ -450,11 +450,3 @@ class Lab:
 
 # Run in the browser, since the next click may come before an answer of the server.
 DARK = "document.documentElement.dataset.theme = cb_obj.active ? 'dark' : 'light'"
-# The text of a proof is replaced with every answer, and stays unfolded.
-UNFOLD = """
-for (const proof of proofs) {
-  const {shadow_el} = Bokeh.index.find_one_by_id(proof.id)
-  const told = (event) => { proof.tags = [event.target.open ? 'open' : ''] }
-  shadow_el.addEventListener('toggle', told, true)
-}
-"""

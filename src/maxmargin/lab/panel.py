@@ -8,7 +8,7 @@ from typing import Any
 
 from bokeh.events import RangesUpdate
 from bokeh.layouts import column
-from bokeh.models import Div, Select, Slider
+from bokeh.models import ColumnDataSource, CustomJS, Div, Select, Slider
 
 from .algorithms import ALGORITHMS, Algorithm, Choice, Slide
 from .description import described
@@ -49,7 +49,11 @@ class Panel:
         self.scene.figure.on_event(RangesUpdate, self._on_ranges)
         self.redrawing: Any = None
         self.proof = Div(text="", name=f"proof-{name}", sizing_mode="stretch_width")
-        self.proof.tags = [""]  # "open" while the proof is unfolded
+        # Told by the browser; a change of the text itself would fold it again.
+        self.unfolded = ColumnDataSource(data={"open": [False]}, name=f"unfolded-{name}")
+        told = {"proof": self.proof, "unfolded": self.unfolded}
+        self.listen = CustomJS(args=told, code=LISTEN)
+        self.proof.js_on_change("text", self.listen)
         self.worker = Worker(self._tell, self._tell_compiling)
         self._show_controls()
 
@@ -137,7 +141,7 @@ class Panel:
             if not (self.outcome.live or self.lab.playback.is_running):
                 self.described = described(self.outcome, self.picture, k, title)
                 describe(self.scene.figure, self.described, points=True)
-            is_open = "open" in self.proof.tags
+            is_open = any(self.unfolded.data["open"])
             self.proof.text = words_of(self.outcome, k, title, is_open=is_open)
 
     def _on_ranges(self, event: RangesUpdate) -> None:
@@ -231,3 +235,14 @@ def _by_family() -> dict[str, list[tuple[str, str]]]:
         heading = headings.get(algorithm.family, "classes")
         found.setdefault(heading, []).append((key, algorithm.title))
     return found
+
+
+# The text of a proof is replaced with every answer, and stays unfolded.
+LISTEN = """
+const view = Bokeh.index.find_one_by_id(proof.id)
+if (view != null && !view.shadow_el.is_heard) {
+  view.shadow_el.is_heard = true
+  const told = (event) => { unfolded.data = {open: [event.target.open]} }
+  view.shadow_el.addEventListener('toggle', told, true)
+}
+"""
