@@ -18,7 +18,7 @@ from .fitting import Outcome, Request, Worker
 from .picture import Picture
 from .points import Points
 from .style import describe
-from .words import words_of
+from .words import line_of, words_of
 
 # Delay after which a figure that was moved is redrawn.
 REDRAW_MILLISECONDS = 150
@@ -118,7 +118,7 @@ class Panel:
 
     def _show_compiling(self) -> None:
         if "stale" in self.proof.css_classes:  # the answer may be there already
-            self.proof.text, self.proof.css_classes = _line("step", COMPILING), ["stale", "busy"]
+            self.proof.text, self.proof.css_classes = line_of("step", COMPILING), ["stale", "busy"]
 
     def _arrive(self, outcome: Outcome) -> None:
         if outcome.request is not self.request:  # there is a newer request

@@ -33,27 +33,28 @@ def words_of(outcome: Outcome, k: int, title: str, *, is_open: bool = False) -> 
     if outcome.failure is not None:
         kind, text = _of_failure(outcome)
         inside = [outcome.failure, *_verdict(outcome, flat=False)] if kind != "bad" else []
-        return _line(kind, text) + _proof("proof", inside, is_open=is_open)
+        return line_of(kind, text) + _proof("proof", inside, is_open=is_open)
     found, flat = summarize(outcome.model), is_flat(outcome)
     # Some warnings quote the certificate, which is in the proof.
     told = [text.replace(f": {found.certificate}", "") for text in outcome.warnings]
-    warned = [_line("bad", f"Warning: {text}") for text in told]
+    warned = [line_of("bad", f"Warning: {text}") for text in told]
     lines = []
     if k < len(outcome.frames):
-        lines.append(_line("step", f"{title[:1].upper()}{title[1:]}."))
-        lines += [_line("", text) for text in step_words(outcome, k)] + warned
+        lines.append(line_of("step", f"{title[:1].upper()}{title[1:]}."))
+        lines += [line_of("", text) for text in step_words(outcome, k)] + warned
         heading = "the end of the fit, not this step, and its proof"
         inside = [headline(outcome)]
     else:
-        lines.append(_line("good" if found.is_proved and not flat else "open", headline(outcome)))
-        lines += [*warned, _line("facts", " · ".join(_facts(outcome, found, flat)))]
+        lines.append(line_of("good" if found.is_proved and not flat else "open", headline(outcome)))
+        lines += [*warned, line_of("facts", " · ".join(_facts(outcome, found, flat)))]
         heading = "proof" if found.is_proved else "not proved: what is known"
         inside = []
     inside += [str(found.certificate), *_margin(outcome, found, flat), *_verdict(outcome, flat)]
     return "".join(lines) + _proof(heading, inside, is_open=is_open)
 
 
-def _line(kind: str, text: str) -> str:
+def line_of(kind: str, text: str) -> str:
+    """Return a text as an escaped paragraph of a kind."""
     return f"<p class='{kind}'>{html.escape(text)}</p>"
 
 
@@ -61,7 +62,7 @@ def _proof(heading: str, lines: list[str], *, is_open: bool) -> str:
     """Return lines that are unfolded by their heading."""
     if not lines:
         return ""
-    inside = "".join(_line("facts", line) for line in lines)
+    inside = "".join(line_of("facts", line) for line in lines)
     opened = " open" if is_open else ""
     return f"<details{opened}><summary>{html.escape(heading)}</summary>{inside}</details>"
 
