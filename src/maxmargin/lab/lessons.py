@@ -112,8 +112,9 @@ LESSONS: dict[str, Lesson] = {
             "separates the points, Novikoff's theorem bounds the number of these corrections.",
             "What happens to the bound when the two classes come closer to each other?",
             "The bound is (R/γ)², where R is the length of the longest sample and γ the distance "
-            "of the nearest one from a separating plane. Half the distance means four times the "
-            "bound; the number of corrections may stay far below it.",
+            "of the nearest one from a separating plane, both with a 1 appended to every sample. "
+            "Half the distance means four times the bound; the number of corrections may stay far "
+            "below it.",
             goals.apart,
             (("perceptron", {}),),
             (
@@ -203,9 +204,10 @@ LESSONS: dict[str, Lesson] = {
             "LMS takes a step of ρ along the error of one sample after the other. The squared "
             "length of the samples limits the ρ for which the weights stay finite.",
             "Above which learning rate do the weights grow without end?",
-            "The rule is stable in the mean for ρ below 2/trace(R), where R is the mean of the "
-            "products zzᵀ of the samples with themselves. Far above, each step overshoots by more "
-            "than the one before.",
+            "For samples in random order, the mean of the weights converges if ρ is below "
+            "2/trace(R), where R is the mean of the products zzᵀ of the samples with themselves. A "
+            "single run may explode below that, too; far above, each step overshoots by more than "
+            "the one before.",
             SAMPLES["six points"],
             (("lms", {}),),
             (
