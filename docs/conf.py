@@ -82,6 +82,7 @@ os.environ["MAXMARGIN_BENCHMARKS"] = str(HERE.parent / "benchmarks")  # for the 
 default_role = "py:obj"
 smartquotes = False  # a quoted word of a docstring is a string of Python
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
