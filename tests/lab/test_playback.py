@@ -90,3 +90,11 @@ def test_a_step_that_is_looked_at_stays_when_steps_are_added(clock):
     assert (clock.playback.step, clock.playback.end) == (4, 20)
     clock.playback.cover(3)
     assert clock.playback.step == 3
+
+
+def test_the_start_is_step_0(clock):
+    clock.playback.cover(4, 1)
+    assert clock.playback.scrubber.title == "the answer, after 3 steps"
+    for k, words in enumerate(("step 0 of 3", "step 1 of 3", "step 2 of 3", "step 3 of 3")):
+        clock.playback.go(k)
+        assert clock.playback.scrubber.title == words

@@ -380,8 +380,9 @@ class Lab:
 
     def arrived(self, panel: Panel) -> None:
         """Draw the result of a worker."""
-        longest = max((len(p.outcome.frames) for p in self.shown() if p.outcome), default=0)
-        self.playback.cover(longest)
+        outcomes = [p.outcome for p in self.shown() if p.outcome is not None]
+        longest = max(outcomes, key=lambda outcome: len(outcome.frames))
+        self.playback.cover(len(longest.frames), len(longest.frames) - len(longest.steps))
         if self.wanted_step is not None and all(p.has_steps for p in self.shown()):
             step, self.wanted_step = self.wanted_step, None
             self.playback.go(step)

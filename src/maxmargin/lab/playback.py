@@ -29,6 +29,7 @@ class Playback:
     def __init__(self, lab: Any) -> None:
         self.lab = lab
         self.waiting: Any = None  # for the time of the next step
+        self.n_starts = 0
         self.run, self.stride, self.seconds, self.sent = 0, 1, 0.0, 0.0
         self.scrubber = Slider(
             title="steps", start=0, end=1, value=1, step=1, name="scrubber", show_value=False,
@@ -78,10 +79,13 @@ class Playback:
         """Pause, and move to the end without drawing it."""
         self._move(self.end)
 
-    def cover(self, n_steps: int) -> None:
-        """Take the number of steps of new recordings; keep the step unless it was the end."""
-        at_end = self.step >= self.end
-        self.scrubber.end = max(n_steps, 1)
+    def cover(self, n_frames: int, n_starts: int = 0) -> None:
+        """Take the number of frames of new recordings; keep the step unless it was the end.
+
+        ``n_starts`` of the frames are before the first step.
+        """
+        at_end, self.n_starts = self.step >= self.end, n_starts
+        self.scrubber.end = max(n_frames, 1)
         if at_end or self.step > self.end:
             self._move(self.end)
         self._say()
@@ -103,8 +107,8 @@ class Playback:
 
     def _say(self) -> None:
         """Say which step is shown, and which ones are skipped."""
-        n = self.end
-        where = f"step {self.step + 1} of {n}" if self.step < n else f"the answer, after {n} steps"
+        n, k = self.end - self.n_starts, max(self.step + 1 - self.n_starts, 0)
+        where = f"step {k} of {n}" if self.step < self.end else f"the answer, after {n} steps"
         skipped = self.is_running and self.stride > 1
         self.scrubber.title = where + (f" (every {_ordinal(self.stride)} step)" if skipped else "")
 
