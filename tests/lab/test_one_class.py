@@ -8,8 +8,8 @@ pytest.importorskip("bokeh", reason="bokeh is not installed")
 from maxmargin.lab.drawing import lattice, picture_of
 from maxmargin.lab.figures import Look, SceneFigure
 from maxmargin.lab.one_class import columns
-from maxmargin.lab.panel import proof_of
 from maxmargin.lab.points import OF_ONE_CLASS, SAMPLES, checked
+from maxmargin.lab.words import words_of
 from tests.helpers.lab import fitted
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -28,7 +28,9 @@ def test_the_region_is_where_the_model_predicts_one(name):
         np.testing.assert_allclose(model.decision_function(line), 0, atol=0.02 * scale)
     n_outliers = int(picture.wrong.sum())
     assert n_outliers <= 0.2 * len(points.X) <= len(model.support_)
-    assert f"{n_outliers} of {len(points.X)} points are outliers" in proof_of(outcome)
+    assert f"{n_outliers} of {len(points.X)} points are outliers" in words_of(
+        outcome, len(outcome.frames), ""
+    )
     assert len(picture.slack) == n_outliers
     table = columns(outcome, picture)
     assert table["state"].count("outlier") == n_outliers
@@ -55,8 +57,8 @@ def test_no_region_is_drawn_where_w_is_zero():
     picture = picture_of(outcome)
     assert picture.flat
     assert picture.regions is None
-    assert "w = 0 is optimal: there is no region" in proof_of(outcome)
-    assert "class='good'" not in proof_of(outcome)
+    assert "w = 0 is optimal: there is no region" in words_of(outcome, len(outcome.frames), "")
+    assert "class='good'" not in words_of(outcome, len(outcome.frames), "")
     one = picture_of(fitted("one-class", checked([[1, 1]], [0])))
     assert not one.flat
     assert not one.wrong.any()

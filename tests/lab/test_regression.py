@@ -7,9 +7,9 @@ pytest.importorskip("bokeh", reason="bokeh is not installed")
 
 from maxmargin.diagnostics.targets import TUBE_STATES
 from maxmargin.lab.drawing import picture_of, weight_space
-from maxmargin.lab.panel import proof_of
 from maxmargin.lab.points import OF_A_LINE, SAMPLES, checked
 from maxmargin.lab.regression import ABOVE, BELOW, columns
+from maxmargin.lab.words import words_of
 from tests.helpers.lab import fitted
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -66,7 +66,9 @@ def test_rings_slack_and_table_agree_with_the_model(key):
         gap = abs(line[1, 1] - model.predict(line[1:, :1])[0])
         assert gap == pytest.approx(picture.tube)
     assert len(picture.slack) == np.isin(states, ("above", "below")).sum()
-    assert f"{len(picture.slack)} of 40 targets outside of the tube" in proof_of(outcome)
+    assert f"{len(picture.slack)} of 40 targets outside of the tube" in words_of(
+        outcome, len(outcome.frames), ""
+    )
 
 
 def test_nu_bounds_what_is_outside_and_what_supports():
@@ -96,13 +98,13 @@ def test_equal_targets_and_one_wide_tube_are_a_constant():
             picture = picture_of(outcome)
             assert np.ptp(picture.planes[0][:, 1]) == pytest.approx(0, abs=1e-9)
             assert not picture.support.any()
-            assert "0 support vectors" in proof_of(outcome)
-            assert "nan" not in proof_of(outcome)
-            assert ("R²" in proof_of(outcome)) == (epsilon == 2.0)
+            assert "0 support vectors" in words_of(outcome, len(outcome.frames), "")
+            assert "nan" not in words_of(outcome, len(outcome.frames), "")
+            assert ("R²" in words_of(outcome, len(outcome.frames), "")) == (epsilon == 2.0)
 
 
 def test_a_hard_tube_that_nothing_fits_is_said():
     points = checked([[0, 0], [0, 5], [1, 1]], [0, 0, 0])
     outcome = fitted("svr", points, C=5, epsilon=0.1)
-    assert "class='good'" not in proof_of(outcome)
-    assert "No function was found within epsilon" in proof_of(outcome)
+    assert "class='good'" not in words_of(outcome, len(outcome.frames), "")
+    assert "No function was found within epsilon" in words_of(outcome, len(outcome.frames), "")

@@ -8,6 +8,9 @@ from sklearn.utils.sparsefuncs import min_max_axis
 
 from ..arrays import Floats, Integers, Matrix, OnDevice, Partitioned, blocks_of, container
 
+# Ratio of the spreads of features above which scaling them is advised.
+MOST_FEATURE_RATIO = 100.0
+
 
 def scale_ratio(X: Matrix) -> float:
     """Largest over smallest spread of a feature, seen on some 2,000 rows: bad scaling shows."""

@@ -8,15 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arrays import Floats, MatrixLike, by_rows
-from ..data.columns import scale_ratio
+from ..data.columns import MOST_FEATURE_RATIO, scale_ratio
 from ..estimators.linear_svr import LinearSVR
 from ..kernels import Precomputed
 from .fitted_model import FittedModel, ModelLike
 from .measured_task import AT_BOUND
 from .targets import check_targets
 
-# Ratio of the spreads of features above which scaling them is advised.
-MOST_FEATURE_RATIO = 100.0
 # ε and C, relative to the standard deviation of the targets, beyond which they are named.
 MOST_EPSILON = 1.0
 LEAST_COST = 0.1

@@ -20,7 +20,7 @@ from .. import validation
 from ..arrays import Labels, MatrixLike, OnDevice, Partitioned, container, on_host
 from ..caller import warn_caller
 from ..certificates import certify
-from ..data.columns import scale_ratio
+from ..data.columns import MOST_FEATURE_RATIO, scale_ratio
 from ..engines.registry import (
     host_array,
     is_memory_full,
@@ -533,8 +533,12 @@ def _shortcomings(
         return []
     name, status, certificate = short[0]
     ratio = scale_ratio(outcome.training.X)
-    scaling = f"The widest feature spreads {ratio:.3g} times as far as the narrowest"
-    scaling += "; StandardScaler may help. " if ratio > 100 else ". "
+    scaling = ""
+    if ratio > MOST_FEATURE_RATIO:
+        scaling = (
+            f"The widest feature spreads {ratio:.3g} times as far as the narrowest; "
+            "StandardScaler may help. "
+        )
     text = (
         f"{method.name}: {len(short)} of {len(outcome.tasks)} tasks not done; "
         f"'{name}' ended at {status} (max_iter={method.max_iter}): "
