@@ -99,3 +99,13 @@ def test_animate_refuses_before_it_works(six, fruit, tmp_path):
         plots.animate(model, X, y, max_frames=1)
     with pytest.raises(ValueError, match="5 classes"):
         plots.animate(mm.LinearSVC().fit(*fruit), *fruit)
+
+
+def test_names_that_are_no_formulas_are_drawn_as_they_are():
+    X, y = mm.datasets.load_six_points(return_X_y=True)
+    names = ["$$", "$\\frac$"]
+    labels = np.array(names)[(y > 0).astype(int)]
+    display = plots.animate(mm.Perceptron(), X, labels, feature_names=names)
+    display.figure_.canvas.draw()
+    drawn = [text.get_text() for text in display.ax_.get_legend().get_texts()[:2]]
+    assert [text.replace("\\$", "$") for text in drawn] == sorted(names)

@@ -1,5 +1,6 @@
 """The page that plays a recorded run, in a browser."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -214,3 +215,14 @@ def test_pages_have_no_barriers(opened, run, scheme):
         page.evaluate(f"jump({k})")
         found = axe.Axe().run(page).response["violations"]
         assert [(each["id"], each["impact"]) for each in found] == []
+
+
+def test_long_numbers_on_an_axis_do_not_overlap(opened, tmp_path):
+    X, y = mm.datasets.load_six_points(return_X_y=True)
+    plots.animate(mm.Perceptron(), 1e10 + X / 8, y, tmp_path / "far.html")
+    page = opened((tmp_path / "far.html").as_uri(), viewport={"width": 390, "height": 700})
+    texts = page.locator('.axes text[text-anchor="middle"]:not(.label)')
+    boxes = [texts.nth(k).bounding_box() for k in range(texts.count())]
+    assert len(boxes) >= 2
+    for one, other in pairwise(boxes):
+        assert one["x"] + one["width"] < other["x"]

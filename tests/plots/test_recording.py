@@ -145,6 +145,63 @@ def test_w_of_zero_has_no_plane(scene_of):
     assert "w = (0, 0)" in last["facts"]
 
 
+def test_alpha_that_cancels_draws_no_line_of_rounding_errors(scene_of):
+    X, y = np.full((30, 2), 3.0), np.arange(30) % 2
+    shots = scene_of(mm.SVC(gamma=0.3), X, y)["shots"]
+    assert len(shots) > 2
+    for shot in shots[1:]:
+        assert not {"lines", "band", "regions", "wrong"} & set(shot)
+        assert "w = 0: there is no plane." in shot["text"]
+
+
+def test_steps_end_before_the_numbers_overflow(six, scene_of):
+    with pytest.warns(RuntimeWarning, match="learning_rate must be below"):
+        scene = scene_of(mm.LMS(learning_rate=1e3, shuffle=False), *six, max_frames=1000)
+    assert scene["note"] == "the steps end where the numbers overflow"
+    *steps, last = scene["shots"][1:]
+    assert len(steps) > 10
+    assert all("regions" in shot for shot in steps)
+    assert not any(word in str(scene["shots"]) for word in ("nan", "inf"))
+    assert last["text"].startswith("Diverged after")
+    assert last["text"].endswith("w = 0: there is no plane.")
+    assert last["proved"] is False
+
+
+class Stopping:
+    """A callback that stops a fit after some calls."""
+
+    def __init__(self, calls):
+        self.left = calls
+
+    def __call__(self, step):
+        self.left -= 1
+        return self.left == 0
+
+
+def test_a_callback_stops_the_fit_that_is_recorded(overlap, scene_of):
+    X, y = overlap
+    scene = scene_of(mm.Perceptron(shuffle=False, callback=Stopping(2)), X, y, max_frames=9999)
+    assert scene["shots"][-1]["text"].startswith("Stopped by a callback after 2 passes.")
+    assert scene["note"] == ""
+
+
+def test_steps_of_another_fit_are_said_to_be_of_another_fit(overlap, scene_of):
+    X, y = overlap
+    stopped = mm.Perceptron(shuffle=False, max_iter=9, callback=Stopping(2)).fit(X, y)
+    note = scene_of(stopped, X, y, max_frames=9999)["note"]
+    assert note == (
+        "the steps are those of another fit with the same parameters, which ended elsewhere"
+    )
+    again = mm.Perceptron(shuffle=False, max_iter=9).fit(X, y)
+    assert scene_of(again, X, y, max_frames=9999)["note"] == ""
+
+
+def test_the_best_model_of_a_search_is_recorded(moons, scene_of):
+    search = mm.SVCCV(Cs=[1.0], gammas=[2.0], cv=2)
+    shots = scene_of(search, *moons, max_frames=5)["shots"]
+    assert "Proved: optimal" in shots[-1]["text"]
+
+
 def test_the_answer_of_a_kernel_has_its_curves_regions_and_rings(moons, scene_of):
     X, y = moons
     model = mm.SVC(gamma=2.0, solver="smo").fit(X, y)

@@ -146,7 +146,7 @@ def _has_two(outcome: Outcome) -> bool:
 def _wrong(outcome: Outcome, picture: Picture) -> Bools | None:
     """Return which points are not on their side: of two classes, those with y g(x) ≤ 0."""
     if _has_two(outcome) and picture.margins is not None:
-        return np.asarray(picture.margins <= 0.0)
+        return np.asarray(~(picture.margins > 0.0))
     return picture.wrong
 
 

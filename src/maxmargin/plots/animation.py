@@ -35,7 +35,7 @@ from .canvas import (
     size_of,
     strip_heights,
 )
-from .captions import captions_of, moved_rows
+from .captions import captions_of, moved_rows, run_in_words
 from .display import Display, DisplayFigure
 from .grid import Lattice
 from .legends import class_handles, line_handle, mark_handle, set_legend
@@ -64,12 +64,15 @@ class Frame:
         The sample being corrected, or the pair whose α changed.
     moment : Moment
         b, and w or α.
+    is_flat : bool, default=False
+        Whether w = 0 to rounding, so that there is no line.
     """
 
     g: Floats
     wrong: Bools
     moved: Integers
     moment: Moment
+    is_flat: bool = False
 
 
 @dataclass(eq=False)
@@ -104,6 +107,8 @@ class AnimationDisplay(Display):
         Frames per second.
     n_steps : int, default=0
         Steps of the fit, some of which are frames.
+    run_note : str, default=""
+        What is to be known of the steps: that some overflow, or are not those of this fit.
 
     Attributes
     ----------
@@ -136,6 +141,7 @@ class AnimationDisplay(Display):
     is_strip: bool
     fps: float = FPS
     n_steps: int = 0
+    run_note: str = ""
     figure_: Figure = field(init=False)
     ax_: Axes = field(init=False)
     title_: Text = field(init=False)
@@ -169,8 +175,8 @@ class AnimationDisplay(Display):
         frame, grid = self.frames[k], self.grid
         moment = frame.moment
         self.regions_.set_data((frame.g >= 0).astype(float))
-        self.boundary_.set_segments(grid.contour(frame.g, 0.0))
-        levels = (-1.0, 1.0) if self.has_band else ()
+        self.boundary_.set_segments([] if frame.is_flat else grid.contour(frame.g, 0.0))
+        levels = (-1.0, 1.0) if self.has_band and not frame.is_flat else ()
         self.band_.set_segments([line for a in levels for line in grid.contour(frame.g, a)])
         self._size_points(moment)
         self.wrong_.set_offsets(self.points[frame.wrong])
@@ -243,7 +249,8 @@ class AnimationDisplay(Display):
         self.wrong_ = ax.scatter([], [], s=0.8 * area, c=INK, marker="x", linewidths=1.2, zorder=4)
         limits = (x[0], x[-1]), (y[0], y[-1])
         set_frame(ax, limits, self.labels, self.names if self.is_strip else ())
-        set_title(ax, self._words(len(self) - 1), self.note)
+        notes = [text for text in (self.note, self.run_note) if text]
+        set_title(ax, self._words(len(self) - 1), "; ".join(notes))
         self.title_ = ax.title
         set_legend(ax, self._handles())
         # The layout is fixed, so that it does not change from frame to frame.
@@ -382,20 +389,19 @@ def _compute(
     lattice = Lattice.over(limits, resolution)
     on_lattice = run.evaluator(model.transform(data.fill(view.lift(lattice.points))))
     on_samples = run.evaluator(run.X)
-    frames = [
-        Frame(
-            on_lattice(moment).reshape(resolution, resolution),
-            run.signs * on_samples(moment) <= 0,
-            np.array(moved_rows(moment, before), dtype=np.int64),
-            moment,
-        )
-        for before, moment in zip(run.before, run.moments, strict=True)
-    ]
-    captions = captions_of(run, [int(frame.wrong.sum()) for frame in frames])
+    frames = []
+    for before, moment in zip(run.before, run.moments, strict=True):
+        g, at = on_lattice(moment), on_samples(moment)
+        moved = np.array(moved_rows(moment, before), dtype=np.int64)
+        is_flat = run.is_flat(moment, np.concatenate([g, at]))
+        wrong = ~(run.signs * at > 0.0)
+        frames.append(Frame(g.reshape(resolution, resolution), wrong, moved, moment, is_flat))
+    errors = [None if frame.is_flat else int(frame.wrong.sum()) for frame in frames]
+    captions = captions_of(run, errors)
     return AnimationDisplay(
         frames=frames, grid=lattice,
         points=points, codes=codes, name=model.name, names=model.class_names,
         labels=view.labels, note=view.note, captions=captions,
         has_band=model.is_support_vector_machine, is_strip=view.is_strip, fps=fps,
-        n_steps=run.n_moments,
+        n_steps=run.n_moments, run_note=run_in_words(run),
     )  # fmt: skip

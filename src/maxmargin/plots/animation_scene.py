@@ -38,9 +38,10 @@ def _shot(display: AnimationDisplay, frame: Frame, caption: Caption, largest: fl
     grid, g, alpha = display.grid, frame.g, frame.moment.alpha
     weights = alpha / largest if alpha is not None and largest > 0.0 else None
     common: dict[str, Any] = {
-        "caption": caption, "moved": frame.moved, "wrong": frame.wrong, "weights": weights,
+        "caption": caption, "moved": frame.moved, "weights": weights,
+        "wrong": None if frame.is_flat else frame.wrong,
     }  # fmt: skip
-    if _is_constant(g):
+    if frame.is_flat or _is_constant(g):
         return Shot(**common)
     levels = (-1.0, 1.0) if display.has_band else ()
     return Shot(
@@ -52,7 +53,7 @@ def _shot(display: AnimationDisplay, frame: Frame, caption: Caption, largest: fl
 
 
 def _is_constant(g: Floats) -> bool:
-    """Say whether w is 0 to rounding, so that there is no plane."""
+    """Say whether nothing changes in the picture, so that it has no line."""
     return bool(np.ptp(g) <= SCORE_ROUNDING * np.abs(g).max())
 
 
@@ -71,8 +72,8 @@ def _legend(display: AnimationDisplay) -> list[tuple[str, str]]:
 
 
 def _note(display: AnimationDisplay) -> str:
-    """Return what a projection and thinning leave out."""
-    parts = [display.note] if display.note else []
+    """Return what a projection and thinning leave out, and what is to be known of the steps."""
+    parts = [text for text in (display.note, display.run_note) if text]
     shown = len(display.captions) - 2
     answers = len(display.frames) - shown
     return "; ".join([*parts, *thinned_in_words(shown, display.n_steps - answers)])

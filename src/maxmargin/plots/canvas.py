@@ -11,9 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.cbook import is_math_text
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.mathtext import MathTextParser
 from matplotlib.typing import ColorType, LineStyleType, MarkerType
 from numpy.typing import ArrayLike, NDArray
 
@@ -305,7 +307,7 @@ def set_frame(
     ax.set_xlim(*limits[0])
     ax.set_ylim(*limits[1])
     if strips:
-        ax.set_yticks(range(len(strips)), list(strips))
+        ax.set_yticks(range(len(strips)), [as_text(name) for name in strips])
     elif is_square(limits):
         ax.set_aspect("equal", adjustable="box")
     set_labels(ax, *labels)
@@ -319,7 +321,22 @@ def set_labels(ax: Axes, across: str, up: str) -> None:
 
 
 def _fitted(text: str, inches: float) -> str:
-    return "\n".join(wrapped(text, max(int(LAYOUT.characters_per_inch * inches), 12)))
+    return as_text("\n".join(wrapped(text, max(int(LAYOUT.characters_per_inch * inches), 12))))
+
+
+def as_text(name: str) -> str:
+    """Return a name such that Matplotlib can draw it: as a formula where it is one, else as it is.
+
+    >>> print(as_text("$x_1$"), as_text("5 $"), as_text("$$"))
+    $x_1$ 5 $ \\$\\$
+    """
+    if not (plt.rcParams["text.parse_math"] and is_math_text(name)):
+        return name
+    try:
+        MathTextParser("path").parse(name)
+    except ValueError:
+        return name.replace("$", r"\$")
+    return name
 
 
 def shortened(name: str, most: int = MOST_LETTERS) -> str:

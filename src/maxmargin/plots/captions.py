@@ -17,6 +17,8 @@ from .steps import Moment, Run
 # Weights that are written out, and relative errors of an update that has a rule.
 MOST_WEIGHTS = 4
 ROUNDING = 1e-9
+# Relative to P and D, what the solver's own sums of both may be off by.
+SUM_ROUNDING = 1e-12
 
 
 def captions_of(run: Run, errors: Sequence[int | None]) -> list[Caption]:
@@ -171,20 +173,40 @@ def _facts(run: Run, moment: Moment, *, plane: bool) -> str:
 def bounds(primal: float, dual: float) -> list[str]:
     """Return P, D and their gap, those that are known.
 
-    >>> bounds(2.0, 1.5), bounds(2.0, math.nan)
-    (['primal 2', 'dual 1.5', 'gap 0.5'], ['primal 2'])
+    >>> bounds(2.0, 1.5), bounds(2.0, math.nan), bounds(2.0, 2.0 + 4e-16)
+    (['primal 2', 'dual 1.5', 'gap 0.5'], ['primal 2'], ['primal 2', 'dual 2', 'gap 0 to rounding'])
     """
     sides = {"primal": (primal, 6), "dual": (dual, 6), "gap": (primal - dual, 2)}
-    return [f"{name} {written(*value)}" for name, value in sides.items() if math.isfinite(value[0])]
+    told = [f"{name} {written(*value)}" for name, value in sides.items() if math.isfinite(value[0])]
+    is_rounding = abs(primal - dual) <= SUM_ROUNDING * max(abs(primal), abs(dual))
+    return [*told[:2], "gap 0 to rounding"] if is_rounding else told
 
 
 def thinned_in_words(shown: int, n: int) -> list[str]:
     """Return how many of n steps are shown, where some are left out.
 
-    >>> thinned_in_words(100, 700), thinned_in_words(100, 100)
-    (['100 of 700 steps shown, about one in 7'], [])
+    >>> thinned_in_words(100, 700), thinned_in_words(99, 100), thinned_in_words(100, 100)
+    (['100 of 700 steps shown, about one in 7'], ['99 of 100 steps shown'], [])
+    >>> thinned_in_words(100, 16244)
+    ['100 of 16,244 steps shown, about one in 162']
     """
-    return [f"{shown:,} of {n:,} steps shown, about one in {n / shown:.2g}"] if shown < n else []
+    if shown >= n:
+        return []
+    share = f"{n / shown:.2g}" if n < 10 * shown else f"{n / shown:,.0f}"
+    about = "" if share == "1" else f", about one in {share}"
+    return [f"{shown:,} of {n:,} steps shown{about}"]
+
+
+def run_in_words(run: Run) -> str:
+    """Return that the steps overflow, or are not those of this fit, where it is so."""
+    parts = []
+    if run.is_another_fit:
+        parts.append("the steps are those of another fit with the same parameters")
+    if run.ends_elsewhere:
+        parts[-1] += ", which ended elsewhere"
+    if run.overflows:
+        parts.append("the steps end where the numbers overflow")
+    return "; ".join(parts)
 
 
 def _answer(run: Run, errors: int | None) -> Caption:

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 from matplotlib.typing import LineStyleType
 
-from .canvas import INK, colour, figure_of, marker, shortened
+from .canvas import INK, as_text, colour, figure_of, marker, shortened
 from .display import DisplayFigure
 
 
@@ -107,7 +107,7 @@ def class_handles(names: Sequence[str]) -> list[Line2D]:
     handles = [
         Line2D(
             [], [], linestyle="", marker=marker(code), color=colour(code), markersize=7,
-            markeredgecolor="white", label=shortened(name),
+            markeredgecolor="white", label=as_text(shortened(name)),
         )
         for code, name in enumerate(names[:ROOM.most_names])
     ]  # fmt: skip

@@ -7,6 +7,7 @@ are whole numbers of `UNITS` per width of a picture; lines are paths of SVG.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -365,10 +366,15 @@ def _ticks(low: float, high: float) -> list[tuple[float, str]]:
 
     >>> _ticks(-0.5, 1.1)
     [(-0.5, '−0.5'), (0.0, '0'), (0.5, '0.5'), (1.0, '1')]
+    >>> [text for _, text in _ticks(1e10 - 1, 1e10 + 1)]
+    ['9999999999', '9999999999.5', '10000000000', '10000000000.5', '10000000001']
     """
     values = MaxNLocator(MOST_TICKS, steps=[1, 2, 5, 10]).tick_values(low, high)
     inside = [float(value) for value in values if low <= value <= high]
-    return [(value, written(value, 10)) for value in inside]
+    ways = np.diff(inside)
+    size = float(np.abs(inside).max(initial=0.0) / ways.min()) if ways.size else 1.0
+    digits = min(max(10, math.ceil(math.log10(max(size, 1.0))) + 2), 17)
+    return [(value, written(value, digits)) for value in inside]
 
 
 def written(value: float, digits: int = 4) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -16,13 +17,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats, Integers, Matrix, MatrixLike, dense, refuse_partitions
-from ..diagnostics.fitted_model import ModelLike
+from ..diagnostics.fitted_model import SCORE_ROUNDING, ModelLike
 from ..estimators.svc import NuSVC
 from ..kernels import Linear
-from ..progress import Recorder, Step
+from ..progress import Callback, Recorder, Step
 from .model import FigureModel
 
 MOST_KERNEL_VALUES = 100_000_000  # held for all moments
+# Of scores near the samples; larger ones may overflow somewhere in the picture.
+MOST_SIZE = 1e300
+# Relative to the answer, what the same fit made twice may differ by.
+SAME_ANSWER = 1e-6
 
 Item = TypeVar("Item")
 Evaluate: TypeAlias = Callable[["Moment"], Floats]
@@ -76,6 +81,12 @@ class Run:
         For every moment that was kept the state that it changed; None before the first.
     ends_with_step : bool
         Whether the answer is the state after the last step, rather than a moment of its own.
+    overflows : bool
+        Whether steps are left out, from the first one on whose numbers overflow.
+    is_another_fit : bool
+        Whether the steps are those of a fit that has gone another way than that of the model.
+    ends_elsewhere : bool
+        Whether that fit has another answer.
     """
 
     def __init__(
@@ -86,6 +97,7 @@ class Run:
         self.numbers: Integers = np.arange(1, self.n_moments + 1)
         self.before = predecessors(moments)
         self.ends_with_step = True
+        self.overflows = self.is_another_fit = self.ends_elsewhere = False
 
     @property
     def n_steps(self) -> int:
@@ -106,6 +118,14 @@ class Run:
         if moment.alpha is None or not isinstance(self.model.kernel, Linear):
             return None
         return np.asarray((moment.alpha * self.signs) @ self.X).ravel()
+
+    def is_flat(self, moment: Moment, scores: Floats) -> bool:
+        """Say whether w = 0 to rounding; ``scores`` are g of samples and of other points."""
+        kernel = self.model.kernel
+        if moment.alpha is None or kernel is None:
+            return moment.w is not None and not moment.w.any()
+        terms = np.abs(moment.alpha).sum() * np.abs(kernel.diagonal(self.X)).max()
+        return bool(np.ptp(scores) <= SCORE_ROUNDING * terms)
 
     def evaluator(self, rows: Matrix) -> Evaluate:
         """Return moment ↦ g of these rows; kernel values are computed once."""
@@ -137,9 +157,12 @@ def fitted_classifier(clf: ModelLike, X: MatrixLike, y: ArrayLike) -> FigureMode
         check_is_fitted(clf)
     except NotFittedError:
         last = f"{clf.steps[-1][0]}__callback" if isinstance(clf, Pipeline) else "callback"
+        given = clf.get_params()
+        # A search has no callback: its best model is fitted once more, to see its steps.
+        watched = {last: _Listening(given[last])} if last in given else {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            clf = clone(clf).set_params(**{last: Recorder(every_update=True)}).fit(X, y)
+            clf = clone(clf).set_params(**watched).fit(X, y)
     model = FigureModel(clf)
     answer = "plots.regression" if model.has_targets else "plots.boundary"
     model.require_classes(f"plots.convergence draws how its fit went, {answer} where it ended")
@@ -161,12 +184,17 @@ def run_of(model: FigureModel, X: MatrixLike, y: ArrayLike, limit: int) -> Run:
     signs = np.where(model.codes(y, rows.shape[0]) == 1, 1.0, -1.0)
     recorded = model.classifier.callback
     if isinstance(recorded, Recorder) and recorded.steps:
-        steps = _last_fit(recorded.steps)
+        fitted, steps = model.classifier, _last_fit(recorded.steps)
     else:
-        steps = _again(model.classifier, rows, y)
-    moments = [_moment(step) for step in steps]
-    _check_rows(moments, len(signs))
+        fitted, steps = _again(model.classifier, rows, y)
+    all_moments = [_moment(step) for step in steps]
+    _check_rows(all_moments, len(signs))
+    moments = _before_overflow(all_moments, rows)
     run = Run(model, rows, signs, moments)
+    run.overflows = len(moments) < len(all_moments)
+    run.ends_elsewhere = not _same_answer(fitted, model.classifier)
+    is_as_long = np.array_equal(fitted.n_iter_, model.classifier.n_iter_)
+    run.is_another_fit = run.ends_elsewhere or not is_as_long
     run.moments = [_of_margin_one(run, moment) for moment in moments]
     steps_alone = _different(run.moments)
     every = _different([*steps_alone, _answer(model, len(signs), run.moments)])
@@ -226,8 +254,21 @@ def _last_fit(steps: list[Step]) -> list[Step]:
     return steps[starts[-1] :] if starts else steps
 
 
-def _again(machine: ModelLike, X: MatrixLike, y: ArrayLike) -> list[Step]:
-    """Fit a model with the same parameters, and return every update."""
+class _Listening(Recorder):
+    """Keep every update, and hand on to a callback what it would hear without a recorder."""
+
+    def __init__(self, callback: Callback | None) -> None:
+        super().__init__(every_update=True)
+        self.callback = callback
+
+    def __call__(self, step: Step) -> bool:  # type: ignore[override]
+        super().__call__(step)
+        hears = step.sample is None or getattr(self.callback, "every_update", False)
+        return bool(self.callback is not None and hears and self.callback(step))
+
+
+def _again(machine: ModelLike, X: MatrixLike, y: ArrayLike) -> tuple[ModelLike, list[Step]]:
+    """Fit a model with the same parameters, and return it with every update."""
     recorder = Recorder(every_update=True)
     given = machine.get_params(deep=False)
     wanted = {"callback": recorder, "warm_start": False, "verbose": False}
@@ -236,7 +277,38 @@ def _again(machine: ModelLike, X: MatrixLike, y: ArrayLike) -> list[Step]:
         # The first fit has warned already.
         warnings.simplefilter("ignore", ConvergenceWarning)
         again.fit(X, np.asarray(y))
-    return recorder.steps
+    return again, recorder.steps
+
+
+def _same_answer(one: ModelLike, other: ModelLike) -> bool:
+    """Say whether two fits of one estimator have ended at the same plane or the same α."""
+    if one is other:
+        return True
+    if not np.array_equal(getattr(one, "support_", ()), getattr(other, "support_", ())):
+        return False
+    answers = [_numbers_of(each) for each in (one, other)]
+    scale = float(np.abs(answers).max())
+    return bool(np.abs(np.subtract(*answers)).max() <= SAME_ANSWER * scale)
+
+
+def _numbers_of(machine: ModelLike) -> Floats:
+    """Return b, and w or α."""
+    vectors = machine.dual_coef_ if hasattr(machine, "dual_coef_") else machine.coef_
+    return np.concatenate([np.ravel(machine.intercept_), dense(vectors).ravel()])
+
+
+def _before_overflow(moments: list[Moment], X: Matrix) -> list[Moment]:
+    """Return the moments before the first one whose scores may overflow."""
+    largest = float(abs(X).max())
+
+    def overflows(moment: Moment) -> bool:
+        w, alpha = moment.w, moment.alpha
+        with np.errstate(over="ignore", invalid="ignore"):
+            size = abs(moment.b) + (0.0 if w is None else float(np.abs(w).sum()) * largest)
+            size += 0.0 if alpha is None else float(np.abs(alpha).sum())
+        return not size < MOST_SIZE
+
+    return list(takewhile(lambda moment: not overflows(moment), moments))
 
 
 def _moment(step: Step) -> Moment:

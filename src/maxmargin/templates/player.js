@@ -130,7 +130,8 @@ class Scene {
   drawAxes(left, top, width, height, across, up) {
     this.axes.replaceChildren();
     const [sx, sy] = this.scale;
-    const few = Math.ceil(across.ticks.length / Math.max(Math.floor(width / 48), 1));
+    const widest = Math.max(0, ...across.ticks.map(([, text]) => text.length));
+    const few = Math.ceil(across.ticks.length / Math.max(Math.floor(width / Math.max(48, 7 * widest + 8)), 1));
     across.ticks.forEach(([x, text], k) => {
       if (k % few) return;
       add(this.axes, "line", {x1: left + sx * x, x2: left + sx * x, y1: top + height, y2: top + height + 4});
