@@ -98,3 +98,8 @@ def test_the_start_is_step_0(clock):
     for k, words in enumerate(("step 0 of 3", "step 1 of 3", "step 2 of 3", "step 3 of 3")):
         clock.playback.go(k)
         assert clock.playback.scrubber.title == words
+    clock.playback.go(clock.playback.end)
+    clock.playback.cover(1)
+    assert clock.playback.scrubber.title == "the answer, after 1 step"
+    clock.playback.cover(0)
+    assert clock.playback.scrubber.title == "the answer"

@@ -1,5 +1,6 @@
 """What the lab says of answers and steps."""
 
+import html
 import re
 from dataclasses import replace
 
@@ -102,6 +103,46 @@ def test_every_answer_and_every_step_has_words(key):
         assert "<p class=''></p>" not in words
 
 
+def test_joint_machines_of_many_classes_have_words_at_every_step():
+    """Their α are a matrix: one row per point, one column per class."""
+    outcome = fitted("linear-svc", points_of(3), multi_class="crammer_singer")
+    for k in range(len(outcome.frames) + 1):
+        words_of(outcome, k, "a step")
+    assert "w of A = (" in " ".join(step_words(outcome, len(outcome.frames) - 1))
+
+
+def test_warnings_about_the_end_are_not_said_of_a_step():
+    outcome = judged("perceptron", SAMPLES["XOR"]())
+    assert outcome.warnings
+    first, _, folded = words_of(outcome, 0, "a step").partition("<details")
+    assert "Warning" not in first
+    assert "Warning" in folded
+    assert "Warning" in words_of(outcome, len(outcome.frames), "").partition("<details")[0]
+
+
+def test_a_kernel_without_a_hard_margin_is_said_in_plain_words():
+    points = checked([[0, 0], [1, 1], [0, 0], [3, 3]], [0, 0, 1, 1])
+    outcome = refused("svc", points, C=5.0, kernel="rbf")
+    assert headline(outcome) == (
+        "There is no hard margin. The kernel does not separate these classes; take a finite C."
+    )
+    assert str(outcome.failure) in html.unescape(words_of(outcome, 0, "").partition("<details")[2])
+
+
+def test_no_larger_nu_than_1_is_advised():
+    xor = SAMPLES["XOR"]()
+    assert "raise ν" in headline(judged("nusvc", xor))
+    assert "raise ν" not in headline(judged("nusvc", xor, nu=1.0))
+
+
+def test_small_scores_are_no_scores_of_the_line():
+    """Far from all support vectors a kernel leaves small terms, whose sum is exact."""
+    outcome = judged("kernel-perceptron", SAMPLES["six points"](), kernel="rbf")
+    y = np.where(outcome.request.points.labels == outcome.model.classes_[1], 1, -1)
+    assert (y * outcome.model.decision_function(outcome.request.points.X) > 0).all()
+    assert headline(outcome) == "Separated by a curve."
+
+
 def test_words_are_no_markup():
     points = checked([[0, 0], [1, 0], [3, 3], [4, 3]], [0, 0, 1, 1], ("<b>", "&"), ("<i>", "y"))
     outcome = fitted("perceptron", points)
@@ -140,7 +181,7 @@ def test_an_update_of_the_perceptron_is_said_in_numbers():
     assert "w = 0 and b = 0" in step_words(outcome, 0)[0]
     update, so_far = step_words(outcome, 2)
     assert update == (
-        "x₄ = (5, 2) (class -1, y = −1) is on the wrong side: y·g = −18. "
+        "Point 4 = (5, 2) (class -1, y = −1) is on the wrong side: y·g = −18. "
         "w ← w + ρ y x = (1, 6) + 1·(−1)·(5, 2) = (−4, 4), b ← 1 − 1 = 0."
     )
     assert so_far.startswith("2 mistakes so far. Novikoff: at most R²/γ² = ")
@@ -188,7 +229,9 @@ def test_the_numbers_of_an_update_add_up(key):
 def test_pairs_of_smo_are_named():
     outcome = fitted("svc", SAMPLES["six points"]())
     update, sides = step_words(outcome, 1)
-    assert re.fullmatch(r"The round moves the pair x. and x.: α. ← 0 \+ .* = .*, α. ← .*\.", update)
+    assert re.fullmatch(
+        r"The round moves the α of points . and .: α. ← 0 \+ .* = .*, α. ← .*\.", update
+    )
     frame = outcome.frames[1]
     assert sides.startswith(f"primal = {frame.primal:.6g}, dual = {frame.dual:.6g}, gap = ")
 
@@ -279,4 +322,4 @@ def test_points_of_rules_without_alpha_have_their_side():
     counted = fitted("kernel-perceptron", SAMPLES["XOR"](), kernel="rbf")
     assert reasons(counted, 0)[-1].startswith("α counts mistakes: the point was corrected ")
     many = fitted("svc", SAMPLES["blobs"]())
-    assert reasons(many, 0)[0].startswith("x₁ = (")
+    assert reasons(many, 0)[0].startswith("Point 1 = (")

@@ -12,12 +12,13 @@ from ..diagnostics.fitted_model import FittedModel, ModelLike, SupportVectorMach
 from ..diagnostics.summary import summarize
 from ..kernels import Linear
 from .fitting import Outcome, weights
-from .notation import affine, number, numbered, vector
+from .notation import affine, number, vector
 from .picture import Picture
 from .reasons import reason_of
 
 # The planes of many classes that are listed.
 MOST_PLANES = 6
+CONSTANT = "w = 0: g is the same everywhere."
 # Of the lines of a plane and a point: what is below does not move.
 CARD_HEIGHT = "100px"
 
@@ -50,7 +51,9 @@ class Card:
         if self.shown is None:
             return
         outcome, picture, k = self.shown
-        lines = plane_words(outcome, k) if outcome.model is not None and not picture.flat else []
+        lines = []
+        if outcome.model is not None:
+            lines = [CONSTANT] if picture.flat else plane_words(outcome, k)
         point = self._point(len(outcome.request.points.X))
         if point is not None:
             lines += [*point_words(outcome, picture, k, point, self.lab.table.task.value)]
@@ -142,7 +145,7 @@ def _kernel(outcome: Outcome) -> str:
 def point_words(outcome: Outcome, picture: Picture, k: int, point: int, pair: str) -> list[str]:
     """Return a point's coordinates and class, and its numbers with their reason."""
     points = outcome.request.points
-    where = f"{numbered('x', point + 1)} = {vector(points.X[point])}"
+    where = f"Point {point + 1:,} = {vector(points.X[point])}"
     if outcome.request.recipe.has_classes:
         where += f", class {points.names[points.codes[point]]}"
     if outcome.model is None:

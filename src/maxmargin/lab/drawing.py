@@ -28,6 +28,9 @@ from .picture import (
 )
 from .points import Points
 
+# Weights that explode are drawn up to this size: products with them stay finite.
+MOST_WEIGHT = 1e100
+
 
 def picture_of(outcome: Outcome, k: int | None = None, window: Window | None = None) -> Picture:
     """Return the picture of the fitted model, or of step k, in a window that holds all points."""
@@ -226,10 +229,12 @@ def weight_space(outcome: Outcome, k: int) -> tuple[Floats, Floats] | None:
         return None
     answer = np.asarray(outcome.model.coef_, dtype=float)
     every = np.vstack([np.zeros((1, 2)), *[weights(frame, points.X) for frame in frames], answer])
+    every = np.clip(every, -MOST_WEIGHT, MOST_WEIGHT)
     signs = np.where(points.labels == outcome.model.classes_[1], 1.0, -1.0)
     low, high = every.min(axis=0), every.max(axis=0)
     room = 0.3 * np.maximum(high - low, 1e-3 + 0.1 * np.abs(every).max())
     window = np.column_stack([low - room, high + room])
     b = float(frames[k].b[0] if k < len(frames) else outcome.model.intercept_[0])
+    b = min(max(b, -MOST_WEIGHT), MOST_WEIGHT)
     _, region, _ = solutions(points.X, signs, b, every[-1], window)
     return every[: k + 2], region

@@ -40,6 +40,8 @@ class Limits:
 
 
 LIMITS = Limits()
+# How failures of a hard margin begin.
+NO_PLANE, NO_KERNEL = "No plane separates", "The kernel does not separate"
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +262,7 @@ def answered(
                 # Functions were compiled, or read from disk: that is no part of a fit.
                 seconds = _timed(model, request)
         except mm.NotSeparableError as error:
-            what = "No plane separates" if _is_linear(model) else "The kernel does not separate"
+            what = NO_PLANE if _is_linear(model) else NO_KERNEL
             failure = f"{what}: {error}" if request.recipe.has_classes else str(error)
             return Outcome(request, failure=failure, verdict=verdict)
         except (ValueError, TypeError, ArithmeticError, MemoryError) as error:

@@ -168,6 +168,7 @@ class Lab:
         self.visit({name: values[-1].decode("utf-8", "replace")
                     for name, values in arguments.items()})  # fmt: skip
         self.memory = Memory(self.state())
+        self._show_memory()
         self.address.attach(document, self.dark)
         for panel in self.panels:
             document.js_on_event(DocumentReady, panel.listen)
@@ -380,7 +381,8 @@ class Lab:
 
     def arrived(self, panel: Panel) -> None:
         """Draw the result of a worker."""
-        outcomes = [p.outcome for p in self.shown() if p.outcome is not None]
+        # A panel may have been hidden before its answer, which may be the first one.
+        outcomes = [p.outcome for p in {*self.shown(), panel} if p.outcome is not None]
         longest = max(outcomes, key=lambda outcome: len(outcome.frames))
         self.playback.cover(len(longest.frames), len(longest.frames) - len(longest.steps))
         if self.wanted_step is not None and all(p.has_steps for p in self.shown()):

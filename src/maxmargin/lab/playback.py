@@ -29,7 +29,7 @@ class Playback:
     def __init__(self, lab: Any) -> None:
         self.lab = lab
         self.waiting: Any = None  # for the time of the next step
-        self.n_starts = 0
+        self.n_frames, self.n_starts = 0, 0
         self.run, self.stride, self.seconds, self.sent = 0, 1, 0.0, 0.0
         self.scrubber = Slider(
             title="steps", start=0, end=1, value=1, step=1, name="scrubber", show_value=False,
@@ -84,7 +84,8 @@ class Playback:
 
         ``n_starts`` of the frames are before the first step.
         """
-        at_end, self.n_starts = self.step >= self.end, n_starts
+        at_end = self.step >= self.end
+        self.n_frames, self.n_starts = n_frames, n_starts
         self.scrubber.end = max(n_frames, 1)
         if at_end or self.step > self.end:
             self._move(self.end)
@@ -107,8 +108,10 @@ class Playback:
 
     def _say(self) -> None:
         """Say which step is shown, and which ones are skipped."""
-        n, k = self.end - self.n_starts, max(self.step + 1 - self.n_starts, 0)
-        where = f"step {k} of {n}" if self.step < self.end else f"the answer, after {n} steps"
+        n, k = self.n_frames - self.n_starts, max(self.step + 1 - self.n_starts, 0)
+        where = "the answer" + (f", after {n} {'step' if n == 1 else 'steps'}" if n else "")
+        if self.step < self.n_frames:
+            where = f"step {k} of {n}"
         skipped = self.is_running and self.stride > 1
         self.scrubber.title = where + (f" (every {_ordinal(self.stride)} step)" if skipped else "")
 

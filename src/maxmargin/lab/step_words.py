@@ -58,7 +58,9 @@ def _update(outcome: Outcome, frame: Frame, before: Frame | None) -> str:
         return _all_at_once(batch, frame, before)
     if frame.unit == "pass" and outcome.request.algorithm in CORRECTIONS:
         return _end_of_pass(outcome, frame)
-    if frame.alpha is not None and before is not None and before.alpha is not None:
+    # α of all classes at once is a matrix, of which the planes say enough.
+    one = frame.alpha is not None and frame.alpha.ndim == 1
+    if one and before is not None and before.alpha is not None:
         if not len(frame.w):
             return _moved_alpha(frame, before)
         return f"{_moved_alpha(frame, before)} {_moved_planes(outcome, frame, before)}"
@@ -78,7 +80,7 @@ class Correction:
         rows = points.X[[frame.sample]]
         self.g = float(evaluated(before, outcome.model, points.X, rows)[0, 0])
         self.named = (
-            f"{numbered('x', frame.sample + 1)} = {vector(self.x)} "
+            f"Point {frame.sample + 1:,} = {vector(self.x)} "
             f"(class {points.names[points.codes[frame.sample]]}, y = {number(self.y)})"
         )
 
@@ -190,9 +192,7 @@ def _moved_planes(outcome: Outcome, frame: Frame, before: Frame | None) -> str:
         elif not (np.array_equal(w, before.w[k]) and b == before.b[k]):
             old = f"from w = {vector(before.w[k])}, b = {number(float(before.b[k]))}"
             lines.append(f"{now}, {old}")
-    who = (
-        f"{numbered('x', frame.sample + 1)} moves the planes: " if frame.sample is not None else ""
-    )
+    who = f"Point {frame.sample + 1:,} moves the planes: " if frame.sample is not None else ""
     return f"{who}{'; '.join(lines)}." if lines else "The plane stays."
 
 
@@ -224,9 +224,9 @@ def _moved_alpha(frame: Frame, before: Frame) -> str:
         for i in sorted(largest)
     )
     if moved.size <= MOST_NAMED:
-        pair = " and ".join(numbered("x", int(frame.rows[i]) + 1) for i in sorted(moved))
-        what = "the pair " if moved.size == 2 else ""
-        return f"The {frame.unit} moves {what}{pair}: {parts}."
+        pair = " and ".join(f"{frame.rows[i] + 1:,}" for i in sorted(moved))
+        what = "points" if moved.size == 2 else "point"
+        return f"The {frame.unit} moves the α of {what} {pair}: {parts}."
     return f"The {frame.unit} moves {moved.size} α, most of all {parts}."
 
 

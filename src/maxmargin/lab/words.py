@@ -16,11 +16,11 @@ from ..diagnostics.summary import Summary, linear_verdict, summarize
 from ..kernels import Linear
 from . import one_class, regression
 from .drawing import is_flat
-from .fitting import LIMITS, Outcome
+from .fitting import LIMITS, NO_KERNEL, NO_PLANE, Outcome
 from .notation import counted, number
 from .step_words import step_words
 
-# Sizes of y·g, relative to its terms, up to which a point is on the line.
+# Sizes of y·g, relative to those of its terms, up to which a point is on the line.
 ON_THE_LINE = 1e-12
 NO_LINE = "No line separates these points: their hulls share a point."
 
@@ -37,16 +37,17 @@ def words_of(outcome: Outcome, k: int, title: str, *, is_open: bool = False) -> 
     found, flat = summarize(outcome.model), is_flat(outcome)
     # Some warnings quote the certificate, which is in the proof.
     told = [text.replace(f": {found.certificate}", "") for text in outcome.warnings]
-    warned = [line_of("bad", f"Warning: {text}") for text in told]
+    warned = [f"Warning: {text}" for text in told]
     lines = []
     if k < len(outcome.frames):
         lines.append(line_of("step", f"{title[:1].upper()}{title[1:]}."))
-        lines += [line_of("", text) for text in step_words(outcome, k)] + warned
+        lines += [line_of("", text) for text in step_words(outcome, k)]
         heading = "the end of the fit, not this step, and its proof"
-        inside = [headline(outcome)]
+        inside = [headline(outcome), *warned]
     else:
         lines.append(line_of("good" if found.is_proved and not flat else "open", headline(outcome)))
-        lines += [*warned, line_of("facts", " · ".join(_facts(outcome, found, flat)))]
+        lines += [line_of("bad", text) for text in warned]
+        lines.append(line_of("facts", " · ".join(_facts(outcome, found, flat))))
         heading = "proof" if found.is_proved else "not proved: what is known"
         inside = []
     inside += [str(found.certificate), *_margin(outcome, found, flat), *_verdict(outcome, flat)]
@@ -89,11 +90,14 @@ def headline(outcome: Outcome) -> str:
 
 
 def _of_failure(outcome: Outcome) -> tuple[str, str]:
-    verdict = outcome.verdict
+    verdict, failure = outcome.verdict, str(outcome.failure)
     curved = outcome.request.values.get("kernel", "linear") != "linear"
     if verdict is not None and verdict.common_point is not None and not curved:
         return "open", NO_LINE
-    return "bad", str(outcome.failure)
+    for refusal in (NO_PLANE, NO_KERNEL):
+        if failure.startswith(refusal):
+            return "open", f"There is no hard margin. {refusal} these classes; take a finite C."
+    return "bad", f"{failure[:1].upper()}{failure[1:]}"
 
 
 def _of_flat(outcome: Outcome) -> str:
@@ -102,8 +106,11 @@ def _of_flat(outcome: Outcome) -> str:
         return "There is no line: the weights grew without bound, and w = 0 is the start."
     if not isinstance(outcome.model, SupportVectorMachine | mm.OneClassSVM):
         return f"There is no line: w = 0.{_beside(outcome)}"
-    remedy = "raise ν" if isinstance(outcome.model, mm.NuSVC) else "try another kernel"
-    remedy = "no plane is better" if isinstance(outcome.model, mm.LinearSVC) else remedy
+    remedy = "try another kernel"
+    if isinstance(outcome.model, mm.NuSVC) and outcome.model.nu < 1.0:
+        remedy = "raise ν"
+    elif isinstance(outcome.model, mm.LinearSVC):
+        remedy = "no plane is better, to the tolerance of the fit"
     optimal = " is optimal" if summarize(outcome.model).is_proved else ""
     what = "region" if isinstance(outcome.model, mm.OneClassSVM) else "plane"
     return f"w = 0{optimal}: there is no {what}; {remedy}."
@@ -113,8 +120,8 @@ def _of_two(outcome: Outcome) -> str:
     model, points = outcome.model, outcome.request.points
     y = np.where(points.labels == model.classes_[1], 1.0, -1.0)
     margins = y * model.decision_function(points.X)
-    size = float(np.abs(margins).max(initial=0.0))
-    wrong, on_it = margins < -ON_THE_LINE * size, np.abs(margins) <= ON_THE_LINE * size
+    level = ON_THE_LINE * _sizes(model, points.X)
+    wrong, on_it = margins < -level, np.abs(margins) <= level
     line = "curve" if _is_curved(model) else "line"
     if wrong.any() or on_it.any():
         return f"Not separated by this {line}: {_where(wrong, on_it, line)}{_beside(outcome)}"
@@ -122,6 +129,16 @@ def _of_two(outcome: Outcome) -> str:
     if not isinstance(model, SupportVectorMachine):
         return f"{separated}.{_nearest(outcome)}"
     return f"{separated}{_band(outcome, margins, line)}{_beside(outcome)}"
+
+
+def _sizes(model: ModelLike, X: Floats) -> Floats:
+    """Return for each point the sum of the sizes of the terms of g."""
+    if _is_curved(model):
+        K = np.abs(model.kernel_(X, model.support_vectors_))
+        terms = K @ np.abs(np.ravel(model.dual_coef_))
+    else:
+        terms = np.abs(X) @ np.abs(np.ravel(model.coef_))
+    return np.asarray(terms + abs(float(np.ravel(model.intercept_)[0])))
 
 
 def _where(wrong: Any, on_it: Any, line: str) -> str:
@@ -203,7 +220,7 @@ def _of_tube(outcome: Outcome) -> str:
     )
     if not outside:
         return f"{text}."
-    return f"{text}; {found.n_above:,} are above it and {found.n_below:,} below."
+    return f"{text}; {found.n_above:,} above it, {found.n_below:,} below."
 
 
 def _of_region(outcome: Outcome) -> str:
@@ -222,7 +239,9 @@ def _unproved(outcome: Outcome) -> list[str]:
     if found.is_proved or not FittedModel(model).is_any_machine:
         return []
     gap = found.proof.get("relative_gap")
-    known = f": the gap is {100.0 * gap:.2g} % of the criterion" if gap and np.isfinite(gap) else ""
+    known = f": the gap is {100.0 * gap:.2g} % of the criterion" if gap else ""
+    if gap and gap > 1.0:
+        known = ": the gap is larger than the criterion"
     return [f"Not proved to be optimal{known} ({_ended(outcome, found)})."]
 
 
