@@ -1,12 +1,18 @@
 """Pictures of the lab."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+
+import maxmargin as mm
 
 pytest.importorskip("bokeh", reason="bokeh is not installed")
 
 from maxmargin.lab.drawing import lattice, picture_of, weight_space, window_of
+from maxmargin.lab.picture import to_line
 from maxmargin.lab.points import SAMPLES, checked
+from maxmargin.lab.step_words import best_so_far
 from tests.helpers.lab import KEYS, fitted, points_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -55,9 +61,39 @@ def test_slack_goes_from_points_to_their_edge():
     assert len(picture.slack) == (slack > 1e-3).sum()
     w = np.linalg.norm(model.coef_)
     lengths = [np.linalg.norm(line[1] - line[0]) for line in picture.slack]
-    left, right, bottom, top = picture.window
-    step = max(right - left, top - bottom) / 89
-    np.testing.assert_allclose(lengths, slack[slack > 1e-3] / w, atol=step)
+    np.testing.assert_allclose(lengths, slack[slack > 1e-3] / w, rtol=1e-6)
+
+
+def test_slack_ends_at_the_nearest_point_of_a_line():
+    line = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 10.0]])
+    segment = to_line(np.array([3.3, 2.0]), [line])
+    np.testing.assert_allclose(segment, [[3.3, 2.0], [3.3, 0.0]])
+    np.testing.assert_allclose(to_line(np.array([-3.0, 4.0]), [line])[1], [0.0, 0.0])
+
+
+@pytest.mark.parametrize("key", ["svc", "linear-svc", "perceptron", "pocket", "pseudoinverse"])
+def test_hulls_show_why_no_line_separates(key):
+    points = SAMPLES["moons"]()
+    verdict = mm.separability(points.X, points.labels)
+    outcome = replace(fitted(key, points), verdict=verdict)
+    picture = picture_of(outcome)
+    assert len(picture.hulls) == 2
+    np.testing.assert_array_equal(picture.common_point, verdict.common_point)
+    if key == "svc":
+        curved = replace(fitted(key, points, kernel="rbf"), verdict=verdict)
+        assert picture_of(curved).hulls == []
+
+
+def test_a_step_shows_the_plane_before_and_the_pocket():
+    outcome = fitted("pocket", SAMPLES["moons"]())
+    assert picture_of(outcome, 0).previous == []
+    picture, before = picture_of(outcome, 2), outcome.frames[1]
+    (line,) = picture.previous
+    np.testing.assert_allclose(line @ before.w[0] + before.b[0], 0.0, atol=1e-8)
+    w, b, _ = best_so_far(outcome, 2)
+    (line,) = picture.best
+    np.testing.assert_allclose(line @ w + b, 0.0, atol=1e-8)
+    assert picture_of(outcome).best == picture_of(outcome).previous == []
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import html
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 from bokeh.layouts import column, row
 from bokeh.models import CustomJS, Div, FileInput, RadioButtonGroup, Select
 
+from .picture import COLOURS
 from .points import MOST_BYTES, OF_A_LINE, OF_CLASSES, OF_ONE_CLASS, SAMPLES, checked
 from .style import button
 from .uploads import Table, chosen_columns, read_upload
@@ -33,7 +35,7 @@ class DataView:
         self.sample.on_change("value", lambda attr, old, new: self._load_sample(new))
         self.pen = RadioButtonGroup(
             labels=["A", "B", "C", "D"], active=0, width=250, name="pen",
-            html_attributes={"data-name": "class of new points"},
+            html_attributes={"data-name": "class of new points"}, stylesheets=[_marks()],
         )  # fmt: skip
         pens = [panel.scene.pen for panel in lab.panels]
         self.pen.js_on_change("active", CustomJS(args={"pens": pens}, code=PEN))
@@ -160,3 +162,21 @@ view.shadow_el.addEventListener('change', async (event) => {
   }
 }, {capture: true})
 """
+
+
+def _marks() -> str:
+    """Return a style sheet that gives each button the colour and the marker of its class."""
+    shapes = (
+        "circle cx='6' cy='6' r='5'", "rect x='1' y='1' width='10' height='10'",
+        "polygon points='6,1 11,11 1,11'", "polygon points='6,0 12,6 6,12 0,6'",
+    )  # fmt: skip
+    rules = [".bk-btn { padding-left: 22px; background-repeat: no-repeat; "
+             "background-position: 6px center; background-size: 12px; }"]  # fmt: skip
+    for k, (shape, colour) in enumerate(zip(shapes, COLOURS, strict=True), start=1):
+        drawn = (
+            f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 12 12'>"
+            f"<{shape} fill='{colour}' stroke='white'/></svg>"
+        )
+        image = f'url("data:image/svg+xml,{quote(drawn)}")'
+        rules.append(f".bk-btn:nth-child({k}) {{ background-image: {image}; }}")
+    return "\n".join(rules)

@@ -27,6 +27,7 @@ from .picture import (
     window_of,
 )
 from .points import Points
+from .step_words import before_step, best_so_far
 
 # Weights that explode are drawn up to this size: products with them stay finite.
 MOST_WEIGHT = 1e100
@@ -47,13 +48,13 @@ def picture_of(outcome: Outcome, k: int | None = None, window: Window | None = N
         _draw_verdict(picture, outcome)
     elif k is None or k >= len(outcome.frames):
         _draw_answer(picture, points, model)
-        # For algorithms that search a separating plane, show why there is none.
-        if not isinstance(model, SupportVectorMachine | mm.KernelPerceptron):
+        if FittedModel(model).is_linear:  # why there is no plane
             _draw_verdict(picture, outcome)
         if len(model.classes_) > 2 and not picture.flat:
             _draw_many(picture, outcome)
     elif len(model.classes_) == 2 or len(outcome.frames[k].w) > 1:
         _draw_step(picture, outcome, k)
+        _draw_around(picture, outcome, k)
     else:
         _draw_pairs(picture, outcome, k)
         picture.corrected = outcome.frames[k].sample
@@ -144,6 +145,19 @@ def _draw_step(picture: Picture, outcome: Outcome, k: int) -> None:
     _draw_levels(picture, points, xs, ys, g[:, 0], at[:, 0], signs, banded)
 
 
+def _draw_around(picture: Picture, outcome: Outcome, k: int) -> None:
+    """Draw the plane before step k, and the one in the pocket."""
+    frame, before, best = outcome.frames[k], before_step(outcome, k), best_so_far(outcome, k)
+    xs, ys, rows = lattice(picture.window)
+    if before is not None and not frame.is_start and len(frame.w) < 2:
+        X = outcome.request.points.X
+        g = evaluated(before, outcome.model, X, rows)[:, 0]
+        if not np.array_equal(before.w, frame.w) or before.alpha is not None:
+            picture.previous = contours(xs, ys, g, 0.0)
+    if best is not None:
+        picture.best = contours(xs, ys, rows @ best[0] + best[1], 0.0)
+
+
 def _mark_wrong(picture: Picture, wrong: Any) -> None:
     picture.wrong, picture.remark = wrong, f"{int(wrong.sum())} points misclassified"
 
@@ -203,8 +217,7 @@ def _draw_levels(
     slack = 1.0 - picture.margins
     for k in np.flatnonzero(slack > 1e-3)[:300]:
         if edges[signs[k]]:
-            line = np.vstack(edges[signs[k]])
-            picture.slack.append(to_line(points.X[k], line))
+            picture.slack.append(to_line(points.X[k], edges[signs[k]]))
 
 
 def _draw_verdict(picture: Picture, outcome: Outcome) -> None:

@@ -122,6 +122,8 @@ class SceneFigure:
         self.hulls = _lines(plot, "patches", fill_alpha=0.12, line_alpha=0.6, line_dash="dotted")
         self.slack = _lines(plot, "multi_line", line_alpha=0.6, line_width=1)
         self.band = _lines(plot, "multi_line", line_dash="dashed", line_width=1.5)
+        self.previous = _lines(plot, "multi_line", line_width=2, line_alpha=0.35)
+        self.best = _lines(plot, "multi_line", line_width=2.5, line_dash="dotdash")
         self.planes = _lines(plot, "multi_line", line_width=3)
         self.planes.name = f"planes-{name}"
         self.halos = ColumnDataSource({"x": [], "y": [], "size": [], "colour": []})
@@ -144,6 +146,15 @@ class SceneFigure:
         self.star = ColumnDataSource({"x": [], "y": []})
         plot.scatter("x", "y", size=18, marker="star", source=self.star, fill_color="#CC79A7",
                      line_color="black")  # fmt: skip
+        # Names of the classes, each with the mark of its first point.
+        self.names = [LegendItem(renderers=[dots], visible=False) for _ in FACTORS]
+        pocket = plot.select_one({"data_source": self.best})
+        self.pocket = LegendItem(
+            label=value("the pocket's best plane"), renderers=[pocket], visible=False
+        )
+        plot.add_layout(Legend(items=[*self.names, self.pocket], orientation="horizontal",
+                               padding=0, spacing=12, margin=2, label_text_font_size="12px",
+                               border_line_alpha=0.0), "above")  # fmt: skip
         self.pen = PointDrawTool(
             renderers=[self.dots],
             default_overrides={"label": "0"},
@@ -155,6 +166,7 @@ class SceneFigure:
         plot.toolbar.active_tap = self.pen
         plot.toolbar.logo = None
         self.window = (-5.0, 5.0, -5.0, 5.0)
+        self.has_classes = True
         self.dress()
 
     def dress(self) -> None:
@@ -171,6 +183,7 @@ class SceneFigure:
 
     def show_classes(self, shown: bool) -> None:
         """Draw the points of each class in a colour of its own, or all of them alike."""
+        self.has_classes = shown
         self.colours.transform.palette = list(COLOURS) if shown else [ALIKE] * len(COLOURS)
         self.markers.transform.markers = MARKERS if shown else MARKERS[:1] * len(MARKERS)
 
@@ -188,9 +201,19 @@ class SceneFigure:
         self.rings.glyph.update(line_width=2 * small, line_alpha=small)
         plot.xaxis.axis_label, plot.yaxis.axis_label = map(without_formulas, points.axes)
 
+    def _name_classes(self, points: Points) -> None:
+        present, first = np.unique(points.codes, return_index=True)
+        shown = self.has_classes
+        places = dict(zip(present.tolist(), first.tolist(), strict=True))
+        for code, item in enumerate(self.names):
+            item.visible = shown and code in places
+            if item.visible:
+                item.update(label=value(without_formulas(points.names[code])), index=places[code])
+
     def draw(self, picture: Picture, outcome: Outcome, k: int) -> None:
         """Draw a picture."""
         points = outcome.request.points
+        self._name_classes(points)
         left, right, bottom, top = picture.window
         image = [] if picture.regions is None else [self._painted(picture.regions)]
         here = {"x": [left], "y": [bottom], "dw": [right - left], "dh": [top - bottom]}
@@ -198,6 +221,10 @@ class SceneFigure:
         colours = [self.look.stroke(colour) for colour in picture.colours]
         _fill(self.planes, picture.planes, colours)
         _fill(self.band, picture.band, [self.look.ink] * len(picture.band))
+        _fill(self.previous, picture.previous, [self.look.ink] * len(picture.previous))
+        pocket = self.look.stroke(COLOURS[2])
+        _fill(self.best, picture.best, [pocket] * len(picture.best))
+        self.pocket.visible = bool(picture.best)
         _fill(self.slack, picture.slack, [self.look.ink] * len(picture.slack))
         present = np.unique(points.codes).tolist()
         strokes = [self.look.stroke(COLOURS[c]) for c in present]

@@ -39,9 +39,8 @@ def draw(picture: Picture, outcome: Outcome, frame: Frame | None) -> None:
     picture.planes = contours(xs, ys, g, 0.0)
     picture.colours = [""] * len(picture.planes)
     if picture.planes:
-        border = np.vstack(picture.planes)
         outliers = np.flatnonzero(picture.wrong)[:MOST_SLACK]
-        picture.slack = [to_line(points.X[k], border) for k in outliers]
+        picture.slack = [to_line(points.X[k], picture.planes) for k in outliers]
 
 
 def _is_constant(model: ModelLike, X: Floats, alpha: Floats, scores: Floats) -> bool:

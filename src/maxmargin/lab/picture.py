@@ -26,7 +26,8 @@ class Picture:
     ``regions`` are class numbers on a lattice, −1 where there is none; lines are arrays of
     coordinates. ``flat`` says that w = 0, so that there is no plane. ``margins`` are y g(x) of the
     points, g(x) of one class, and ``predicted`` the targets that a regression predicts, within a
-    ``tube`` of half the width ε where it is known. ``remark`` describes a step.
+    ``tube`` of half the width ε where it is known. ``remark`` describes a step, ``previous`` is its
+    plane before, and ``best`` the plane in the pocket.
     """
 
     window: Window
@@ -48,6 +49,8 @@ class Picture:
     tube: float | None = None
     flat: bool = False
     remark: str = ""
+    previous: list[Floats] = field(default_factory=list)
+    best: list[Floats] = field(default_factory=list)
 
 
 def window_of(points: Points) -> Window:
@@ -88,7 +91,12 @@ def sizes_of(alpha: Floats) -> Floats:
     return 9.0 + 8.0 * np.sqrt(alpha / largest) if largest > 0 else np.full(alpha.size, 9.0)
 
 
-def to_line(point: Floats, line: Floats) -> Floats:
-    """Return the segment from a point to the nearest corner of a line."""
-    nearest = line[np.argmin(((line - point) ** 2).sum(axis=1))]
-    return np.vstack([point, nearest])
+def to_line(point: Floats, lines: list[Floats]) -> Floats:
+    """Return the segment from a point to the nearest point of lines through corners."""
+    starts, ends = (np.vstack([line[part] for line in lines])
+                    for part in (slice(None, -1), slice(1, None)))  # fmt: skip
+    along = ends - starts
+    square = np.maximum((along**2).sum(axis=1), np.finfo(float).tiny)
+    share = np.clip(((point - starts) * along).sum(axis=1) / square, 0.0, 1.0)
+    feet = starts + share[:, np.newaxis] * along
+    return np.vstack([point, feet[np.argmin(((feet - point) ** 2).sum(axis=1))]])
