@@ -26,8 +26,7 @@ def shown(points, key, values, step=None):
     verdict = mm.separability(points.X, points.labels, maximum_margin=True) if two else None
     outcome = answered(request, never, verdict)
     if outcome.model is not None:
-        frames, complete = recorded(request, never)
-        outcome = replace(outcome, frames=frames, recorded=True, complete=complete)
+        outcome = replace(outcome, **recorded(request, never)._asdict(), recorded=True)
     found = seen(outcome)
     return at_step(found, outcome, len(outcome.frames) if step is None else step)
 

@@ -184,7 +184,7 @@ def test_an_update_of_the_perceptron_is_said_in_numbers():
         "Point 4 = (5, 2) (class -1, y = −1) is on the wrong side: y·g = −18. "
         "w ← w + ρ y x = (1, 6) + 1·(−1)·(5, 2) = (−4, 4), b ← 1 − 1 = 0."
     )
-    assert so_far.startswith("2 mistakes so far. Novikoff: at most R²/γ² = ")
+    assert so_far.startswith("2 mistakes so far. Novikoff's bound: at most ")
     assert "no mistake was met" in step_words(outcome, 4)[0]
 
 
@@ -195,7 +195,7 @@ def test_the_bound_holds_and_is_that_of_the_bias(bias):
         bound, radius, gamma, _ = mistake_bound(outcome)
         assert outcome.model.n_updates_ <= bound
         factor = 4.0 if bias == "radius" else 1.0
-        np.testing.assert_allclose(bound, factor * (radius / gamma) ** 2)
+        assert -1e-9 < factor * (radius / gamma) ** 2 - bound < 1.0
 
 
 @pytest.mark.parametrize(

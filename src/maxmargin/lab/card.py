@@ -10,7 +10,6 @@ from bokeh.models import ColumnDataSource, CustomJS, Div, HoverTool
 
 from ..diagnostics.fitted_model import FittedModel, ModelLike, SupportVectorMachine
 from ..diagnostics.summary import summarize
-from ..kernels import Linear
 from .fitting import Outcome, weights
 from .notation import affine, number, vector
 from .picture import Picture
@@ -75,7 +74,7 @@ def plane_words(outcome: Outcome, k: int) -> list[str]:
     model, points = outcome.model, outcome.request.points
     names = points.axes[:1] if outcome.request.recipe.family == "regression" else points.axes
     frame = outcome.frames[k] if k < len(outcome.frames) else None
-    if not isinstance(getattr(model, "kernel_", Linear()), Linear):
+    if not outcome.is_linear:
         return _expansion(outcome, k)
     if frame is None:
         w, b = np.atleast_2d(model.coef_), np.ravel(model.intercept_)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..progress import counted
 from .fitting import Outcome, weights
 from .picture import Picture
 from .points import Points
@@ -32,10 +33,10 @@ def described(outcome: Outcome, picture: Picture, k: int, title: str) -> str:
 def _about_points(points: Points, *, classes: bool) -> str:
     n = len(points.X)
     if not classes or not n:
-        return _counted(n, "point")
+        return counted(n, "point")
     present, counts = np.unique(points.codes, return_counts=True)
     each = (f"{count} of {points.names[code]}" for code, count in zip(present, counts, strict=True))
-    return f"{_counted(n, 'point')} in {_counted(present.size, 'class')}: {', '.join(each)}"
+    return f"{counted(n, 'point')} in {counted(present.size, 'class')}: {', '.join(each)}"
 
 
 def _about_plane(outcome: Outcome, picture: Picture, k: int) -> str:
@@ -47,7 +48,7 @@ def _about_plane(outcome: Outcome, picture: Picture, k: int) -> str:
     equation = _line(outcome, k)
     if equation:
         return f"The line {equation} = 0" + (" with the band g = ±1" if picture.band else "")
-    return f"Regions of {_counted(outcome.request.points.n_classes, 'class')}"
+    return f"Regions of {counted(outcome.request.points.n_classes, 'class')}"
 
 
 def _line(outcome: Outcome, k: int) -> str:
@@ -67,12 +68,7 @@ def _line(outcome: Outcome, k: int) -> str:
 def _numbered(chosen: Any, name: str) -> str:
     """Return how many points are chosen, and which if these are few."""
     which = (np.flatnonzero(chosen) + 1).tolist()
-    count = _counted(len(which), name)
+    count = counted(len(which), name)
     if 0 < len(which) <= MOST_NAMED:
         return f"{count}: {', '.join(map(str, which))}"
     return count
-
-
-def _counted(n: int, name: str) -> str:
-    plural = f"{name}es" if name.endswith("s") else f"{name}s"
-    return f"{n} {name if n == 1 else plural}"

@@ -237,17 +237,15 @@ def weight_space(outcome: Outcome, k: int) -> tuple[Floats, Floats] | None:
     an incomplete recording. None for kernels that are not linear, and for many classes.
     """
     frames, points = outcome.frames, outcome.request.points
-    linear = isinstance(getattr(outcome.model, "kernel_", mm.kernels.Linear()), mm.kernels.Linear)
-    if not frames or not linear or points.n_classes != 2:
+    if not frames or not outcome.is_linear or points.n_classes != 2:
         return None
     answer = np.asarray(outcome.model.coef_, dtype=float)
     every = np.vstack([np.zeros((1, 2)), *[weights(frame, points.X) for frame in frames], answer])
     every = np.clip(every, -MOST_WEIGHT, MOST_WEIGHT)
-    signs = np.where(points.labels == outcome.model.classes_[1], 1.0, -1.0)
     low, high = every.min(axis=0), every.max(axis=0)
     room = 0.3 * np.maximum(high - low, 1e-3 + 0.1 * np.abs(every).max())
     window = np.column_stack([low - room, high + room])
     b = float(frames[k].b[0] if k < len(frames) else outcome.model.intercept_[0])
     b = min(max(b, -MOST_WEIGHT), MOST_WEIGHT)
-    _, region, _ = solutions(points.X, signs, b, every[-1], window)
+    _, region, _ = solutions(points.X, outcome.signs, b, every[-1], window)
     return every[: k + 2], region

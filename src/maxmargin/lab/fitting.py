@@ -16,6 +16,7 @@ import maxmargin as mm
 
 from ..arrays import Floats, Integers
 from ..diagnostics.fitted_model import ModelLike
+from ..kernels import Linear
 from .algorithms import ALGORITHMS, Algorithm
 from .background import Background, Dropped
 from .points import Points
@@ -156,6 +157,16 @@ class Outcome:
     warnings: tuple[str, ...] = ()
     overdue: bool = False
     live: bool = False
+
+    @property
+    def signs(self) -> Floats:
+        """y = ±1 of the points of two classes."""
+        return np.where(self.request.points.labels == self.model.classes_[1], 1.0, -1.0)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the model has planes in the space of the points."""
+        return isinstance(getattr(self.model, "kernel_", Linear()), Linear)
 
     @property
     def steps(self) -> list[Frame]:

@@ -13,6 +13,7 @@ import numpy as np
 
 import maxmargin as mm
 
+from ..progress import counted
 from .observing import Seen
 from .points import Points, checked
 
@@ -230,7 +231,7 @@ def band_in_words(now: Seen) -> str:
     """Return the width of the band and its support vectors."""
     if not _of_machine(now):
         return ""
-    return f"The band is {now.width:.4g} wide and has {_counted(now.n_support, 'support vector')}."
+    return f"The band is {now.width:.4g} wide and has {counted(now.n_support, 'support vector')}."
 
 
 def corrections_in_words(now: Seen) -> str:
@@ -238,24 +239,25 @@ def corrections_in_words(now: Seen) -> str:
     if now.algorithm != "perceptron" or now.failed:
         return ""
     if not now.proved:
-        return f"{_counted(now.corrections, 'correction')} until it was stopped."
+        return f"{counted(now.corrections, 'correction')} until it was stopped."
+    bound = f", at most {now.bound:,.0f} by Novikoff's bound" if np.isfinite(now.bound) else ""
     return (
-        f"{_counted(now.corrections, 'correction')}, at most {now.bound:,.0f} by the bound; the "
-        f"margin of the widest band is {now.widest:.3g}."
+        f"{counted(now.corrections, 'correction')}{bound}; the margin of the widest band is "
+        f"{now.widest:.3g}."
     )
 
 
 def right_in_words(now: Seen) -> str:
     """Return how many points are on their side."""
     right = len(now.points.X) - now.errors
-    return f"{right} of {_counted(len(now.points.X), 'point')} are strictly on their side."
+    return f"{right:,} of {len(now.points.X):,} points are strictly on their side."
 
 
 def inside_band_in_words(now: Seen) -> str:
     """Return the width of the band and the points inside of it."""
     if not _of_machine(now):
         return ""
-    inside = _counted(now.n_inside, "point")
+    inside = counted(now.n_inside, "point")
     return f"The band is {now.width:.4g} wide; {inside} inside of it or beyond."
 
 
@@ -286,10 +288,6 @@ def shares_in_words(now: Seen) -> str:
         f"{inside:.1%} margin errors {signs[0]} ν = {nu:.1%} {signs[1]} {support:.1%} support "
         "vectors."
     )
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 # Points ----------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ..arrays import Floats
+from ..progress import counted
 
 # Of numbers on the page; the table has more of them.
 DIGITS = 3
@@ -84,10 +85,10 @@ def numbered(letter: str, k: int) -> str:
     return letter + str(k).translate(SUBSCRIPTS)
 
 
-def counted(n: int, what: str = "point") -> str:
+def points_are(n: int) -> str:
     """Return a number of points with the verb that follows.
 
-    >>> counted(1), counted(3)
+    >>> points_are(1), points_are(3)
     ('1 point is', '3 points are')
     """
-    return f"{n:,} {what} is" if n == 1 else f"{n:,} {what}s are"
+    return f"{counted(n, 'point')} {'is' if n == 1 else 'are'}"

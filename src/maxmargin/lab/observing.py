@@ -13,10 +13,10 @@ import maxmargin as mm
 from ..arrays import Floats
 from ..diagnostics.fitted_model import FittedModel
 from ..diagnostics.summary import summarize
-from ..kernels import Linear
 from .drawing import is_flat
 from .fitting import Outcome, evaluated, weights
 from .points import Points
+from .step_words import mistake_bound
 
 # How far inside of the band a point counts as inside: fits end at a gap of about 1e-3.
 INSIDE = 0.01
@@ -108,8 +108,9 @@ def seen(outcome: Outcome) -> Seen | None:
     )  # fmt: skip
     if model is None:
         return found
+    bound = mistake_bound(outcome)
     summary, fitted, flat = summarize(model), FittedModel(model), is_flat(outcome)
-    margins = _signs(outcome) * model.decision_function(points.X)
+    margins = outcome.signs * model.decision_function(points.X)
     support = np.zeros(len(points.X), dtype=bool)
     if fitted.support is not None:
         support[fitted.support] = True
@@ -117,13 +118,13 @@ def seen(outcome: Outcome) -> Seen | None:
     return replace(
         found,
         proved=summary.is_proved and not flat and bool(np.isfinite(margins).all()),
-        linear=isinstance(getattr(model, "kernel_", Linear()), Linear),
+        linear=outcome.is_linear,
         margins=margins,
         errors=len(margins) if flat else int((margins <= 0).sum()),
         width=2.0 * summary.margin if of_band and summary.margin else 0.0,
         support=support,
         corrections=int(model.n_updates_) if isinstance(model, mm.Perceptron) else 0,
-        bound=_bound(outcome),
+        bound=np.inf if bound is None else bound[0],
         largest=_largest(outcome),
     )
 
@@ -134,22 +135,7 @@ def at_step(found: Seen, outcome: Outcome, k: int) -> Seen:
         return found
     X = found.points.X
     g = evaluated(outcome.frames[k], outcome.model, X, X)[:, 0]
-    return replace(found, step=k, errors=int((_signs(outcome) * g <= 0).sum()))
-
-
-def _signs(outcome: Outcome) -> Floats:
-    return np.where(outcome.request.points.labels == outcome.model.classes_[1], 1.0, -1.0)
-
-
-def _bound(outcome: Outcome) -> float:
-    """Return the least of the known bounds on the corrections of a perceptron."""
-    model, verdict = outcome.model, outcome.verdict
-    if not isinstance(model, mm.Perceptron):
-        return np.inf
-    bound = float(model.mistake_bound_)
-    if model.bias == "plain" and verdict is not None and verdict.separable:
-        bound = min(bound, float(verdict.certificate.mistake_bound))
-    return bound
+    return replace(found, step=k, errors=int((outcome.signs * g <= 0).sum()))
 
 
 def _largest(outcome: Outcome) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 import maxmargin as mm
 
 from ..diagnostics.fitted_model import FittedModel
+from ..progress import counted
 from .fitting import Outcome
 from .notation import number
 from .picture import Picture
@@ -68,9 +69,8 @@ def _numbers(outcome: Outcome, picture: Picture, i: int, *, at_step: bool) -> li
     lines = [", ".join(parts), "" if one_class else _side(margin, banded=banded)]
     if isinstance(outcome.model, mm.KernelPerceptron) and picture.alpha is not None:
         n = int(picture.alpha[i])
-        times = f"{n:,} {'time' if n == 1 else 'times'}"
         so_far = " so far" if at_step else ""
-        lines.append(f"α counts mistakes: the point was corrected {times}{so_far}.")
+        lines.append(f"α counts mistakes: the point was corrected {counted(n, 'time')}{so_far}.")
     return [line for line in lines if line]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import maxmargin as mm
 
 from ..arrays import Floats
-from ..diagnostics.fitted_model import ModelLike
+from ..progress import counted
 from .fitting import Frame, Outcome, evaluated, starts_from_zero
 from .notation import in_brackets, number, numbered, plus, vector
 
@@ -252,7 +252,7 @@ def _so_far(outcome: Outcome, k: int) -> list[str]:
     if outcome.request.algorithm in CORRECTIONS and outcome.request.values.get("update") != "batch":
         done = sum(f.sample is not None and f.task == frame.task for f in outcome.frames[: k + 1])
         what = "correction" if outcome.request.algorithm in ("relaxation", "lms") else "mistake"
-        text = f"{done:,} {what}{'' if done == 1 else 's'} so far."
+        text = f"{counted(done, what)} so far."
         lines.append(" ".join(filter(None, [text, bound_in_words(outcome)])))
     best = best_so_far(outcome, k)
     if best is not None:
@@ -267,13 +267,13 @@ def bound_in_words(outcome: Outcome) -> str:
         return ""
     bound, radius, gamma, formula = found
     return (
-        f"Novikoff: at most {formula} = {number(math.floor(bound * (1 + 1e-12)), 6)} "
-        f"(R = {number(radius)}, γ = {number(gamma)})."
+        f"Novikoff's bound: at most {bound:,} "
+        f"({formula} with R = {number(radius)} and γ = {number(gamma)})."
     )
 
 
-def mistake_bound(outcome: Outcome) -> tuple[float, float, float, str] | None:
-    """Return Novikoff's bound with R, γ and its formula; None where it is not known to hold.
+def mistake_bound(outcome: Outcome) -> tuple[int, float, float, str] | None:
+    """Return Novikoff's bound with R, γ and the formula; None where it is not known to hold.
 
     It is about single corrections of a constant rate from zero. The plane that gives γ is the one
     of the verdict; b is the weight of a constant feature of 1, or of R with that of the R² form.
@@ -283,25 +283,21 @@ def mistake_bound(outcome: Outcome) -> tuple[float, float, float, str] | None:
     usual = values.get("schedule") == "constant" and values.get("update", "single") == "single"
     if not (known and usual) or verdict is None or not verdict.separable:
         return None
-    plane: Any = verdict.hyperplane
-    X, y = outcome.request.points.X, _signs(outcome.model, outcome.request.points.labels)
+    found: Any = verdict.certificate
     if values.get("bias") == "radius":
-        radius, gamma = float(np.linalg.norm(X, axis=1).max()), plane.geometric_margin(X, y)
-        return plane.mistake_bound(X, y), radius, gamma, "4R²/γ²"
-    radius = float(np.sqrt((X**2).sum(axis=1).max() + 1.0))
-    gamma = float((y * (X @ plane.w + plane.b)).min() / np.hypot(np.linalg.norm(plane.w), plane.b))
-    return (radius / gamma) ** 2, radius, gamma, "R²/γ²"
-
-
-def _signs(model: ModelLike, labels: Any) -> Floats:
-    return np.where(labels == model.classes_[1], 1.0, -1.0)
+        radius, gamma, formula = found.radius, found.geometric_margin, "4R²/γ²"
+        bound = (2.0 * radius / gamma) ** 2
+    else:
+        radius, gamma, formula = found.augmented_radius, found.augmented_margin, "R²/γ²"
+        bound = found.mistake_bound
+    return math.floor(bound * (1.0 + 1e-12)), radius, gamma, formula
 
 
 def best_so_far(outcome: Outcome, k: int) -> tuple[Floats, float, int] | None:
     """Return w, b and the errors of the plane in the pocket at step k; None of other rules."""
     if not isinstance(outcome.model, mm.Pocket) or len(outcome.model.classes_) != 2:
         return None
-    X, y = outcome.request.points.X, _signs(outcome.model, outcome.request.points.labels)
+    X, y = outcome.request.points.X, outcome.signs
     # It starts with w = 0 and the bias of the larger class.
     w, b = np.zeros(2), 1.0 if (y > 0).sum() >= (y < 0).sum() else -1.0
     wrong = _errors(w, b, X, y)

@@ -10,14 +10,14 @@ import numpy as np
 import maxmargin as mm
 
 from ..arrays import Floats
-from ..diagnostics.fitted_model import FittedModel, ModelLike, SupportVectorMachine
+from ..diagnostics.fitted_model import FittedModel, SupportVectorMachine
 from ..diagnostics.proofs import tolerance
 from ..diagnostics.summary import Summary, linear_verdict, summarize
-from ..kernels import Linear
+from ..progress import counted
 from . import one_class, regression
 from .drawing import is_flat
 from .fitting import LIMITS, NO_KERNEL, NO_PLANE, Outcome
-from .notation import counted, number
+from .notation import number, points_are
 from .step_words import step_words
 
 # Sizes of y·g, relative to those of its terms, up to which a point is on the line.
@@ -118,11 +118,10 @@ def _of_flat(outcome: Outcome) -> str:
 
 def _of_two(outcome: Outcome) -> str:
     model, points = outcome.model, outcome.request.points
-    y = np.where(points.labels == model.classes_[1], 1.0, -1.0)
-    margins = y * model.decision_function(points.X)
-    level = ON_THE_LINE * _sizes(model, points.X)
+    margins = outcome.signs * model.decision_function(points.X)
+    level = ON_THE_LINE * _sizes(outcome)
     wrong, on_it = margins < -level, np.abs(margins) <= level
-    line = "curve" if _is_curved(model) else "line"
+    line = "line" if outcome.is_linear else "curve"
     if wrong.any() or on_it.any():
         return f"Not separated by this {line}: {_where(wrong, on_it, line)}{_beside(outcome)}"
     separated = f"Separated by a {line}" if line == "curve" else "Separated"
@@ -131,9 +130,10 @@ def _of_two(outcome: Outcome) -> str:
     return f"{separated}{_band(outcome, margins, line)}{_beside(outcome)}"
 
 
-def _sizes(model: ModelLike, X: Floats) -> Floats:
+def _sizes(outcome: Outcome) -> Floats:
     """Return for each point the sum of the sizes of the terms of g."""
-    if _is_curved(model):
+    model, X = outcome.model, outcome.request.points.X
+    if not outcome.is_linear:
         K = np.abs(model.kernel_(X, model.support_vectors_))
         terms = K @ np.abs(np.ravel(model.dual_coef_))
     else:
@@ -147,7 +147,7 @@ def _where(wrong: Any, on_it: Any, line: str) -> str:
         verb = "is" if wrong.sum() == 1 else "are"
         parts.append(f"{wrong.sum():,} of {n:,} points {verb} on the wrong side")
     if on_it.any():
-        parts.append(f"{counted(int(on_it.sum()))} on the {line} itself")
+        parts.append(f"{points_are(int(on_it.sum()))} on the {line} itself")
     return f"{', '.join(parts)}."
 
 
@@ -162,9 +162,9 @@ def _band(outcome: Outcome, margins: Floats, line: str) -> str:
         if _is_hard(outcome) and summarize(model).is_proved:
             parts.append("is the widest of all")
     if support is not None:
-        parts.append(f"is held by {len(support):,} {'point' if len(support) == 1 else 'points'}")
+        parts.append(f"is held by {counted(len(support), 'point')}")
     text = f" The band {_listed(parts)}." if parts else ""
-    return f".{text} {counted(inside)} inside of it." if inside else f".{text}"
+    return f".{text} {points_are(inside)} inside of it." if inside else f".{text}"
 
 
 def _is_hard(outcome: Outcome) -> bool:
@@ -183,18 +183,18 @@ def _half_width(outcome: Outcome) -> float:
 def _nearest(outcome: Outcome) -> str:
     """Return how far the nearest point is, of a rule without a band."""
     distance = getattr(outcome.model.certificate_, "geometric_margin", None)
-    if distance is None or _is_curved(outcome.model):
+    if distance is None or not outcome.is_linear:
         return ""
     return f" The nearest point is {number(float(distance))} away from the line."
 
 
 def _beside(outcome: Outcome) -> str:
     """Return whether a line separates, where that is known and this answer does not say it."""
-    verdict, curved = outcome.verdict, _is_curved(outcome.model)
+    verdict = outcome.verdict
     certificate = getattr(outcome.model, "certificate_", None)
     if getattr(certificate, "refutes", False) or (verdict and verdict.separable is False):
         return f" {NO_LINE}"
-    exists = verdict is not None and verdict.separable and not curved
+    exists = verdict is not None and verdict.separable and outcome.is_linear
     points = outcome.request.points
     if exists and (outcome.model.predict(points.X) != points.labels).any():
         return " A line that separates them exists."
@@ -245,10 +245,6 @@ def _unproved(outcome: Outcome) -> list[str]:
     return [f"Not proved to be optimal{known} ({_ended(outcome, found)})."]
 
 
-def _is_curved(model: ModelLike) -> bool:
-    return not isinstance(getattr(model, "kernel_", Linear()), Linear)
-
-
 # Facts -------------------------------------------------------------------------------------------
 
 
@@ -264,7 +260,7 @@ def _facts(outcome: Outcome, found: Summary, flat: bool) -> list[str]:
     recipe = outcome.request.recipe
     facts = [recipe.title, _ended(outcome, found), f"{1000 * outcome.seconds:.1f} ms"]
     if found.n_support is not None:
-        facts.append(f"{found.n_support} support vector{'' if found.n_support == 1 else 's'}")
+        facts.append(counted(found.n_support, "support vector"))
     if flat:  # labels would depend on rounding
         return facts
     of_family = {"regression": regression.facts, "one-class": one_class.facts}
@@ -291,6 +287,6 @@ def _verdict(outcome: Outcome, flat: bool) -> list[str]:
     if outcome.model is None or outcome.verdict.separable is not False or flat:
         return [text]
     points = outcome.request.points
-    if _is_curved(outcome.model) and (outcome.model.predict(points.X) == points.labels).all():
+    if not outcome.is_linear and (outcome.model.predict(points.X) == points.labels).all():
         return [f"No plane separates these points; the curve of this kernel does. {text}"]
     return [text]
