@@ -122,3 +122,23 @@ def test_windows_hold_their_points():
         assert top > bottom
         assert ((left, bottom) <= points.X).all()
         assert ((right, top) >= points.X).all()
+
+
+def test_w_is_said_to_be_zero_only_where_it_is():
+    one_place = checked(np.full((8, 2), 3.0), np.arange(8) % 2)
+    outcome = fitted("relaxation", one_place)
+    assert all(frame.w.any() for frame in outcome.steps)
+    assert [picture_of(outcome, k).flat for k in range(4)] == [True, False, False, False]
+    assert not outcome.model.coef_.any()
+    assert picture_of(outcome).flat
+
+
+def test_steps_that_run_away_are_left_out_before_they_overflow():
+    points = points_of(2)
+    outcome = fitted("lms", checked(1e6 * points.X, points.codes))
+    assert not outcome.complete
+    assert np.abs(outcome.steps[-1].w).max() > 1e100
+    for k in (1, len(outcome.frames) - 1):
+        picture = picture_of(outcome, k)
+        assert not picture.flat
+        assert np.isfinite(picture.margins).all()

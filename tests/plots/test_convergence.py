@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
 from maxmargin import plots
+from maxmargin.plots.model import FigureModel
 from tests.helpers.figures import blobs, six_of, texts, two
 
 
@@ -161,6 +162,24 @@ def test_a_picture_of_w_0_shows_no_plane(make):
     assert "w = 0: no plane" in plots.margins(make().fit(X, y), X, y).title
     six = plots.boundary(make().fit(*six_of()), *six_of())
     assert not six.is_flat
+
+
+@pytest.mark.parametrize(
+    "model", [mm.LinearSVC(), mm.LinearSVC(loss="hinge"), mm.SVC(kernel="linear", tol=0.05)],
+    ids=["squared hinge", "hinge", "kernel"],
+)  # fmt: skip
+def test_features_that_are_not_scaled_have_a_plane_and_scaled_xor_has_none(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal([6e4, 40.0], [2e4, 10.0], size=(200, 2)) * [10.0, 1.0]
+    y = X[:, 0] / 2e5 + rng.normal(0.0, 1.5, 200) > 3.0
+    fitted = FigureModel(model.fit(X, y))
+    g = model.decision_function(X)[:, np.newaxis]
+    assert np.ptp(g) > 1.0
+    assert not fitted.has_no_plane(X, g)
+    xor, signs = mm.datasets.load_xor(return_X_y=True)
+    xor = 1e6 * (np.repeat(xor, 9, axis=0) + 7.3)
+    fitted = FigureModel(model.fit(xor, np.repeat(signs, 9)))
+    assert fitted.has_no_plane(xor, model.decision_function(xor)[:, np.newaxis])
 
 
 def test_tasks_that_are_not_optimal_are_counted_in_the_title():

@@ -40,8 +40,11 @@ SupportVectorRegression: TypeAlias = SVR | NuSVR | LinearSVR
 AnyMachine: TypeAlias = SupportVectorMachine | SupportVectorRegression | OneClassSVM
 
 SCHEMES: dict[type[Reduction], Scheme] = {Binary: "binary", OneVsOne: "ovo", Kesler: "joint"}
-# Scores that differ by less than this, relative to the terms that they sum, are equal.
+# Scores that differ by less than this, relative to the terms that they sum, are equal: to the
+# precision of α; to that of the sum alone; and of machines whose margin is 1, relative to it.
 SCORE_ROUNDING = 1e-12
+SUM_ROUNDING = 4.0 * float(np.finfo(float).eps)
+MARGIN_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +284,26 @@ class FittedModel:
         else:
             rows = features if hasattr(features, "tocsr") else np.asarray(features, dtype=float)
             terms = abs(dual).sum() * np.abs((self.kernel or Linear()).diagonal(rows)).max()
-        return bool((np.ptp(scores, axis=0) <= SCORE_ROUNDING * terms).all())
+        return self.are_equal(scores, terms)
+
+    def are_equal(self, scores: Floats, terms: Floats | float) -> bool:
+        """Say whether the scores of each plane differ by no more than rounding.
+
+        Where features are large, Σ|α_i| K(x_i, x_i) is so much larger than the margin that a share
+        of it says nothing: g may be far from constant all the same.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, n_planes)
+        terms : float or ndarray of shape (n_planes,)
+            The size of the terms that are summed.
+        """
+        spread, near = np.ptp(scores, axis=0), SCORE_ROUNDING * terms
+        if isinstance(self.classifier, SVC | LinearSVC):
+            near = np.minimum(near, MARGIN_ROUNDING)
+        if self.kernel is not None:  # w is summed from α
+            near = np.maximum(near, SUM_ROUNDING * terms)
+        return bool((spread <= near).all())
 
     # Planes, kernel and support vectors ------------------------------------------------------
 

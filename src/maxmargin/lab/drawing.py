@@ -10,7 +10,7 @@ import numpy as np
 import maxmargin as mm
 
 from ..arrays import Floats
-from ..diagnostics.fitted_model import SCORE_ROUNDING, FittedModel, ModelLike, SupportVectorMachine
+from ..diagnostics.fitted_model import FittedModel, ModelLike, SupportVectorMachine
 from ..plots.separability import hull
 from ..plots.solutions import solutions
 from . import one_class, regression
@@ -94,15 +94,17 @@ def is_flat(outcome: Outcome) -> bool:
 def _is_constant(model: ModelLike, points: Points) -> bool:
     """Say whether w of all planes of a classifier is 0 to rounding."""
     fitted = FittedModel(model)
-    return fitted.is_constant(points.X, fitted.scores(points.X))
+    # The points may be one point, or too close to one another for g to differ.
+    rows = np.vstack([points.X, lattice(window_of(points), 2)[2]])
+    return fitted.is_constant(rows, fitted.scores(rows))
 
 
 def _is_constant_step(frame: Frame, model: ModelLike, X: Floats, g: Floats) -> bool:
-    """Say whether w of a step is 0 to rounding; g is that of the points."""
+    """Say whether w of a step is 0 to rounding; g is that of the points and of others."""
     terms: Any = np.abs(g).max(axis=0)
     if frame.alpha is not None and frame.alpha.ndim == 1 and not len(frame.w):
         terms = np.abs(frame.alpha).sum() * np.abs(model.kernel_.diagonal(X)).max()
-    return bool((np.ptp(g, axis=0) <= SCORE_ROUNDING * terms).all())
+    return FittedModel(model).are_equal(g, terms)
 
 
 def _draw_support(picture: Picture, points: Points, model: ModelLike) -> None:
@@ -121,7 +123,7 @@ def _draw_step(picture: Picture, outcome: Outcome, k: int) -> None:
     g = evaluated(frame, model, points.X, rows)
     at = evaluated(frame, model, points.X, points.X)
     picture.corrected = frame.sample
-    picture.flat = _is_constant_step(frame, model, points.X, at)
+    picture.flat = _is_constant_step(frame, model, points.X, np.vstack([at, g]))
     if frame.alpha is not None and frame.alpha.ndim == 1:
         picture.alpha = np.zeros(len(points.X))
         picture.alpha[frame.rows] = frame.alpha

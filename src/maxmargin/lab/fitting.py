@@ -21,6 +21,9 @@ from .algorithms import ALGORITHMS, Algorithm
 from .background import Background, Dropped
 from .points import Points
 
+# Of w and b; with coordinates of up to 10⁹ larger ones may overflow.
+MOST_WEIGHT = 1e290
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -394,7 +397,7 @@ class _Watcher:
         runs_away = False
         if seen <= self.most:
             frame = Frame.of(step, self.number)
-            runs_away = not (np.isfinite(frame.w).all() and np.isfinite(frame.b).all())
+            runs_away = not (np.abs(np.append(frame.w, frame.b)) < MOST_WEIGHT).all()
             if not runs_away:
                 self.frames.append(frame)
         stop = runs_away or self.is_over(step)

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Floats, Integers, Matrix, MatrixLike, dense, refuse_partitions
-from ..diagnostics.fitted_model import SCORE_ROUNDING, ModelLike
+from ..diagnostics.fitted_model import ModelLike
 from ..estimators.svc import NuSVC
 from ..kernels import Linear
 from ..progress import Callback, Recorder, Step
@@ -125,7 +125,7 @@ class Run:
         if moment.alpha is None or kernel is None:
             return moment.w is not None and not moment.w.any()
         terms = np.abs(moment.alpha).sum() * np.abs(kernel.diagonal(self.X)).max()
-        return bool(np.ptp(scores) <= SCORE_ROUNDING * terms)
+        return self.model.are_equal(scores, float(terms))
 
     def evaluator(self, rows: Matrix) -> Evaluate:
         """Return moment ↦ g of these rows; kernel values are computed once."""
