@@ -95,8 +95,9 @@ def test_animate_refuses_before_it_works(six, fruit, tmp_path):
     model = mm.Perceptron().fit(X, y)
     with pytest.raises(ValueError, match=r"\.gif or \.html"):
         plots.animate(model, X, y, tmp_path / "film.mp4")
-    with pytest.raises(ValueError, match="must be at least 2 and fps positive"):
-        plots.animate(model, X, y, max_frames=1)
+    for bad in ({"max_frames": 1}, {"fps": np.inf}, {"fps": np.nan}):
+        with pytest.raises(ValueError, match="must be at least 2, fps positive and finite"):
+            plots.animate(model, X, y, **bad)
     with pytest.raises(ValueError, match="5 classes"):
         plots.animate(mm.LinearSVC().fit(*fruit), *fruit)
 

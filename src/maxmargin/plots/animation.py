@@ -354,9 +354,9 @@ def animate(
     >>> len(mm.plots.animate(mm.Perceptron(shuffle=False).fit(X, y), X, y))
     2
     """
-    if max_frames < 2 or resolution < 2 or not fps > 0:
+    if max_frames < 2 or resolution < 2 or not 0 < fps < np.inf:
         raise ValueError(
-            f"max_frames and resolution must be at least 2 and fps positive, got {max_frames}, "
+            f"max_frames and resolution must be at least 2, fps positive and finite, got {max_frames}, "
             f"{resolution} and {fps}."
         )
     if path is not None and Path(path).suffix.lower() not in (".gif", ".html"):

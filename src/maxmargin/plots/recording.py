@@ -159,7 +159,7 @@ def page_of(title: str, scenes: Sequence[Scene], fps: float) -> str:
         States per second.
     """
     data = {"fps": fps, "scenes": [_scene(scene) for scene in scenes]}
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return rendered("player.html", title=title, data=Markup(text.translate(UNSAFE)))
 
 
