@@ -356,8 +356,8 @@ def animate(
     """
     if max_frames < 2 or resolution < 2 or not 0 < fps < np.inf:
         raise ValueError(
-            f"max_frames and resolution must be at least 2, fps positive and finite, got {max_frames}, "
-            f"{resolution} and {fps}."
+            "max_frames and resolution must be at least 2, fps positive and finite, got "
+            f"{max_frames}, {resolution} and {fps}."
         )
     if path is not None and Path(path).suffix.lower() not in (".gif", ".html"):
         raise ValueError(f"path must end in .gif or .html, got {str(path)!r}.")
