@@ -1,11 +1,12 @@
 """The lab without a mouse, without eyes, in dark, zoomed and on narrow screens."""
 
 import importlib.resources
+from itertools import combinations
 
 import numpy as np
 import pytest
 
-from tests.helpers.lab_page import CHROMIUM, Page
+from tests.helpers.lab_page import CHROMIUM
 
 pytest.importorskip("bokeh", reason="bokeh is not installed")
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -32,39 +33,48 @@ def violations(page):
     ]
 
 
-@pytest.fixture(scope="module", params=WIDTHS)
-def sized(request, browser, address):
-    page = Page(browser, address, width=request.param, height=768)
-    yield page
-    page.context.close()
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_a_checker_of_accessibility_finds_nothing_serious(sized, dark):
-    if bool(sized.model("dark", "active")) != dark:
-        sized.button("dark").click()
-        sized.settle()
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    [
+        (1366, False),
+        (390, True),
+        *(pytest.param(*case, marks=pytest.mark.slow)
+          for case in ((1366, True), (1024, False), (683, False), (390, False))),
+    ],
+)  # fmt: skip
+def test_a_checker_of_accessibility_finds_nothing_serious(opened, width, dark):
+    lab = opened(width=width, height=768)
+    if dark:
+        lab.button("dark").click()
+        lab.settle()
     for tab in TABS:
-        sized.tab(tab)
-        assert violations(sized.page) == [], tab
+        lab.tab(tab)
+        assert violations(lab.page) == [], tab
 
 
-def test_nothing_is_wider_than_the_page(sized):
+def test_nothing_is_wider_than_the_page(opened):
     """What is wider would be scrolled sideways, or lie on something else."""
-    width = "() => [document.documentElement.scrollWidth, window.innerWidth]"
-    sized.press("compare with a second algorithm")
-    found, there = sized.page.evaluate(width)
-    sized.press("compare with a second algorithm")
-    assert found <= there
-    boxes = sized.page.evaluate(
-        "() => ['data', 'controls', 'scenes', 'playback', 'proofs', 'insight'].map((name) => {"
-        " const box = Bokeh.index.find_one_by_id(model(name).id).el.getBoundingClientRect();"
-        " return [name, box.left, box.top, box.right, box.bottom] })"
-    )
-    for at, (name, left, top, right, bottom) in enumerate(boxes):
-        for other, x0, y0, x1, y1 in boxes[at + 1 :]:
-            apart = right <= x0 + 1 or x1 <= left + 1 or bottom <= y0 + 1 or y1 <= top + 1
-            assert apart, (name, other)
+    lab = opened(width=WIDTHS[0], height=768)
+    for width in WIDTHS:
+        lab.page.set_viewport_size({"width": width, "height": 768})
+        lab.press("compare with a second algorithm")
+        found = lab.page.evaluate("() => document.documentElement.scrollWidth")
+        lab.press("compare with a second algorithm")
+        assert found <= width
+        boxes = lab.page.evaluate(
+            "() => ['data', 'controls', 'scenes', 'playback', 'proofs', 'insight'].map((name) => {"
+            " const box = Bokeh.index.find_one_by_id(model(name).id).el.getBoundingClientRect();"
+            " return [name, box.left, box.top, box.right, box.bottom] })"
+        )
+        for (one, *box), (other, *others) in combinations(boxes, 2):
+            assert are_apart(box, others), (width, one, other)
+
+
+def are_apart(box, other):
+    """Say whether two boxes (left, top, right, bottom) overlap by at most a pixel."""
+    left, top, right, bottom = box
+    x0, y0, x1, y1 = other
+    return right <= x0 + 1 or x1 <= left + 1 or bottom <= y0 + 1 or y1 <= top + 1
 
 
 def test_the_picture_comes_first_on_a_narrow_screen(opened):
@@ -128,7 +138,7 @@ def test_the_picture_is_described_and_its_answer_is_announced(lab):
     lab.page.wait_for_function(
         "(e) => e.ariaLabel.includes('3 support vectors: 1, 3, 5')", arg=picture.element_handle()
     )
-    assert "The line -0.333 x₁ +0.2 x₂ +0.133 = 0 with the band g = ±1." in lab.model(
+    assert "The line −0.333 x₁ + 0.2 x₂ + 0.133 = 0 with the band g = ±1." in lab.model(
         "heard", "text"
     )
     lab.sample("XOR")

@@ -10,7 +10,7 @@ from bokeh.models import ColumnDataSource, CustomJS, Div, HoverTool
 
 from ..diagnostics.fitted_model import FittedModel, ModelLike, SupportVectorMachine
 from ..diagnostics.summary import summarize
-from .fitting import Outcome, weights
+from .fitting import Outcome, planes
 from .notation import affine, number, vector
 from .picture import Picture
 from .reasons import reason_of
@@ -73,15 +73,10 @@ def plane_words(outcome: Outcome, k: int) -> list[str]:
     """Return g(x), ‖w‖ and the width of the band of step k or of the answer."""
     model, points = outcome.model, outcome.request.points
     names = points.axes[:1] if outcome.request.recipe.family == "regression" else points.axes
-    frame = outcome.frames[k] if k < len(outcome.frames) else None
     if not outcome.is_linear:
         return _expansion(outcome, k)
-    if frame is None:
-        w, b = np.atleast_2d(model.coef_), np.ravel(model.intercept_)
-        labels = _labels(model)
-    else:
-        w, b = weights(frame, outcome.request.training[0]), np.ravel(frame.b)
-        labels = _labels(model) if len(w) > 1 else [""]
+    w, b = planes(outcome, k)
+    labels = FittedModel(model).plane_names if len(w) > 1 else [""]
     lines = [
         f"{f'{label}: ' if label else ''}g(x) = {affine(row, float(bias), names)}"
         for label, row, bias in zip(labels, w[:MOST_PLANES], b, strict=False)
@@ -90,11 +85,6 @@ def plane_words(outcome: Outcome, k: int) -> list[str]:
         return lines
     length = float(np.linalg.norm(w[0]))
     return [*lines, f"‖w‖ = {number(length)}{_width(model, length)}"]
-
-
-def _labels(model: ModelLike) -> list[str]:
-    names = FittedModel(model).plane_names
-    return names if len(names) > 1 else [""]
 
 
 def _width(model: ModelLike, length: float) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..progress import counted
-from .fitting import Outcome, weights
+from .fitting import Outcome, planes
+from .notation import affine
 from .picture import Picture
 from .points import Points
 
@@ -53,16 +54,11 @@ def _about_plane(outcome: Outcome, picture: Picture, k: int) -> str:
 
 def _line(outcome: Outcome, k: int) -> str:
     """Return g of the line of two classes, "" for another kernel or more classes."""
-    points, model = outcome.request.points, outcome.model
-    if points.n_classes != 2 or not hasattr(model, "coef_"):
+    points = outcome.request.points
+    if points.n_classes != 2 or not outcome.is_linear:
         return ""
-    if k < len(outcome.frames):
-        frame = outcome.frames[k]
-        w, b = weights(frame, points.X)[0], float(frame.b[0])
-    else:
-        w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
-    first, second = points.axes
-    return f"{w[0]:.3g} {first} {w[1]:+.3g} {second} {b:+.3g}"
+    w, b = planes(outcome, k)
+    return affine(w[0], float(b[0]), points.axes)
 
 
 def _numbered(chosen: Any, name: str) -> str:

@@ -426,6 +426,14 @@ def weights(frame: Frame, X: Floats) -> Floats:
     return np.atleast_2d(frame.coefficients @ X[frame.rows])
 
 
+def planes(outcome: Outcome, k: int) -> tuple[Floats, Floats]:
+    """Return w (n_planes, 2) and b (n_planes,) of step k, or of the answer of a linear model."""
+    if k < len(outcome.frames):
+        frame = outcome.frames[k]
+        return weights(frame, outcome.request.training[0]), np.ravel(frame.b)
+    return np.atleast_2d(outcome.model.coef_), np.ravel(outcome.model.intercept_)
+
+
 def state(frames: list[Frame], k: int) -> dict[int, Frame]:
     """Return the last frame of every task up to the k-th of all."""
     return {frame.task: frame for frame in frames[: k + 1]}
