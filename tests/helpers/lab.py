@@ -1,5 +1,6 @@
 """Points and fits of the lab, without a browser."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -7,8 +8,11 @@ import pytest
 
 pytest.importorskip("bokeh", reason="bokeh is not installed")
 
+from bokeh.document import Document
+
 from maxmargin.lab.algorithms import ALGORITHMS, Choice
 from maxmargin.lab.fitting import Request, answered, recorded
+from maxmargin.lab.page import Lab
 from maxmargin.lab.points import checked
 
 # Classifiers, and all.
@@ -34,6 +38,17 @@ def fitted(key, points, **values):
     found = answered(request, never)
     assert found.failure is None, found.failure
     return replace(found, **recorded(request, never)._asdict(), recorded=True)
+
+
+@contextmanager
+def page_alone():
+    """Yield a page of the lab that no browser shows."""
+    document = Document()
+    page = Lab(document)
+    for root in page.roots():
+        document.add_root(root)
+    yield page
+    page.close()
 
 
 def extremes(control):

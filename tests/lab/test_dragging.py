@@ -5,22 +5,16 @@ import pytest
 
 pytest.importorskip("bokeh", reason="bokeh is not installed")
 
-from bokeh.document import Document
-
 from maxmargin.lab.dragging import with_moved
-from maxmargin.lab.page import Lab
 from maxmargin.lab.points import SAMPLES
+from tests.helpers.lab import page_alone
 
 
 @pytest.fixture
 def lab():
-    document = Document()
-    page = Lab(document)
-    for root in page.roots():
-        document.add_root(root)
-    page.load(page.points)
-    yield page
-    page.close()
+    with page_alone() as page:
+        page.load(page.points)
+        yield page
 
 
 def test_dragged_points_are_fitted_and_undone_at_once(lab):

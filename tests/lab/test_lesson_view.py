@@ -14,20 +14,16 @@ from maxmargin.lab.algorithms import ALGORITHMS
 from maxmargin.lab.lessons import LESSONS
 from maxmargin.lab.page import Lab
 from maxmargin.lab.sharing import packed
-from tests.helpers.lab import fitted
+from tests.helpers.lab import fitted, page_alone
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture
 def lab():
-    document = Document()
-    page = Lab(document)
-    for root in page.roots():
-        document.add_root(root)
-    page.begin(document)
-    yield page
-    page.close()
+    with page_alone() as page:
+        page.begin(page.document)
+        yield page
 
 
 def answer(lab, place=0):

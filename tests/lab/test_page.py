@@ -17,11 +17,10 @@ from bokeh.models import ColumnDataSource
 from maxmargin.lab.algorithms import ALGORITHMS
 from maxmargin.lab.figures import Look, SceneFigure
 from maxmargin.lab.fitting import Outcome, answered, weights
-from maxmargin.lab.page import Lab
 from maxmargin.lab.picture import COLOURS
 from maxmargin.lab.points import MOST_POINTS, SAMPLES, checked
 from maxmargin.lab.words import words_of
-from tests.helpers.lab import fitted
+from tests.helpers.lab import fitted, page_alone
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -31,14 +30,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture
 def lab():
-    from bokeh.document import Document
-
-    document = Document()
-    page = Lab(document)
-    for root in page.roots():
-        document.add_root(root)
-    yield page
-    page.close()
+    with page_alone() as page:
+        yield page
 
 
 def test_an_answer_that_comes_late_does_not_hide_its_steps(lab):

@@ -7,23 +7,17 @@ import pytest
 
 pytest.importorskip("bokeh", reason="bokeh is not installed")
 
-from bokeh.document import Document
-
 from maxmargin.lab.algorithms import ALGORITHMS
-from maxmargin.lab.page import Lab
 from maxmargin.lab.points import SAMPLES
 from maxmargin.lab.searching import Scores
+from tests.helpers.lab import page_alone
 
 
 @pytest.fixture
 def lab():
-    document = Document()
-    page = Lab(document)
-    for root in page.roots():
-        document.add_root(root)
-    page.load(SAMPLES["moons"]())
-    yield page
-    page.close()
+    with page_alone() as page:
+        page.load(SAMPLES["moons"]())
+        yield page
 
 
 def begin(lab, **values):

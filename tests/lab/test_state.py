@@ -14,6 +14,7 @@ from maxmargin.lab.page import Lab
 from maxmargin.lab.points import SAMPLES, checked
 from maxmargin.lab.sharing import MOST_LETTERS, packed
 from maxmargin.lab.state import UNDO_STEPS, Memory, State
+from tests.helpers.lab import page_alone
 
 POINTS = SAMPLES["AND"]()
 
@@ -96,13 +97,9 @@ def test_old_states_are_forgotten():
 
 @pytest.fixture
 def lab():
-    document = Document()
-    page = Lab(document)
-    for root in page.roots():
-        document.add_root(root)
-    page.begin(document)
-    yield page
-    page.close()
+    with page_alone() as page:
+        page.begin(page.document)
+        yield page
 
 
 def text_of(lab):
