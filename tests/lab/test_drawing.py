@@ -10,6 +10,7 @@ import maxmargin as mm
 pytest.importorskip("bokeh", reason="bokeh is not installed")
 
 from maxmargin.lab.drawing import lattice, picture_of, weight_space, window_of
+from maxmargin.lab.fitting import weights
 from maxmargin.lab.picture import to_line
 from maxmargin.lab.points import SAMPLES, checked
 from maxmargin.lab.step_words import best_so_far
@@ -94,6 +95,29 @@ def test_a_step_shows_the_plane_before_and_the_pocket():
     (line,) = picture.best
     np.testing.assert_allclose(line @ w + b, 0.0, atol=1e-8)
     assert picture_of(outcome).best == picture_of(outcome).previous == []
+
+
+@pytest.mark.parametrize("k", [None, 1])
+def test_slack_leads_straight_to_edges_that_are_out_of_sight(k):
+    outcome = fitted("svc", SAMPLES["blobs, 200"](), C=-3.0)
+    picture = picture_of(outcome, k)
+    X = outcome.request.points.X
+    w = outcome.model.coef_[0] if k is None else weights(outcome.frames[k], X)
+    ways = np.array([line[1] - line[0] for line in picture.slack])
+    assert len(ways) > 100
+    across = ways @ np.array([-np.ravel(w)[1], np.ravel(w)[0]])
+    np.testing.assert_allclose(across, 0, atol=1e-9 * np.linalg.norm(w) * np.abs(ways).max())
+    left, right, bottom, top = picture.window
+    ends = np.array([line[1] for line in picture.slack])
+    assert ((ends >= (left - 1e-9, bottom - 1e-9)) & (ends <= (right + 1e-9, top + 1e-9))).all()
+
+
+@pytest.mark.filterwarnings("error:overflow", "error:invalid value")
+def test_weights_that_explode_have_a_finite_space():
+    outcome = fitted("lms", SAMPLES["six points"](), learning_rate=-1.0)
+    assert max(np.abs(frame.w).max() for frame in outcome.frames) > 1e200
+    way, _ = weight_space(outcome, len(outcome.frames) - 1)
+    assert np.isfinite(way).all()
 
 
 @pytest.mark.parametrize(

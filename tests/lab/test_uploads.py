@@ -94,6 +94,7 @@ def test_bad_columns_are_refused(chosen, words):
         pytest.param("class,x,y\n0,1,2\n1,3,4\n", ("x", "y", "class"), id="numbers-named"),
         pytest.param("x,t,y\n1,0,2\n3,1,4\n5,0,6\n7,1,8\n9,1,10\n", ("x", "y", "t"),
                      id="few-numbers"),
+        pytest.param("x,t,class\n1,0,5\n3,1,5\n5,0,5\n", ("x", "t", "class"), id="named-of-one"),
         pytest.param("1,2,A\n3,4,B\n", ("column 1", "column 2", "column 3"), id="no-header"),
         pytest.param("A,1,2\nB,3,4\n", ("column 2", "column 3", "column 1"), id="no-header-first"),
         pytest.param("x,y,a,b\n1,2,9,8\n3,4,7,6\n5,6,5,4\n7,8,3,2\n9,10,1,0\n", ("x", "y", "b"),

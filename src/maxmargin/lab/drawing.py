@@ -72,7 +72,10 @@ def _draw_answer(picture: Picture, points: Points, model: ModelLike) -> None:
         g, at = model.decision_function(rows), model.decision_function(points.X)
         places, own = (g >= 0).astype(int), (at >= 0).astype(int)
         signs = np.where(points.labels == model.classes_[1], 1.0, -1.0)
-        _draw_levels(picture, points, xs, ys, g, at, signs, isinstance(model, SupportVectorMachine))
+        banded = isinstance(model, SupportVectorMachine)
+        linear = isinstance(getattr(model, "kernel_", mm.kernels.Linear()), mm.kernels.Linear)
+        w = model.coef_[0] if linear else None
+        _draw_levels(picture, points, xs, ys, g, at, signs, banded, w)
     else:
         places, own = (np.searchsorted(model.classes_, model.predict(X)) for X in (rows, points.X))
     picture.regions = known[places].reshape(len(ys), len(xs))
@@ -144,7 +147,9 @@ def _draw_step(picture: Picture, outcome: Outcome, k: int) -> None:
     # α of a step of the ν-machine is not divided by ρ yet: there is no band of ±1.
     banded = isinstance(model, (mm.SVC, mm.LinearSVC))
     signs = np.where(second, 1.0, -1.0)
-    _draw_levels(picture, points, xs, ys, g[:, 0], at[:, 0], signs, banded)
+    linear = isinstance(getattr(model, "kernel_", mm.kernels.Linear()), mm.kernels.Linear)
+    w = weights(frame, points.X)[0] if linear else None
+    _draw_levels(picture, points, xs, ys, g[:, 0], at[:, 0], signs, banded, w)
 
 
 def _draw_around(picture: Picture, outcome: Outcome, k: int) -> None:
@@ -206,9 +211,12 @@ def _draw_many(picture: Picture, outcome: Outcome) -> None:
 
 def _draw_levels(
     picture: Picture, points: Points, xs: Floats, ys: Floats, g: Floats, at: Floats, signs: Floats,
-    banded: bool,
+    banded: bool, w: Floats | None,
 ) -> None:  # fmt: skip
-    """Draw g = 0, the band g = ±1, and the slack of the samples inside of it."""
+    """Draw g = 0, the band g = ±1, and the slack of the samples inside of it.
+
+    ``w`` is that of a linear model: the slack of its samples leads to edges out of sight, too.
+    """
     picture.planes = contours(xs, ys, g, 0.0)
     picture.colours = [""] * len(picture.planes)
     picture.margins = signs * at
@@ -218,8 +226,20 @@ def _draw_levels(
     picture.band = [*edges[1.0], *edges[-1.0]]
     slack = 1.0 - picture.margins
     for k in np.flatnonzero(slack > 1e-3)[:300]:
-        if edges[signs[k]]:
+        if w is not None:
+            foot = points.X[k] + slack[k] * signs[k] / (w @ w) * w
+            picture.slack.append(_within(picture.window, points.X[k], foot))
+        elif edges[signs[k]]:
             picture.slack.append(to_line(points.X[k], edges[signs[k]]))
+
+
+def _within(window: Window, start: Floats, end: Floats) -> Floats:
+    """Return the part of a segment from a point of the window that is inside of it."""
+    left, right, bottom, top = window
+    way = end - start
+    room = np.where(way > 0.0, (right, top), (left, bottom)) - start
+    share = np.divide(room, way, out=np.ones(2), where=np.abs(room) < np.abs(way))
+    return np.vstack([start, start + share.min() * way])
 
 
 def _draw_verdict(picture: Picture, outcome: Outcome) -> None:

@@ -5,6 +5,7 @@ What was seen since a lesson began is a sequence, the latest last.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import TypeAlias
@@ -240,7 +241,8 @@ def corrections_in_words(now: Seen) -> str:
         return ""
     if not now.proved:
         return f"{counted(now.corrections, 'correction')} until it was stopped."
-    bound = f", at most {now.bound:,.0f} by Novikoff's bound" if np.isfinite(now.bound) else ""
+    known = np.isfinite(now.bound)
+    bound = f", at most {math.floor(now.bound):,} by Novikoff's bound" if known else ""
     return (
         f"{counted(now.corrections, 'correction')}{bound}; the margin of the widest band is "
         f"{now.widest:.3g}."

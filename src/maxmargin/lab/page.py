@@ -381,8 +381,9 @@ class Lab:
 
     def arrived(self, panel: Panel) -> None:
         """Draw the result of a worker."""
-        # A panel may have been hidden before its answer, which may be the first one.
-        outcomes = [p.outcome for p in {*self.shown(), panel} if p.outcome is not None]
+        if panel not in self.shown():  # hidden before its answer
+            return
+        outcomes = [p.outcome for p in self.shown() if p.outcome is not None]
         longest = max(outcomes, key=lambda outcome: len(outcome.frames))
         self.playback.cover(len(longest.frames), len(longest.frames) - len(longest.steps))
         if self.wanted_step is not None and all(p.has_steps for p in self.shown()):

@@ -44,8 +44,8 @@ class Table:
     def guessed(self) -> tuple[str, str, str]:
         """Return the columns that are most likely across, up and the classes.
 
-        A column of classes has 2 to 4 values; one of text, or called so, comes first, and then
-        the last one. A table of two columns has none.
+        A column of classes has 2 to 4 values, or is called so; one of text comes first, then one
+        called so, and then the last one. A table of two columns has none.
         """
         last = len(self.header) - 1
         if last == 1:
@@ -55,10 +55,10 @@ class Table:
             cells = self.column(self.header[k])
             named = self.header[k].lower() in OF_CLASSES
             few = 2 <= len(set(cells)) <= MOST_CLASSES
-            return few, few and not any(map(_is_number, cells)), named, k
+            return few or named, few and not any(map(_is_number, cells)), named, k
 
         target = max(range(last + 1), key=rank)
-        if not rank(target)[0] and not rank(target)[2]:
+        if not rank(target)[0]:
             target = last
         free = [name for k, name in enumerate(self.header) if k != target]
         free.sort(key=lambda name: self.share_of_numbers(name) < 0.5)  # stable
