@@ -203,6 +203,25 @@ def test_a_run_ends_at_the_answer(lab):
     assert lab.button("▶ run").is_visible()
 
 
+UNITS = """() => {
+  const {x_range: x, y_range: y, inner_width, inner_height} = model('scene-A')
+  return [(x.end - x.start) / inner_width, (y.end - y.start) / inner_height]
+}"""
+
+
+def test_axes_are_equal_unless_they_shall_not_be(lab):
+    lab.sample("six points")
+    lab.until(f"() => {{ const [x, y] = ({UNITS})(); return Math.abs(x / y - 1) < 0.02 }}")
+    lab.button("equal axes").click()
+    lab.until(f"() => {{ const [x, y] = ({UNITS})(); return Math.abs(x / y - 1) > 0.1 }}")
+    window = [
+        lab.model("scene-A", f"{axis}_range.{side}") for axis in "xy" for side in ("start", "end")
+    ]
+    assert window == lab.model("scene-A", "tags")[:4]
+    lab.button("equal axes").click()
+    lab.until(f"() => {{ const [x, y] = ({UNITS})(); return Math.abs(x / y - 1) < 0.02 }}")
+
+
 def test_two_algorithms_are_compared(lab):
     figures = lab.page.locator(".bk-Figure")
     visible = sum(figure.is_visible() for figure in figures.all())

@@ -11,7 +11,6 @@ import maxmargin as mm
 
 pytest.importorskip("bokeh", reason="bokeh is not installed")
 
-from bokeh.events import RangesUpdate
 from bokeh.models import ColumnDataSource
 
 from maxmargin.lab.algorithms import ALGORITHMS
@@ -396,7 +395,8 @@ def test_steps_that_run_away_are_not_kept():
 def test_what_comes_into_sight_is_drawn(lab):
     arrived(lab, "perceptron", SAMPLES["AND"]())
     panel = lab.panels[0]
-    panel._on_ranges(RangesUpdate(panel.scene.figure, x0=-9.0, x1=9.0, y0=-8.0, y1=8.0))
+    panel.scene.figure.x_range.update(start=-9.0, end=9.0)
+    panel.scene.figure.y_range.update(start=-8.0, end=8.0)
     panel._redraw()
     assert panel.picture.window == (-9.0, 9.0, -8.0, 8.0)
     assert panel.redrawing is None

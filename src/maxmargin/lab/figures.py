@@ -166,6 +166,7 @@ class SceneFigure:
         plot.toolbar.active_tap = self.pen
         plot.toolbar.logo = None
         self.window = (-5.0, 5.0, -5.0, 5.0)
+        self.is_framing, self.n_framed = False, 0  # ranges are set here, and how often
         self.has_classes = True
         self.dress()
 
@@ -190,9 +191,11 @@ class SceneFigure:
     def frame(self, points: Points) -> None:
         """Show the part of the plane that holds the points."""
         self.window = left, right, bottom, top = window_of(points)
-        plot = self.figure
+        plot, self.is_framing = self.figure, True
         plot.x_range.update(start=left, end=right, reset_start=left, reset_end=right)
         plot.y_range.update(start=bottom, end=top, reset_start=bottom, reset_end=top)
+        self.is_framing, self.n_framed = False, self.n_framed + 1
+        plot.tags = [*self.window, self.n_framed]  # `EqualAxes` changes the ranges
         small = smallness(len(points.X))
         for glyph in self._dot_glyphs():
             glyph.update(size=DOT * small, line_width=small, fill_alpha=0.5 + 0.4 * small)
@@ -200,6 +203,15 @@ class SceneFigure:
         self.wrong.glyph.size = DOT * small
         self.rings.glyph.update(line_width=2 * small, line_alpha=small)
         plot.xaxis.axis_label, plot.yaxis.axis_label = map(without_formulas, points.axes)
+
+    def follow_view(self) -> bool:
+        """Take over the part of the plane that the browser shows; return whether it has changed."""
+        x, y = self.figure.x_range, self.figure.y_range
+        window = (x.start, x.end, y.start, y.end)
+        if self.is_framing or window == self.window:
+            return False
+        self.window = window
+        return True
 
     def _name_classes(self, points: Points) -> None:
         present, first = np.unique(points.codes, return_index=True)

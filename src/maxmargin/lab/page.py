@@ -26,6 +26,7 @@ from .data_view import DataView
 from .downloads import Downloads
 from .dragging import Dragging
 from .editing import PointEditor
+from .equal_axes import EqualAxes
 from .figures import BesideFigures, Look
 from .lesson_view import LessonView
 from .lessons import LESSONS
@@ -98,6 +99,7 @@ class Lab:
         self.dark = Toggle(label="dark", width=70, name="dark")
         self.dark.on_change("active", self._on_dark)
         self.dark.js_on_change("active", CustomJS(code=DARK))
+        self.equal = EqualAxes([panel.scene.figure for panel in self.panels])
 
         # What a screen reader reads when there is an answer, and not at every step.
         self.heard = Div(
@@ -154,7 +156,8 @@ class Lab:
             self.subject, self.card.text, self.tabs, name="insight", sizing_mode="stretch_width"
         )
         top = row(
-            self.address.widgets, self.heard, self.lessons.choice, self.dark, name="top"
+            self.address.widgets, self.heard, self.lessons.choice, self.equal.button, self.dark,
+            name="top",
         )  # fmt: skip
         data, lesson, playback = self.data.widgets, self.lessons.widgets, self.playback.widgets
         return [top, lesson, data, controls, self.scenes, playback, proofs, insight]
@@ -301,6 +304,7 @@ class Lab:
         self.source.selected.indices = []
         self.data.pen.labels = list(self.points.names)
         self.quiet = False
+        self.equal.suit(self.points)
         for panel in self.panels:
             panel.scene.frame(self.points)
 
@@ -351,6 +355,7 @@ class Lab:
         """Hide classes from algorithms that have none, and the space of their weights."""
         self.data.show_classes(self.has_classes)
         algorithm = self.looked_at().algorithm
+        self.equal.button.visible = algorithm.family != "regression"  # y has another unit there
         self.beside.show(algorithm)
         now = self.tabs.tabs[self.tabs.active]
         tabs = [tab for tab in self.tabs.tabs if tab is not self.weight_space]

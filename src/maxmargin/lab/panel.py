@@ -6,7 +6,6 @@ import html
 from functools import partial
 from typing import Any
 
-from bokeh.events import RangesUpdate
 from bokeh.layouts import column
 from bokeh.models import ColumnDataSource, CustomJS, Div, Select, Slider
 
@@ -46,7 +45,9 @@ class Panel:
         self.controls = column(width=250)
         self.widgets = column(self.select, self.words, self.controls, width=260)
         self.scene = SceneFigure(lab.look, lab.source, name)
-        self.scene.figure.on_event(RangesUpdate, self._on_ranges)
+        for axis in (self.scene.figure.x_range, self.scene.figure.y_range):
+            axis.on_change("start", self._on_moved)
+            axis.on_change("end", self._on_moved)
         self.redrawing: Any = None
         self.proof = Div(text="", name=f"proof-{name}", sizing_mode="stretch_width")
         # Told by the browser; a change of the text itself would fold it again.
@@ -144,9 +145,10 @@ class Panel:
             is_open = any(self.unfolded.data["open"])
             self.proof.text = words_of(self.outcome, k, title, is_open=is_open)
 
-    def _on_ranges(self, event: RangesUpdate) -> None:
+    def _on_moved(self, attr: str, old: float, new: float) -> None:
         """Redraw after the view was moved."""
-        self.scene.window = (event.x0, event.x1, event.y0, event.y1)
+        if not self.scene.follow_view():
+            return
         if self.redrawing is not None:
             self.lab.document.remove_timeout_callback(self.redrawing)
         self.redrawing = self.lab.document.add_timeout_callback(self._redraw, REDRAW_MILLISECONDS)
