@@ -425,6 +425,7 @@ def test_candidates_are_chosen_from_a_map_and_from_a_list(lab):
     assert lab.data("score-sliders") == {"x": [2], "y": [-1.5]}
 
     # By the keyboard: an option further down.
+    lab.until("() => model('candidate').value != ''")
     lab.page.get_by_label("candidate", exact=True).focus()
     lab.act(lambda: lab.page.keyboard.press("ArrowDown"))
     assert (lab.model("C-A", "value"), lab.model("gamma-A", "value")) == (2, -1)
