@@ -201,7 +201,7 @@ class Panel:
             title=control.title,
             value=control.default,
             options=list(control.options),
-            width=120 if max(map(len, control.options)) < 16 else 240,
+            width=120 if max(map(len, control.options)) < 11 else 240,
             name=f"{control.name}-{self.name}",
         )
         select.on_change("value", lambda attr, old, new: self._set(control, new))
