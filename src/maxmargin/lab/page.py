@@ -33,11 +33,7 @@ from .lessons import LESSONS
 from .panel import Panel
 from .picture import joined, window_of
 from .playback import Playback
-from .points import (
-    SAMPLES,
-    Points,
-    checked,
-)
+from .points import SAMPLES, Points, checked
 from .score_view import ScoreView
 from .sharing import MOST_KEPT, restored
 from .state import Memory, State

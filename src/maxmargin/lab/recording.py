@@ -9,15 +9,17 @@ import numpy as np
 
 from ..diagnostics.fitted_model import FittedModel
 from ..diagnostics.summary import linear_verdict, summarize
-from ..plots.canvas import Bools, number
+from ..plots.canvas import Bools
 from ..plots.captions import bounds, captions_of, proved_in_words, thinned_in_words
 from ..plots.grid import Lattice
 from ..plots.model import FigureModel
 from ..plots.recording import NO_CLASS, Caption, Scene, Shot, page_of, regions_of
 from ..plots.steps import Moment, Run, predecessors, thinned
+from ..progress import counted
 from .drawing import picture_of
 from .fitting import Frame, Outcome
 from .picture import COLOURS, Picture
+from .words import warnings_of
 
 # Steps of a run that are shown, evenly spaced where there are more.
 MOST_STEPS = 100
@@ -119,7 +121,7 @@ def _note(outcome: Outcome, shown: int) -> str:
     n = len(outcome.frames)
     parts = []
     if n and not outcome.complete:
-        parts.append(f"the first {number(n, 'step')} of the fit")
+        parts.append(f"the first {counted(n, 'step')} of the fit")
     return "; ".join([*parts, *thinned_in_words(shown, n)])
 
 
@@ -134,7 +136,7 @@ def _captions(outcome: Outcome, chosen: list[int], pictures: list[Picture]) -> l
         return [*told[:-1], _answer(outcome, pictures[-1])]
     n = len(outcome.request.points.X)
     steps = [_step(outcome, k, picture) for k, picture in zip(chosen, pictures, strict=False)]
-    start = Caption("Start", f"{number(n, 'point')}, before the first step.")
+    start = Caption("Start", f"{counted(n, 'point')}, before the first step.")
     return [start, *steps, _answer(outcome, pictures[-1])]
 
 
@@ -158,7 +160,7 @@ def _errors(outcome: Outcome, picture: Picture) -> int | None:
 def _run(outcome: Outcome, chosen: list[int]) -> Run:
     """Return the chosen steps of a fit of two classes, and its end."""
     points, model = outcome.request.points, FigureModel(outcome.model)
-    signs = np.where(points.labels == model.classes[1], 1.0, -1.0)
+    signs = outcome.signs
     moments = [_moment(frame, len(signs)) for frame in outcome.frames]
     run = Run(model, points.X, signs, moments)
     kept = [*chosen, len(moments) - 1]
@@ -209,7 +211,5 @@ def _answer(outcome: Outcome, picture: Picture) -> Caption:
         verdict = linear_verdict(outcome.verdict)
         sentences.append(f"{verdict[:1].upper()}{verdict[1:]}.")
     is_proved = found.is_proved and not picture.flat
-    # Some warnings quote the certificate.
-    told = [text for text in outcome.warnings if str(found.certificate) not in text]
-    facts = [*([picture.remark] if picture.remark else []), *(f"Warning: {text}" for text in told)]
+    facts = [*([picture.remark] if picture.remark else []), *warnings_of(outcome)]
     return Caption("The answer", " ".join(sentences), " · ".join(facts), is_proved)

@@ -35,9 +35,7 @@ def words_of(outcome: Outcome, k: int, title: str, *, is_open: bool = False) -> 
         inside = [outcome.failure, *_verdict(outcome, flat=False)] if kind != "bad" else []
         return line_of(kind, text) + _proof("proof", inside, is_open=is_open)
     found, flat = summarize(outcome.model), is_flat(outcome)
-    # Some warnings quote the certificate, which is in the proof.
-    told = [text.replace(f": {found.certificate}", "") for text in outcome.warnings]
-    warned = [f"Warning: {text}" for text in told]
+    warned = warnings_of(outcome)
     lines = []
     if k < len(outcome.frames):
         lines.append(line_of("step", f"{title[:1].upper()}{title[1:]}."))
@@ -52,6 +50,12 @@ def words_of(outcome: Outcome, k: int, title: str, *, is_open: bool = False) -> 
         inside = []
     inside += [str(found.certificate), *_margin(outcome, found, flat), *_verdict(outcome, flat)]
     return "".join(lines) + _proof(heading, inside, is_open=is_open)
+
+
+def warnings_of(outcome: Outcome) -> list[str]:
+    """Return the warnings of a fit, without the certificate that some quote: it is told apart."""
+    certificate = summarize(outcome.model).certificate
+    return [f"Warning: {text.replace(f': {certificate}', '')}" for text in outcome.warnings]
 
 
 def line_of(kind: str, text: str) -> str:
@@ -117,8 +121,8 @@ def _of_flat(outcome: Outcome) -> str:
 
 
 def _of_two(outcome: Outcome) -> str:
-    model, points = outcome.model, outcome.request.points
-    margins = outcome.signs * model.decision_function(points.X)
+    model = outcome.model
+    margins = outcome.signs * model.decision_function(outcome.request.points.X)
     level = ON_THE_LINE * _sizes(outcome)
     wrong, on_it = margins < -level, np.abs(margins) <= level
     line = "line" if outcome.is_linear else "curve"
