@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -37,30 +36,7 @@ from .points import SAMPLES, Points, checked
 from .score_view import ScoreView
 from .sharing import MOST_KEPT, restored
 from .state import Memory, State
-from .style import WIDGET_CSS, without_formulas_below
 from .table import PointTable
-
-
-def open_page(document: Any) -> None:
-    """Fill a document with a new lab."""
-    lab = Lab(document)
-    document.title = "maxmargin lab"
-    templates = resources.files("maxmargin") / "templates"
-    document.template = _template((templates / "lab.html").read_text(encoding="utf-8"))
-    script = (templates / "lab.js").read_text(encoding="utf-8")
-    document.template_variables.update(widget_css=WIDGET_CSS, script=script)
-    roots = lab.roots()
-    without_formulas_below(*roots)
-    for root in roots:
-        document.add_root(root)
-    document.on_session_destroyed(lambda context: lab.close())
-    lab.begin(document)
-
-
-def _template(text: str) -> Any:
-    from bokeh.core.templates import get_env
-
-    return get_env().from_string(text)
 
 
 class Lab:

@@ -70,7 +70,7 @@ def make_server(port: int = 0, host: str = "127.0.0.1") -> Any:
             'The lab needs bokeh, which is not installed: pip install "maxmargin[lab]", or in a '
             'clone of the repository pip install ".[lab]"'
         ) from None
-    from .page import open_page
+    from .document import open_page
 
     # Messages to a closed tab are not errors.
     logging.getLogger("bokeh.server.views.ws").setLevel(logging.ERROR)
