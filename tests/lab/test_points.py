@@ -69,7 +69,7 @@ def test_plus_one_is_the_positive_class():
         ([[0, 0]], [0, 1], "one class per point"),
         (np.zeros((MOST_POINTS + 1, 2)), np.zeros(MOST_POINTS + 1), "at most 2000"),
         ([[0, np.nan]], [0], "must be finite"),
-        ([[0, 1e10]], [0], "1e9"),
+        ([[0, 1e10]], [0], "at most 1,000,000,000"),
         ([[0, 0]], [4], "0 to 3"),
         ([[0, 0]], [-1], "0 to 3"),
     ],

@@ -129,7 +129,7 @@ class Lab:
         )
         top = row(
             self.address.widgets, self.heard, self.lessons.choice, self.equal.button, self.dark,
-            name="top",
+            name="top", styles={"flex-wrap": "wrap"},
         )  # fmt: skip
         data, lesson, playback = self.data.widgets, self.lessons.widgets, self.playback.widgets
         return [top, lesson, data, controls, self.scenes, playback, proofs, insight]

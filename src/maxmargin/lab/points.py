@@ -82,7 +82,7 @@ def checked(X: MatrixLike, codes: Any, names: Any = (), axes: Any = ("xâ‚", "xâ
     if len(rows) > MOST_POINTS:
         raise ValueError(f"The lab shows at most {MOST_POINTS} points, got {len(rows)}.")
     if not np.isfinite(rows).all() or (np.abs(rows) > MOST_COORDINATE).any():
-        raise ValueError(f"Coordinates must be finite and at most {MOST_COORDINATE:g}.")
+        raise ValueError(f"Coordinates must be finite and at most {MOST_COORDINATE:,.0f}.")
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < MOST_CLASSES):
         raise ValueError(f"Classes must be 0 to {MOST_CLASSES - 1}.")
     named = _different([str(name) for name in names][:MOST_CLASSES])
