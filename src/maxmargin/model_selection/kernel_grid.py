@@ -22,6 +22,7 @@ from ..estimators.formulation import Formulation, certify_fit
 from ..kernels import RBF, Kernel, Linear
 from ..multiclass import Task
 from ..problems import DualProblem
+from ..problems.shared_rows import SharedRows
 from ..progress import Limits
 from ..solution import Solution, Status
 from ..solvers.centring import Origin
@@ -133,7 +134,10 @@ class KernelGrid:
         small = None
         if self.model.max_iter == -1 and dual.origin is None:
             tests = [fold.test for fold, *_ in posed]
-            small = solve_small_costs(dual, problems, costs, tests, limits)
+            shared = SharedRows.of(problems, [task.name for _, task, _ in posed])
+            small = solve_small_costs(
+                dual, problems, shared, costs, tests, limits, lambda: False
+            )
         if small is None:
             return self._one_by_one(dual, posed, problems, costs, limits, solved)
         starts = np.cumsum([0, *(problem.n_variables for problem in problems)])

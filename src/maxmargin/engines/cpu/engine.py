@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,9 @@ from scipy import sparse
 from ...arrays import Floats, Integers, has_repeats
 from ...kernels import Kernel, Precomputed
 from ...kernels.products import far_columns, shifted
+from ...problems.shared_rows import SharedRows
 from ...problems import JointKernelProblem
+from ...problems.shared_rows import SharedRows
 from ...runtime.row_access import readable
 from ..base import CostGrid, Ended, Precision, TaskArrays, TaskGoal
 from .class_pairs import ClassBlocks, PairGram
@@ -161,9 +164,11 @@ class CpuEngine:
         self,
         kernel: Kernel,
         tasks: TaskArrays,
+        shared: SharedRows,
         costs: Floats,
         tests: list[Integers],
         goal: TaskGoal,
+        is_over: Callable[[], bool],
     ) -> CostGrid | None:
         """Solve small tasks at one cost after the other; None where all of K does not fit.
 
@@ -173,7 +178,9 @@ class CpuEngine:
             return None
         # All of K is computed at once, and kept by this call alone.
         gram = Gram(kernel, self._rows(kernel), None, self._budget, np.float64)
-        return solve_cost_grid(gram, tasks, costs, tests, goal) if gram.fits else None
+        if not gram.fits:
+            return None
+        return solve_cost_grid(gram, tasks, shared, costs, tests, goal, is_over)
 
     def _source(self, kernel: Kernel, precision: Precision) -> Gram:
         """Return K of all rows."""

@@ -12,6 +12,7 @@ import numpy as np
 from ...arrays import Floats, Integers
 from ...engines.base import CostGrid, SolvesCosts, TaskArrays, TaskGoal
 from ...problems import DualProblem
+from ...problems.shared_rows import SharedRows
 from ...progress import Limits, Progress
 from ...runtime.threads import in_parallel
 from ...solution import Solution
@@ -30,9 +31,11 @@ def at_cost(problem: DualProblem, cost: float) -> DualProblem:
 def solve_small_costs(
     dual: Dual,
     problems: Sequence[DualProblem],
+    shared: SharedRows,
     costs: Floats,
     tests: list[Integers],
     limits: Limits,
+    is_over: Callable[[], bool],
 ) -> CostGrid | None:
     """Return small tasks at every cost, compiled; None where they are something else.
 
@@ -47,14 +50,16 @@ def solve_small_costs(
         and bool(np.isfinite(each.upper).all())
         for each in problems
     )
-    if not hinge or dual.solver != "auto" or not isinstance(engine, SolvesCosts):
+    if not hinge or shared.has_repeats or dual.solver != "auto" or not isinstance(engine, SolvesCosts):
         return None
     most = float(MAX_NUMBERS)
     if limits.seconds is not None:
         most = min(most, NUMBERS_PER_SECOND * limits.seconds / (len(problems) * costs.size))
     max_steps = (most / n).astype(np.intp)
     goal = TaskGoal(dual.tol, dual.tol, max_steps, TUNING.rounding, Limits())
-    return engine.cost_grid(dual.kernel, TaskArrays.of(problems), costs, tests, goal)
+    return engine.cost_grid(
+        dual.kernel, TaskArrays.of(problems), shared, costs, tests, goal, is_over
+    )
 
 
 def solve_costs(
