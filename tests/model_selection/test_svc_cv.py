@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin as mm
-from maxmargin.engines.cpu import cost_grid, engine
+from maxmargin.engines.cpu import cost_descent, engine
 from maxmargin.kernels import RBF, Polynomial
 from maxmargin.model_selection import kernel_grid, search, strategies
 from maxmargin.solvers.dual import cost_grid as costs_of_tasks
@@ -137,7 +137,7 @@ def test_costs_in_any_order():
 
 def test_tasks_beyond_the_compiled_path(monkeypatch):
     X, y = data(n=400)
-    monkeypatch.setattr(engine.CpuEngine, "most_variables", 100)
+    monkeypatch.setattr(engine, "MOST_SHARED", 100)
     found = mm.SVCCV(CS, GAMMAS, cv=4).fit(X, y)
     check_same(found.cv_results_, grid(mm.SVC(), X, y), per_sample=0.011)
     assert found.cv_results_["certified"].all()
@@ -145,7 +145,7 @@ def test_tasks_beyond_the_compiled_path(monkeypatch):
 
 @pytest.mark.parametrize("n", [1100, 900])
 def test_working_sets_of_the_compiled_path(n):
-    assert n * 0.75 > cost_grid.SET_SIZE or n == 900
+    assert n * 0.75 > cost_descent.SET_SIZE or n == 900
     X, y = data(n=n, seed=2)
     y = np.where(np.random.default_rng(0).random(n) < 0.1, "a", y)
     model = mm.SVCCV([0.1, 10.0, 3000.0], [0.1, 10.0], cv=4, tol=1e-5, refit=False).fit(X, y)
@@ -291,7 +291,7 @@ def test_interrupted(monkeypatch):
     evaluate = search.Search._evaluate
 
     def interrupted(self, blocks):
-        if blocks[0].kernel == 2:
+        if blocks[0].kernel == 0:  # the last: kernels of large γ come first
             raise KeyboardInterrupt
         evaluate(self, blocks)
 
@@ -303,7 +303,7 @@ def test_interrupted(monkeypatch):
     assert not model.is_complete_
     assert np.isnan(model.cv_results_["mean_test_score"]).sum() == 3
     model.fit_best(X, y)
-    assert model.gamma_ in GAMMAS[:2]
+    assert model.gamma_ in GAMMAS[1:]
     assert model.predict(X).shape == y.shape
 
 
@@ -367,7 +367,9 @@ def test_linear_kernels_of_rows_far_from_the_origin():
     np.testing.assert_allclose(far.cv_results_[name], near.cv_results_[name])
 
 
-def test_compiled_steps_are_as_many_as_the_time_limit_allows(monkeypatch):
+@pytest.fixture
+def grids(monkeypatch):
+    """Return a list to which every compiled grid is added."""
     found = []
 
     def solve(*given):
@@ -375,9 +377,57 @@ def test_compiled_steps_are_as_many_as_the_time_limit_allows(monkeypatch):
         return found[-1]
 
     monkeypatch.setattr(kernel_grid, "solve_small_costs", solve)
+    return found
+
+
+@pytest.mark.parametrize("n", [60, 900])
+def test_folds_of_the_same_rows_are_solved_once(grids, n):
+    """The answer of the first fold is that of the others: they need no steps, at no cost."""
+    X, y = data(3, n=n)
+    rows = np.random.default_rng(0).permutation(n)
+    splits = [(rows[n // 3 :], rows[: n // 3])] * 3
+    model = mm.SVCCV([0.1, 1.0, 30.0], [0.5], cv=splits, refit=False, n_jobs=1).fit(X, y)
+    steps = grids[0].steps.reshape(3, 3, -1)  # cost, fold, pair of classes
+    assert (steps[:, 0] > 0).all()
+    assert (steps[:, 1:] == 0).all()
+    assert model.cv_results_["certified"].all()
+
+
+def test_what_takes_long_is_left_to_other_solvers(grids, monkeypatch):
+    """A task that does not end at a cost is not begun at the next one; all are certified."""
+    monkeypatch.setattr(costs_of_tasks, "MAX_NUMBERS", 3e5)
+    X, y = data(n=1200)
+    y = np.where(np.random.default_rng(0).random(1200) < 0.2, "a", y)
+    model = mm.SVCCV([0.01, 1.0, 100.0, 1e4], [0.5], cv=3, refit=False).fit(X, y)
+    converged, steps = grids[0].converged, grids[0].steps
+    assert not converged[-1].any()
+    assert (steps[1:][~converged[:-1]] == 0).all()
+    assert model.cv_results_["certified"].all()
+    expected = grid(mm.SVC(), X, y, cv=3, parameters={"C": [0.01, 1.0, 100.0, 1e4],
+                                                      "gamma": [0.5]})  # fmt: skip
+    check_same(model.cv_results_, expected, per_sample=1.1 / 400)
+
+
+def test_a_bias_that_may_be_any_of_an_interval_is_the_middle_of_it():
+    """All variables are at their bounds: none of them may be free by rounding, in no fold."""
+    X, y = data(n=200)
+    costs = np.logspace(-2, 0, 5)
+    together, alone = (
+        mm.SVCCV(costs, [0.007], cv=5, strategy=strategy, refit=False).fit(X, y).cv_results_
+        for strategy in ("all", "bounded")
+    )
+    known = ~np.isnan(alone["mean_test_score"])
+    assert known.sum() > 1
+    check_same(together, grid(mm.SVC(), X, y, cv=5, parameters={"C": costs, "gamma": [0.007]}))
+    np.testing.assert_array_equal(
+        together["mean_test_score"][known], alone["mean_test_score"][known]
+    )
+
+
+def test_compiled_steps_are_as_many_as_the_time_limit_allows(grids, monkeypatch):
     monkeypatch.setattr(costs_of_tasks, "NUMBERS_PER_SECOND", 10.0)
     X, y = data(2)
     model = mm.SVCCV([0.1, 10.0], [0.5], cv=3, time_limit=60.0, refit=False).fit(X, y)
-    assert found[0].steps.max() <= 10.0 * 60.0
-    assert not found[0].converged.all()
+    assert grids[0].steps.max() <= 10.0 * 60.0
+    assert not grids[0].converged.all()
     assert model.cv_results_["certified"].all()  # by the solver that watches the clock

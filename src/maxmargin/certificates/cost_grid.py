@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from ..arrays import Floats, Integers
+from ..arrays import Floats
 from ..kernels import RBF
 from ..kernels.products import squared_norms
 from ..problems import DualProblem
+from ..problems.shared_rows import SharedRows
 from ..runtime.exponential import exp2
 from ..runtime.memory import bytes_to_keep
 from ..runtime.row_access import compiled_part
@@ -104,7 +105,7 @@ def certify_costs(
     coefficients = np.array(clipped) * tasks.signs
     index = np.concatenate([problem.index for problem in problems])
     shared = SharedRows.of(problems, names)
-    scores = shared.scores(coefficients, distances, kernel)
+    scores = scores_of(shared, coefficients, distances, kernel)
 
     def certify(k: int, sizes: Floats) -> list[MarginCertificate]:
         each = at_cost[k]
@@ -121,71 +122,30 @@ def certify_costs(
     found = [certify(k, tasks.each(tasks.total(sizes[k]))) for k in range(costs.size)]
     loose = [k for k, proofs in enumerate(found) if not all(proof.holds(tol) for proof in proofs)]
     if loose:
-        sums = shared.scores(sizes[loose], distances, kernel)
+        sums = scores_of(shared, sizes[loose], distances, kernel)
         for k, closer in zip(loose, sums, strict=True):
             found[k] = certify(k, (1.0 + ROUNDED_SUM) * closer)
     return found
 
 
-@dataclass(frozen=True)
-class SharedRows:
-    """Rows of X of groups of tasks, whose kernel values are computed once per group.
-
-    Parameters
-    ----------
-    starts : ndarray of int of shape (n_groups + 1,)
-        The first of ``rows`` of each group.
-    rows : ndarray of int
-        Rows of X, each once per group.
-    places : ndarray of int of shape (n_variables,)
-        Which of ``rows`` every variable belongs to.
-    numbers : ndarray of int of shape (n_variables,)
-        Which of its group the task of a variable is.
-    """
-
-    starts: Integers
-    rows: Integers
-    places: Integers
-    numbers: Integers
-
-    @classmethod
-    def of(cls, problems: Sequence[DualProblem], names: Sequence[str]) -> SharedRows:
-        """Group tasks by their names: those of one name have most of their rows in common."""
-        groups: dict[str, list[int]] = {}
-        for t, name in enumerate(names):
-            groups.setdefault(name, []).append(t)
-        sizes = [problem.n_variables for problem in problems]
-        ends = np.cumsum(sizes)
-        places, numbers = np.empty(ends[-1], np.intp), np.empty(ends[-1], np.intp)
-        rows: list[Integers] = []
-        n_rows = [0]
-        for members in groups.values():
-            mine, where = np.unique(
-                np.concatenate([problems[t].index for t in members]), return_inverse=True
-            )
-            cuts = np.cumsum([sizes[t] for t in members])[:-1]
-            for number, (t, place) in enumerate(zip(members, np.split(where, cuts), strict=True)):
-                places[ends[t] - sizes[t] : ends[t]] = place + n_rows[-1]
-                numbers[ends[t] - sizes[t] : ends[t]] = number
-            rows.append(mine)
-            n_rows.append(n_rows[-1] + mine.size)
-        return cls(np.array(n_rows), np.concatenate(rows), places, numbers)
-
-    def scores(self, coefficients: Floats, distances: SquaredDistances, kernel: RBF) -> Floats:
-        """Return Σ_l c_l K(x_l, x_m) within each task, for every vector c of ``coefficients``."""
-        m, width = len(coefficients), len(coefficients) * (int(self.numbers.max()) + 1)
-        cells = (width * self.places + m * self.numbers)[:, None] + np.arange(m)
-        weights = np.bincount(cells.ravel(), coefficients.T.ravel(), self.rows.size * width)
-        found = np.empty((self.rows.size, width))
-        n_parts = -(-np.diff(self.starts) // PART_ROWS)
-        group = np.repeat(np.arange(n_parts.size), n_parts)
-        number = np.arange(group.size) - np.repeat(np.cumsum(n_parts) - n_parts, n_parts)
-        with single_threaded_blas():
-            add_scores(
-                group.size, group, PART_ROWS * number + self.starts[group], self.starts, self.rows,
-                distances.values, -PER_NEPER * kernel.gamma, weights.reshape(found.shape), found,
-            )  # fmt: skip
-        return np.ascontiguousarray(found.ravel()[cells].T)
+def scores_of(
+    shared: SharedRows, coefficients: Floats, distances: SquaredDistances, kernel: RBF
+) -> Floats:
+    """Return Σ_l c_l K(x_l, x_m) within each task, for every vector c of ``coefficients``."""
+    m, width = len(coefficients), len(coefficients) * (int(shared.numbers.max()) + 1)
+    cells = (width * shared.places + m * shared.numbers)[:, None] + np.arange(m)
+    weights = np.bincount(cells.ravel(), coefficients.T.ravel(), shared.rows.size * width)
+    found = np.empty((shared.rows.size, width))
+    n_parts = -(-np.diff(shared.starts) // PART_ROWS)
+    group = np.repeat(np.arange(n_parts.size), n_parts)
+    number = np.arange(group.size) - np.repeat(np.cumsum(n_parts) - n_parts, n_parts)
+    with single_threaded_blas():
+        add_scores(
+            group.size, group, PART_ROWS * number + shared.starts[group], shared.starts,
+            shared.rows, distances.values, -PER_NEPER * kernel.gamma, weights.reshape(found.shape),
+            found,
+        )  # fmt: skip
+    return np.ascontiguousarray(found.ravel()[cells].T)
 
 
 @parallel

@@ -15,7 +15,7 @@ Solvers that keep vectors of length n themselves, for a few thousand samples, ta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..data.row_sums import RowSums
     from ..kernels import Kernel
     from ..problems import DualProblem, JointKernelProblem
+    from ..problems.shared_rows import SharedRows
     from .joint_kernel import JointKernelState
     from .linear import Features, HostFeatures
 
@@ -413,14 +414,17 @@ class SolvesCosts(Protocol):
         self,
         kernel: Kernel,
         tasks: TaskArrays,
+        shared: SharedRows,
         costs: Floats,
         tests: list[Integers],
         goal: TaskGoal,
+        is_over: Callable[[], bool],
     ) -> CostGrid | None:
         """Return the answers at every cost; None where all of K does not fit, or tasks are large.
 
-        ``tasks`` are those of C = 1, with a bias and D = 0. ``tests`` are the rows of X whose
-        scores are wanted of each task.
+        ``tasks`` are those of C = 1, with a bias and D = 0; ``shared`` tells which of them have
+        rows in common. ``tests`` are the rows of X whose scores are wanted of each task. Where
+        ``is_over``, what is left has not converged.
         """
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,11 +80,13 @@ class KernelGrid:
         kernel: Kernel,
         folds: Sequence[Fold],
         costs: Floats,
-        solved: Callable[[float], None] = lambda share: None,
+        solved: Callable[[float], None],
+        stop: Event,
     ) -> Evaluated:
         """Return the machines of one kernel, for costs that ascend.
 
-        ``solved`` is called with shares of the machines, after each that takes long.
+        ``solved`` is called with shares of the machines, after each that takes long. Once ``stop``
+        is set nobody needs the rest.
         """
         started = time.perf_counter()
         posed = [
@@ -95,7 +97,7 @@ class KernelGrid:
         problems = [problem for *_, problem in posed]
         largest = max(self.formulation.largest_cost(fold.training) for fold in folds)
         dual = self._dual(kernel, len(problems), largest * float(costs[-1]))
-        scores, certificates = self._solved(dual, posed, problems, costs, solved)
+        scores, certificates = self._solved(dual, posed, problems, costs, solved, stop)
         ends = np.cumsum([0, *(len(fold.tasks) for fold in folds)])
         shape = (costs.size, len(folds))
         gaps, holds = np.empty(shape), np.empty(shape, dtype=bool)
@@ -128,26 +130,27 @@ class KernelGrid:
         problems: list[DualProblem],
         costs: Floats,
         solved: Callable[[float], None],
+        stop: Event,
     ) -> tuple[list[Floats], list[list[MarginCertificate]]]:
         """Return g(x) of held-out rows, (n_costs, n_test) of every task, and the certificates."""
         limits = self.time_limit.limits(self.model.max_iter)
+        names = [task.name for _, task, _ in posed]
         small = None
         if self.model.max_iter == -1 and dual.origin is None:
             tests = [fold.test for fold, *_ in posed]
-            shared = SharedRows.of(problems, [task.name for _, task, _ in posed])
-            small = solve_small_costs(
-                dual, problems, shared, costs, tests, limits, lambda: False
-            )
+            shared = SharedRows.of(problems, names)
+            small = solve_small_costs(dual, problems, shared, costs, tests, limits, stop.is_set)
         if small is None:
             return self._one_by_one(dual, posed, problems, costs, limits, solved)
         starts = np.cumsum([0, *(problem.n_variables for problem in problems)])
         ends = np.cumsum([0, *(fold.test.size for fold, *_ in posed)])
         alpha, b, scores = small.alpha, small.b, small.scores
-        limits = self.time_limit.limits(self.model.max_iter)  # what is left
+        # What is left.
+        limits = Limits(seconds=0.0) if stop.is_set() else self.time_limit.limits(-1)
         for (c, t), solution in completed(dual, problems, costs, small, limits).items():
             alpha[c, starts[t] : starts[t + 1]], b[c, t] = solution.alpha, solution.b[0]
             scores[c, ends[t] : ends[t + 1]] = self._held_out(dual, *posed[t][:2], solution)
-        proofs = self._proofs(problems, [task.name for _, task, _ in posed], costs, alpha, b)
+        proofs = self._proofs(problems, names, costs, alpha, b)
         return np.split(scores, ends[1:-1], axis=1), proofs
 
     def _proofs(

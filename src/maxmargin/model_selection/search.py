@@ -129,9 +129,7 @@ class Search:
         grid, ascending = self.grid, np.argsort(self.grid.costs, kind="stable").tolist()
         usable = [k for k, fold in enumerate(self.folds) if fold.error is None]
         if self.strategy == "all":
-            blocks = [
-                Block(k, usable, ascending) for k in range(len(grid.kernels) if usable else 0)
-            ]
+            blocks = [Block(k, usable, ascending) for k in self._longest_first() if usable]
             step = self.at_once
             yield from (blocks[k : k + step] for k in range(0, len(blocks), step))
             return
@@ -146,6 +144,13 @@ class Search:
                     blocks.append(Block(kernel, [fold], costs))
             step = self.at_once
             yield from (blocks[k : k + step] for k in range(0, len(blocks), step))
+
+    def _longest_first(self) -> list[int]:
+        """Return the kernels, those of large γ first: most of their samples are support vectors."""
+        kernels = self.grid.kernels
+        if self.grid.name != "gamma" or any(isinstance(each, str) for each in kernels):
+            return list(range(len(kernels)))
+        return np.argsort(-np.array(kernels), kind="stable").tolist()
 
     @cached_property
     def at_once(self) -> int:
@@ -164,7 +169,8 @@ class Search:
             block, (kernel, folds) = parts[k]
             mine = [self.folds[fold] for fold in folds]
             with self.progress.part(len(folds) * len(block.costs)) as solved:
-                return self.machines.evaluate(kernel, mine, self.grid.costs[block.costs], solved)
+                costs = self.grid.costs[block.costs]
+                return self.machines.evaluate(kernel, mine, costs, solved, stop)
 
         is_elementwise = all(kernel.elementwise for _, (kernel, _) in parts)
         Dual.load_solvers()

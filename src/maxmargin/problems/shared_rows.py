@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -66,9 +65,8 @@ class SharedRows:
             firsts, np.concatenate(rows), np.array(starts), places, numbers,
         )  # fmt: skip
 
-    @cached_property
+    @property
     def has_repeats(self) -> bool:
         """Whether a task has a row twice."""
-        return np.unique(self.places * (self.numbers.max() + 1) + self.numbers).size < (
-            self.places.size
-        )
+        most = int(self.numbers.max()) + 1
+        return bool(np.bincount(most * self.places + self.numbers).max() > 1)

@@ -50,6 +50,18 @@ def best_change(A, f, low, high):
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_single_precision_gives_nearly_the_same_step(seed):
+    A, f = gaussian(12, seed, gamma=2.0), np.random.default_rng(seed).normal(size=12)
+    bound = np.full(12, 2.0)
+    change, gains = step_of(A, f, -bound, bound)
+    nearly, gains_too = step_of(A.astype(np.float32), f, -bound, bound)
+    assert gains
+    assert gains_too
+    assert gain(A, f, nearly) >= 0.999 * gain(A, f, change)
+    assert (np.abs(nearly) <= bound).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_without_bounds_the_step_solves_the_equations(seed):
     A, f = gaussian(12, seed), np.random.default_rng(seed).normal(size=12)
     wide = np.full(12, 1e9)

@@ -1,16 +1,16 @@
-"""Descent of one task at one cost, all rows of its group in memory.
+"""Descent of the same task in several folds at one cost, side by side, all rows in memory.
 
-The variables are those of all rows of the group: of rows that the task holds out both bounds are 0,
+The variables are those of all rows of the group: of rows that a task holds out both bounds are 0,
 so that Kβ is known of them, too. Pairs of variables are moved: of all of them where they are few,
-else of a working set of those that violate most, whose part of K fits the cache. Where pairs have
-taken as long as a Newton step of the free variables would, one is made.
+else of a working set of those that violate most in any of the folds, whose part of K fits the cache
+and is gathered once for all folds, as are the rows of K by which f changes. Where pairs have taken
+as long as a Newton step of the free variables would, one is made.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...runtime.atomics import now
 from ...runtime.row_access import compiled_part
 from .free_step import MAX_FREE, free_step, free_step_numbers
 from .smo import pair_steps
@@ -28,33 +28,62 @@ from .task_descent import (
 from .task_rows import VECTOR
 from .values import UNIT
 
-# Variables of a working set, a multiple of the numbers in a vector, and steps with it per variable.
-SET_SIZE, LEAST_SET, STEPS_PER_VARIABLE = 768, 128, 20
+# Variables of a working set, multiples of the numbers in a vector, and steps with it per variable.
+SET_SIZE, LEAST_SET, STEPS_PER_VARIABLE = 768, 256, 20
 # Vectors of a working set beside its part of K.
 N_VECTORS = 7
+# Numbers that the pair steps of one call pass over at most.
+MOST_NUMBERS = 1e8
+# How long a number takes that is gathered, or by which f changes, relative to one of a pair step.
+GATHERING, APPLYING = 8.0, 2.0
 # A round ends at this share of the violation before it.
 ROUND_SHARE = 0.1
+# A Newton step is made after steps of pairs that took this share of its time, if free variables
+# make up such a share of the violation; single precision does while it leaves at most half of that.
+NEWTON_SHARE, FREE_SHARE, LEFT_BY_SINGLE = 0.15, 0.5, 0.5
 # f is computed anew where rounding may have changed it by this share of the violation allowed.
 DRIFT_SHARE = 0.01
+# The share of a bound, or of a sum, that is rounding.
+NEGLIGIBLE = 1e-14
 # Classes of violations into which variables are counted, to find the worst of them.
 N_BINS = 128
+# Below 1: classes are numbered by shares of the largest violation.
+JUST_BELOW_ONE = 0.999
+# The vectors of a task, one number per row of its group.
+SIGNS, TARGET, ZERO, LOW, UP, BETA, F, CHANGE = range(8)
+N_STATE = 8
 # The numbers that a descent keeps from one slice to the next: the goal relative to the usual one,
-# steps so far, numbers passed since the last Newton step, by how much longer the next one waits,
-# variables of the next working set, and whether f has just been computed anew.
-TIGHTENED, MADE, PASSED, PATIENCE, SIZE, FRESH = range(6)
-N_KEPT = 16
+# steps so far, numbers passed so far and since the last Newton step, by how much longer the next
+# one waits, whether f has just been computed anew, whether this has ended; the largest f that may
+# grow, the least that may shrink, and by how much they may differ; variables of the next working
+# set (of all folds); by how much f of free variables differed at the last Newton step, and whether
+# the next one takes double precision.
+TIGHTENED, MADE, WORK, PASSED, PATIENCE, FRESH, ENDED = range(7)
+TOP, LEAST, STOP, SIZE, BEFORE, IS_DOUBLE = range(7, 13)
+N_KEPT = 13
 
 
 @compiled_part
-def begin(kept):
-    """Write what a descent begins with."""
-    kept[TIGHTENED], kept[MADE], kept[PASSED] = 1.0, 0.0, 0.0
-    kept[PATIENCE], kept[SIZE], kept[FRESH] = 1.0, SET_SIZE, 0.0
+def begin(kept, has_failed):
+    """Write what a descent begins with, or that there is none."""
+    for k in range(N_KEPT):
+        kept[k] = 0.0
+    kept[ENDED] = 1.0 if has_failed else 0.0
+    kept[TIGHTENED], kept[PATIENCE], kept[SIZE] = 1.0, 1.0, SET_SIZE
 
 
 @compiled_part
-def descend(K, curvature, task, n, goal, max_steps, memory, kept, budget, numbers):
-    """Descend from β, whose f is known, until the KKT conditions hold and the gap is small.
+def vectors_of(state, v):
+    """Return the vectors of the task in a fold, as `task_descent` takes them."""
+    return (
+        state[SIGNS, v], state[TARGET, v], state[ZERO, v], state[LOW, v], state[UP, v],
+        state[BETA, v], state[F, v],
+    )  # fmt: skip
+
+
+@compiled_part
+def descend(K, curvature, places, edges, state, n, goal, most_work, memory, kept, budget, numbers):
+    """Descend from β, whose f is known, until the KKT conditions hold and the gaps are small.
 
     Parameters
     ----------
@@ -62,64 +91,90 @@ def descend(K, curvature, task, n, goal, max_steps, memory, kept, budget, number
         Of the rows of the group; of few rows it is in ``memory`` instead.
     curvature : ndarray
         The diagonal of K.
-    task : tuple
-        Places of the variables of the task, and the vectors of all rows: signs, target, D = 0,
-        bounds, β, and f.
+    places, edges : ndarray of int
+        The rows of each task, one task after the other, and where each begins and ends.
+    state : ndarray of shape (N_STATE, n_folds, ≥ n)
+        The vectors of the tasks.
     n : int
         Rows of the group.
     goal : ndarray
         The tol of the caller, the one to reach, and the relative rounding error of a score.
-    max_steps : int
+    most_work : int
+        Numbers that may be passed over for a task.
     memory : ndarray
         A working set's part of K, and its vectors.
-    kept : ndarray
+    kept : ndarray of shape (n_folds, N_KEPT)
         What is kept from one call to the next, and changed.
     budget : float
         Numbers that may be passed over by this call.
-    numbers : ndarray
+    numbers : ndarray of shape (n_folds, N_NUMBERS)
         The bias, the number of steps, and 1 if it has converged.
 
     Returns
     -------
     (float, bool)
-        What is left of the budget, and whether this has ended.
+        What is left of the budget, and whether all have ended.
     """
-    _, _, target, _, low, up, beta, f = task
-    tol, final_tol, rounding = goal[0], goal[1], goal[2]
+    n_folds = state.shape[1]
+    while True:
+        n_going = 0
+        for v in range(n_folds):
+            if kept[v, ENDED] == 0.0:
+                own = places[edges[v, 0] : edges[v, 1]]
+                budget -= examine(
+                    K, curvature, own, state, v, n, goal, most_work, memory, kept[v], numbers[v]
+                )
+                n_going += kept[v, ENDED] == 0.0
+        if n_going == 0 or budget < 0.0:
+            return budget, n_going == 0
+        budget -= improve(K, curvature, state, n, most_work, memory, kept)
+
+
+@compiled_part
+def examine(K, curvature, own, state, v, n, goal, most_work, memory, kept, numbers):
+    """Note how far a task is, and whether it has ended; return the numbers passed over."""
+    signs, target, zero, low, up, beta, f = vectors_of(state, v)
+    task = own, signs, target, zero, low, up, beta, f
+    tol, final_tol, rounding, work = goal[0], goal[1], goal[2], 0.0
     while True:
         top, least, mean = extremes(f, beta, low, up, 0, n)
-        violation, b = top - least, multiplier(top, least, mean, final_tol)
-        stop = kept[TIGHTENED] * PAIR_GOAL_TOLS * final_tol
+        b, stop = multiplier(top, least, mean, final_tol), PAIR_GOAL_TOLS * final_tol
+        stop *= kept[TIGHTENED]
         numbers[BIAS], numbers[STEPS] = b, kept[MADE]
-        if violation > stop:
-            if kept[MADE] >= max_steps:
-                return budget, True
-            if budget < 0.0:
-                return budget, False
-            t0 = now()
-            work, is_stuck = improve(
-                K, curvature, task, n, top, least, stop, max_steps, memory, kept
-            )
-            budget -= work
-            kept[6] += now() - t0
-            if is_stuck:
-                return budget, True
+        kept[TOP], kept[LEAST], kept[STOP] = top, least, stop
+        if top - least > stop:
+            kept[ENDED] = kept[WORK] >= most_work
+            return work
+        if settle(beta, low, up, n):
             continue
         if kept[FRESH] == 0.0 and drift(beta, n, kept[MADE]) > DRIFT_SHARE * stop:
-            t0 = now()
-            budget -= refresh(K, task, n, memory)
-            kept[7] += now() - t0
+            work += refresh(K, state, v, n, memory)
             kept[FRESH] = 1.0
             continue
         gap, _ = gap_of_groups(task, n, None, b, b)
-        value = objective(beta, target, f, n)
-        scale = max(abs(gap - value), 1e-300)
+        scale = max(abs(gap - objective(beta, target, f, n)), 1e-300)
         if gap > GAP_TOLS * final_tol * scale and kept[TIGHTENED] >= 1e-6:
             kept[TIGHTENED] *= 0.5  # many small violations add up
             continue
         firm = firm_gap(task, curvature, f.size, b, b, 1.0, gap, rounding)
         numbers[CONVERGED] = firm <= 2.0 * tol * scale
-        return budget, True
+        kept[ENDED] = 1.0
+        return work
+
+
+@compiled_part
+def settle(beta, low, up, n):
+    """Move variables to the bounds that they miss by rounding alone; return whether any has moved.
+
+    One that is free by rounding would fix the bias where it may be any of an interval.
+    """
+    has_moved = False
+    for k in range(n):
+        close = NEGLIGIBLE * (up[k] - low[k])
+        if low[k] < beta[k] <= low[k] + close or up[k] > beta[k] >= up[k] - close:
+            beta[k] = low[k] if beta[k] <= low[k] + close else up[k]
+            has_moved = True
+    return has_moved
 
 
 @compiled_part
@@ -132,29 +187,170 @@ def objective(beta, target, f, n):
 
 
 @compiled_part
-def improve(K, curvature, task, n, top, least, stop, max_steps, memory, kept):
-    """Make a Newton step or steps of pairs; return the numbers passed over, and if none helps."""
-    _, _, _, _, low, up, beta, _ = task
-    n_free = count_free(beta, low, up, n)
-    due = kept[PATIENCE] * free_step_numbers(n_free)
-    may_solve = 1 < n_free <= MAX_FREE
-    kept[FRESH] = 0.0
-    if may_solve and kept[PASSED] >= due:
-        t0 = now()
-        gains = move_free(K, task, n, n_free, memory)
-        kept[8] += now() - t0
-        kept[PASSED], kept[PATIENCE] = 0.0, 1.0 if gains else 2.0 * kept[PATIENCE]
-        return free_step_numbers(n_free), False
-    set_size = int(kept[SIZE])
-    most = max_steps - int(kept[MADE])
-    if may_solve:
-        most = min(most, int((due - kept[PASSED]) / min(n, set_size)) + min(n, set_size))
-    made, moved, size = move(K, curvature, task, n, top, least, stop, most, memory, set_size, kept)
-    work = float(made) * size + (0.0 if n <= SET_SIZE else float(size) ** 2 + float(moved) * n)
-    kept[MADE] += made
-    kept[PASSED] += work
-    kept[SIZE] = next_size(size, moved)
-    return work, made == 0
+def improve(K, curvature, state, n, most_work, memory, kept):
+    """Make a Newton step or steps of pairs in every fold; return the numbers passed over."""
+    n_folds = state.shape[1]
+    n_free, due = np.zeros(n_folds, dtype=np.intp), np.zeros(n_folds)
+    by_pairs, work = np.zeros(n_folds, dtype=np.bool_), 0.0
+    for v in range(n_folds):
+        if kept[v, ENDED] != 0.0:
+            continue
+        kept[v, FRESH] = 0.0
+        n_free[v], spread = free_spread(state, v, n)
+        due[v] = NEWTON_SHARE * kept[v, PATIENCE] * free_step_numbers(n_free[v])
+        by_pairs[v] = not 1 < n_free[v] <= MAX_FREE or kept[v, PASSED] < due[v]
+        by_pairs[v] |= spread < FREE_SHARE * (kept[v, TOP] - kept[v, LEAST])
+        if not by_pairs[v]:
+            move_free(K, state, v, n, n_free[v], spread, memory, kept[v])
+            work += free_step_numbers(n_free[v])
+    if by_pairs.any():
+        work += move_pairs(K, curvature, state, n, most_work, memory, kept, by_pairs, n_free, due)
+    return work + float(apply_change(K, state, n, memory)) * n
+
+
+@compiled_part
+def move_pairs(K, curvature, state, n, most_work, memory, kept, by_pairs, n_free, due):
+    """Move pairs of variables in some folds; return the numbers passed over."""
+    n_folds, is_small = state.shape[1], n <= SET_SIZE
+    members = np.empty(0, dtype=np.intp)
+    if not is_small:
+        members = chosen(state, n, kept, by_pairs)
+        gather(K, members, members.size + -members.size % VECTOR, memory)
+    m = n if is_small else members.size
+    total, n_pairs, n_moved = 0.0, 0, 0
+    for v in range(n_folds):
+        n_pairs += by_pairs[v]
+    for v in range(n_folds):
+        if not by_pairs[v]:
+            continue
+        most = 1 + int(min(most_work - kept[v, WORK], MOST_NUMBERS) / m)
+        if 1 < n_free[v] <= MAX_FREE:
+            most = min(most, int(max(due[v] - kept[v, PASSED], 0.0) / m) + m)
+        violation, stop = kept[v, TOP] - kept[v, LEAST], kept[v, STOP]
+        work = 0.0
+        if is_small:
+            made = all_pairs(curvature, state, v, memory, 0.5 * stop, most)
+        else:
+            enough = max(0.5 * stop, ROUND_SHARE * violation)
+            most = min(most, STEPS_PER_VARIABLE * m)
+            made, moved = some_pairs(curvature, state, v, members, memory, enough, most)
+            n_moved = max(n_moved, moved)
+            work = (GATHERING * float(m) ** 2 + APPLYING * float(moved) * n) / n_pairs
+        kept[v, MADE] += made
+        work += float(made) * m
+        kept[v, PASSED] += work
+        kept[v, WORK] += work
+        total += work
+        if made == 0:  # none of the others would be either
+            kept[v, ENDED] = 1.0
+    if not is_small:
+        kept[0, SIZE] = next_size(m, n_moved)
+    return total
+
+
+@compiled_part
+def all_pairs(curvature, state, v, memory, stop, most):
+    """Move pairs of all variables of a task, and f with them; return the steps."""
+    f = state[F, v]
+    edges, last = np.empty(2, dtype=np.intp), memory.shape[0] - N_VECTORS
+    edges[0], edges[1] = 0, f.size
+    return pair_steps(
+        memory, curvature, state[BETA, v], state[LOW, v], state[UP, v], f, memory[last],
+        memory[last + 1], edges, stop, most,
+    )  # fmt: skip
+
+
+@compiled_part
+def some_pairs(curvature, state, v, members, memory, stop, most):
+    """Move pairs of a working set, and note the changes; return the steps, and how many moved."""
+    _, _, _, low, up, beta, f = vectors_of(state, v)
+    change, m = state[CHANGE, v], members.size
+    edges, last = np.empty(2, dtype=np.intp), memory.shape[0] - N_VECTORS
+    size = m + -m % VECTOR
+    edges[0], edges[1] = 0, size
+    bend, now = memory[last][:size], memory[last + 1][:size]
+    lowest, highest = memory[last + 2][:size], memory[last + 3][:size]
+    slopes, grows, shrinks = (
+        memory[last + 4][:size], memory[last + 5][:size], memory[last + 6][:size],
+    )  # fmt: skip
+    for u in range(m, size):
+        bend[u] = now[u] = lowest[u] = highest[u] = slopes[u] = 0.0
+    for u in range(m):
+        k = members[u]
+        bend[u], now[u], slopes[u] = curvature[k], beta[k], f[k]
+        lowest[u], highest[u] = low[k], up[k]
+    steps = pair_steps(
+        memory, bend, now, lowest, highest, slopes, grows, shrinks, edges, stop, most
+    )
+    moved = 0
+    for u in range(m):
+        k = members[u]
+        if now[u] != beta[k]:
+            change[k] = now[u] - beta[k]
+            beta[k] = now[u]
+            moved += 1
+    return steps, moved
+
+
+@compiled_part
+def apply_change(K, state, n, memory):
+    """Change f by what has changed in β; return how many rows of K that took."""
+    n_folds, n_rows = state.shape[1], 0
+    moved = np.empty(n + 3, dtype=np.intp)
+    for k in range(n):
+        largest = 0.0
+        for v in range(n_folds):
+            largest = max(largest, abs(state[CHANGE, v, k]))
+        moved[n_rows] = k
+        n_rows += largest > 0.0
+    for at in range(0, n_rows, 4):  # four at a time: f is read and written less often
+        for missing in range(n_rows, at + 4):
+            moved[missing] = moved[at]
+        four = moved[at : at + 4]
+        for v in range(n_folds):
+            by = state[CHANGE, v]
+            weights = (
+                by[four[0]], by[four[1]] if at + 1 < n_rows else 0.0,
+                by[four[2]] if at + 2 < n_rows else 0.0, by[four[3]] if at + 3 < n_rows else 0.0,
+            )  # fmt: skip
+            if weights[0] == weights[1] == weights[2] == weights[3] == 0.0:
+                continue
+            if n <= SET_SIZE:
+                subtract_four(memory, four, weights, state[F, v], n)
+            else:
+                subtract_four(K, four, weights, state[F, v], n)
+        for v in range(n_folds):
+            for k in four:
+                state[CHANGE, v, k] = 0.0
+    return n_rows
+
+
+@compiled_part
+def subtract_four(K, rows, by, f, n):
+    """Subtract multiples of four rows of K from f."""
+    first, second, third, fourth = K[rows[0]], K[rows[1]], K[rows[2]], K[rows[3]]
+    p, q, r, s = by
+    for j in range(n):
+        f[j] -= (p * first[j] + q * second[j]) + (r * third[j] + s * fourth[j])
+
+
+@compiled_part
+def subtract(row, by, f, n):
+    """Do f ← f − by·row."""
+    for j in range(n):
+        f[j] -= by * row[j]
+
+
+@compiled_part
+def gather(K, members, width, out):
+    """Write the part of K of some rows, with 0 beyond it up to a width."""
+    m = members.size
+    for u in range(m):
+        row, values = K[members[u]], out[u]
+        for j in range(m):
+            values[j] = row[members[j]]
+        for j in range(m, width):
+            values[j] = 0.0
 
 
 @compiled_part
@@ -174,31 +370,21 @@ def drift(beta, n, steps):
 
 
 @compiled_part
-def count_free(beta, low, up, n):
-    """Return how many variables are between their bounds."""
-    found = 0
+def free_spread(state, v, n):
+    """Return how many variables are between their bounds, and by how much their f differ."""
+    low, up, beta, f = state[LOW, v], state[UP, v], state[BETA, v], state[F, v]
+    found, top, least = 0, -np.inf, np.inf
     for k in range(n):
-        found += low[k] < beta[k] < up[k]
-    return found
+        if low[k] < beta[k] < up[k]:
+            found += 1
+            top, least = max(top, f[k]), min(least, f[k])
+    return found, top - least
 
 
 @compiled_part
-def subtract_row(K, memory, k, by, f, n):
-    """Do f ← f − by·K_k."""
-    if n <= SET_SIZE:
-        near = memory[k]
-        for j in range(n):
-            f[j] -= by * near[j]
-        return
-    row = K[k]
-    for j in range(n):
-        f[j] -= by * row[j]
-
-
-@compiled_part
-def refresh(K, task, n, memory):
+def refresh(K, state, v, n, memory):
     """Compute f anew; return the numbers passed over."""
-    _, _, target, _, _, _, beta, f = task
+    target, beta, f = state[TARGET, v], state[BETA, v], state[F, v]
     work = 0.0
     for k in range(n):
         f[k] = target[k]
@@ -210,145 +396,130 @@ def refresh(K, task, n, memory):
 
 
 @compiled_part
-def move_free(K, task, n, n_free, memory):
-    """Make a Newton step of the free variables, and move f with them; return whether it gains."""
-    _, _, _, _, low, up, beta, f = task
-    m, is_small = 0, n <= SET_SIZE
+def subtract_row(K, memory, k, by, f, n):
+    """Do f ← f − by·K_k."""
+    if n <= SET_SIZE:
+        subtract(memory[k], by, f, n)
+    else:
+        subtract(K[k], by, f, n)
+
+
+@compiled_part
+def move_free(K, state, v, n, n_free, spread, memory, kept):
+    """Make a Newton step of the free variables, whose f differ by ``spread``."""
+    if kept[BEFORE] > 0.0 and spread > LEFT_BY_SINGLE * kept[BEFORE]:
+        kept[IS_DOUBLE] = 1.0
+    kept[BEFORE], kept[PASSED] = spread, 0.0
+    kept[WORK] += free_step_numbers(n_free)
+    if kept[IS_DOUBLE] == 0.0:
+        single = np.empty((n_free, n_free), dtype=np.float32)
+        gains = newton_step(K, state, v, n, single, memory)
+        kept[IS_DOUBLE] = 0.0 if gains else 1.0
+        return
+    double = np.empty((n_free, n_free))
+    gains = newton_step(K, state, v, n, double, memory)
+    kept[PATIENCE] = 1.0 if gains else 2.0 * kept[PATIENCE]
+
+
+@compiled_part
+def newton_step(K, state, v, n, A, memory):
+    """Make a Newton step of the free variables, and note the changes; return whether it gains.
+
+    ``A`` has room for K of them, in the precision of the step.
+    """
+    low, up, beta, f = state[LOW, v], state[UP, v], state[BETA, v], state[F, v]
+    n_free, m = A.shape[0], 0
     free = np.empty(n_free, dtype=np.intp)
     for k in range(n):
         if low[k] < beta[k] < up[k]:
             free[m] = k
             m += 1
-    A, slopes = np.empty((n_free, n_free)), np.empty(n_free)
-    lowest, highest = np.empty(n_free), np.empty(n_free)
-    for v in range(n_free):
-        k, out = free[v], A[v]
-        if is_small:
-            near = memory[k]
-            for u in range(n_free):
-                out[u] = near[free[u]]
-        else:
-            row = K[k]
-            for u in range(n_free):
-                out[u] = row[free[u]]
-        slopes[v], lowest[v], highest[v] = f[k], low[k] - beta[k], up[k] - beta[k]
+    if n <= SET_SIZE:
+        gather(memory, free, n_free, A)
+    else:
+        gather(K, free, n_free, A)
+    slopes, lowest, highest = np.empty(n_free), np.empty(n_free), np.empty(n_free)
+    for u in range(n_free):
+        k = free[u]
+        slopes[u], lowest[u], highest[u] = f[k], low[k] - beta[k], up[k] - beta[k]
     change, gains = free_step(A, slopes, lowest, highest)
     if not gains:
         return False
-    for v in range(n_free):
-        k, by = free[v], change[v]
-        before = beta[k]
+    for u in range(n_free):
+        k, by, before = free[u], change[u], beta[free[u]]
         # The bound itself, not what rounding makes of it.
-        if by <= lowest[v]:
+        if by <= lowest[u]:
             beta[k] = low[k]
-        elif by >= highest[v]:
+        elif by >= highest[u]:
             beta[k] = up[k]
         else:
             beta[k] += by
-        subtract_row(K, memory, k, beta[k] - before, f, n)
+        state[CHANGE, v, k] = beta[k] - before
     return True
 
 
 @compiled_part
-def move(K, curvature, task, n, top, least, stop, most, memory, set_size, kept):
-    """Move pairs of variables, those that violate most where there are many, and f with them.
+def chosen(state, n, kept, by_pairs):
+    """Choose the variables that violate most in any fold, as many that may grow as may shrink.
 
-    Return the steps, how many variables moved, and of how many.
+    Violations of a fold are relative to its largest one. The worst two variables of every fold are
+    always chosen; of others, which are counted by their violation, those of the last class that has
+    room are taken in order.
     """
-    _, _, _, _, low, up, beta, f = task
-    edges = np.empty(2, dtype=np.intp)
-    edges[0], edges[1] = 0, f.size
-    last = memory.shape[0] - N_VECTORS
-    if n <= SET_SIZE:
-        steps = pair_steps(
-            memory, curvature, beta, low, up, f, memory[last], memory[last + 1], edges, 0.5 * stop,
-            most,
-        )  # fmt: skip
-        return steps, n, n
-    members = np.empty(set_size, dtype=np.intp)
-    m = choose(f, beta, low, up, n, top, least, members)
-    t0 = now()
-    size = m + -m % VECTOR
-    edges[1] = size
-    bend, now = memory[last][:size], memory[last + 1][:size]
-    lowest, highest = memory[last + 2][:size], memory[last + 3][:size]
-    slopes, grows, shrinks = (
-        memory[last + 4][:size], memory[last + 5][:size], memory[last + 6][:size],
-    )  # fmt: skip
-    for v in range(size):
-        bend[v] = now[v] = lowest[v] = highest[v] = slopes[v] = 0.0
-    for v in range(m):
-        k = members[v]
-        bend[v], now[v], slopes[v] = curvature[k], beta[k], f[k]
-        lowest[v], highest[v] = low[k], up[k]
-    for v in range(m):
-        row, out = K[members[v]], memory[v]
-        for u in range(m):
-            out[u] = row[members[u]]
-        for u in range(m, size):
-            out[u] = 0.0
-    enough = max(0.5 * stop, ROUND_SHARE * (top - least))
-    most = min(most, STEPS_PER_VARIABLE * m)
-    t1 = now()
-    kept[10] += t1 - t0
-    steps = pair_steps(
-        memory, bend, now, lowest, highest, slopes, grows, shrinks, edges, enough, most
-    )
-    moved = 0
-    t0 = now()
-    kept[9] += t0 - t1
-    for v in range(m):
-        k = members[v]
-        if now[v] != beta[k]:
-            subtract_row(K, memory, k, now[v] - beta[k], f, n)
-            beta[k] = now[v]
-            moved += 1
-    kept[11] += now() - t0
-    return steps, moved, m
-
-
-@compiled_part
-def choose(f, beta, low, up, n, top, least, members):
-    """Choose the variables that violate most, as many that may grow as that may shrink.
-
-    They are counted by their violation; those of the last class that has room are taken in order.
-    """
-    counts, size = np.zeros((2, N_BINS), dtype=np.intp), members.size
-    per_bin = (N_BINS - 1) / (top - least)
+    members = np.empty(min(int(kept[0, SIZE]), n), dtype=np.intp)
+    share, kind = np.zeros(n), np.zeros(n, dtype=np.int8)
+    for v in range(state.shape[1]):
+        if by_pairs[v]:
+            add_violations(state, v, n, kept[v, TOP], kept[v, LEAST], share, kind)
+    counts = np.zeros((2, N_BINS), dtype=np.intp)
+    m = 0
     for k in range(n):
-        kind, excess = violation_of(f[k], beta[k] < up[k], beta[k] > low[k], top, least)
-        if excess > 0.0:
-            counts[kind, int(excess * per_bin)] += 1
+        if share[k] >= 1.0 and m < members.size:
+            members[m] = k
+            m += 1
+        elif share[k] > 0.0:
+            counts[kind[k], int(share[k] * (N_BINS - 1))] += 1
+    size = members.size - m
     totals = counts[0].sum(), counts[1].sum()
     first = min(totals[0], max(size // 2, size - totals[1]))
     second = min(totals[1], size - first)
     edge0, room0 = last_class(counts[0], first)
     edge1, room1 = last_class(counts[1], second)
-    m = 0
     for k in range(n):
-        kind, excess = violation_of(f[k], beta[k] < up[k], beta[k] > low[k], top, least)
-        if excess <= 0.0:
+        if share[k] <= 0.0 or share[k] >= 1.0:
             continue
-        at = int(excess * per_bin)
-        if kind == 0 and (at > edge0 or (at == edge0 and room0 > 0)):
+        at = int(share[k] * (N_BINS - 1))
+        if kind[k] == 0 and (at > edge0 or (at == edge0 and room0 > 0)):
             room0 -= at == edge0
-        elif kind == 1 and (at > edge1 or (at == edge1 and room1 > 0)):
+        elif kind[k] == 1 and (at > edge1 or (at == edge1 and room1 > 0)):
             room1 -= at == edge1
         else:
             continue
         members[m] = k
         m += 1
-    return m
+    return members[:m]
 
 
 @compiled_part
-def violation_of(f, grows, shrinks, top, least):
-    """Return whether a variable is to shrink rather than to grow, and by how much f is off."""
-    rise = f - least if grows else -1.0
-    fall = top - f if shrinks else -1.0
-    if rise >= fall:
-        return 0, rise
-    return 1, fall
+def add_violations(state, v, n, top, least, share, kind):
+    """Raise shares to those of the violations in a fold, and note which way β is to move."""
+    low, up, beta, f = state[LOW, v], state[UP, v], state[BETA, v], state[F, v]
+    highest, lowest, at, to = -np.inf, np.inf, -1, -1
+    scale = JUST_BELOW_ONE / (top - least)
+    for k in range(n):
+        if beta[k] < up[k]:
+            if f[k] > highest:
+                highest, at = f[k], k
+            excess = scale * (f[k] - least)
+            if excess > share[k]:
+                share[k], kind[k] = excess, 0
+        if beta[k] > low[k]:
+            if f[k] < lowest:
+                lowest, to = f[k], k
+            excess = scale * (top - f[k])
+            if excess > share[k]:
+                share[k], kind[k] = excess, 1
+    share[at] = share[to] = 1.0
 
 
 @compiled_part

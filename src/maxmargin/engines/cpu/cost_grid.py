@@ -2,7 +2,8 @@
 
 K of a group of tasks, such as two classes in all folds, is gathered once for all of them; where the
 rows of a group are all rows it is K itself. The first task of every group goes first: the others
-begin with its answers where those are better than their own at the cost before.
+begin with its answers where those are better than their own at the cost before (`cost_path`), and
+go side by side where they are large (`cost_descent`).
 """
 
 from __future__ import annotations
@@ -18,8 +19,23 @@ from ...problems.shared_rows import SharedRows
 from ...runtime.simd import aligned
 from ...runtime.threads import in_parallel, single_threaded_blas
 from ..base import CostGrid, TaskArrays, TaskGoal
-from .cost_descent import N_KEPT
-from .cost_path import N_COLUMNS, N_STATE, CURVATURE, advance
+from .cost_descent import N_KEPT, N_STATE, SET_SIZE
+from .cost_path import (
+    END_MEMBER,
+    END_ROW,
+    END_TEAM,
+    END_TEST,
+    FIRST_ROW,
+    FIRST_TEST,
+    GROUP,
+    IS_FIRST,
+    MEMBER,
+    N_COLUMNS,
+    N_OWN,
+    PLACE,
+    START,
+    advance,
+)
 from .small_tasks import padded_values
 from .task_descent import BIAS, CONVERGED, N_NUMBERS, STEPS
 from .task_rows import VECTOR
@@ -42,79 +58,59 @@ def solve_cost_grid(
 
     ``tasks`` are those of C = 1, with a bias; ``tests`` the rows of X whose scores are wanted.
     """
-    n_tasks, m = tasks.sizes.size, costs.size
-    K = padded_values(gram)
+    K, m, n_rows = padded_values(gram), costs.size, shared.rows.size
     ends = np.cumsum([0, *(test.size for test in tests)])
-    alpha, numbers = np.zeros((m, tasks.index.size)), np.zeros((m, n_tasks, N_NUMBERS))
-    scores = np.empty((m, ends[-1]))
-    is_known = solve_chains(
-        gram, K, tasks, shared, costs, tests, ends, goal, is_over, alpha, numbers, scores
-    )
+    # Where all rows of X are rows of every group the scores of those held out are by the way.
+    is_whole = bool((np.diff(shared.starts) == K.shape[0]).all())
+    listed, places = _listed(tasks, shared, ends if is_whole else np.zeros_like(ends))
+    chains, memory = _chains(shared)
+    variables = np.array([tasks.signs, tasks.p, tasks.lower, tasks.upper])
+    tols = np.array([goal.tol, goal.final_tol, goal.rounding])
+    most_work = float((goal.max_steps * tasks.sizes).min())
+    alpha, scores = np.zeros((m, tasks.index.size)), np.empty((m, ends[-1]))
+    numbers, kept = np.zeros((m, len(listed), N_NUMBERS)), np.zeros((len(listed), N_KEPT))
+    of_rows = np.zeros((m, n_rows)), np.zeros((m, n_rows)), np.zeros(n_rows)
+    seeds = (*of_rows, np.zeros((m, len(chains))))
+    held_out, diagonal = np.concatenate(tests), gram.diagonal()
+    going = np.argsort(-np.diff(shared.starts), kind="stable")
+    while going.size and not is_over():
+        advance(
+            going.size, going, chains, shared.members, listed, variables, places, shared.rows,
+            held_out, K, diagonal, costs, tols, most_work, kept, memory, seeds, alpha, numbers,
+            scores,
+        )  # fmt: skip
+        going = going[chains[going, MEMBER] < chains[going, END_MEMBER]]
     columns_of = (numbers[:, :, k] for k in (BIAS, CONVERGED, STEPS))
     b, converged, steps = (np.ascontiguousarray(each) for each in columns_of)
-    if not is_known:
+    if not is_whole:
         scores = held_out_scores(K, tasks, alpha, b, tests)
     return CostGrid(alpha, b, converged > 0.0, steps, scores)
 
 
-KEPT=[]
-def solve_chains(
-    gram, K, tasks, shared, costs, tests, ends, goal, is_over, alpha, numbers, scores
-) -> bool:
-    """Solve all chains; return whether the scores of held-out rows are known, too."""
-    n_groups, n_tasks, m = shared.starts.size - 1, tasks.sizes.size, costs.size
-    sizes = np.diff(shared.starts)
-    is_whole = bool((sizes == K.shape[0]).all())
-    first_tasks = shared.members[shared.firsts[:-1]]
-    listed = np.zeros((n_tasks, 6), dtype=np.intp)
-    listed[:, 0], listed[:, 1], listed[:, 2] = tasks.starts[:-1], tasks.sizes, goal.max_steps
-    listed[first_tasks, 3] = 1
-    if is_whole:
-        listed[:, 4], listed[:, 5] = ends[:-1], ends[1:]
-    group_of = np.empty(n_tasks, dtype=np.intp)
-    group_of[shared.members] = np.repeat(np.arange(n_groups), np.diff(shared.firsts))
-    places = shared.places - np.repeat(shared.starts[group_of], tasks.sizes)
-    variables = np.array(
-        [tasks.signs, tasks.p, tasks.lower, tasks.upper, tasks.ridge, gram.diagonal()[tasks.index]]
-    )
-    n_rows = shared.rows.size
-    seeds = (np.zeros((m, n_rows)), np.zeros((m, n_rows)), np.zeros(n_rows), np.zeros((m, n_groups)))
-    tols = np.array([goal.tol, goal.final_tol, goal.rounding])
-    all_tests = np.concatenate(tests)
-    diagonal = gram.diagonal()
-    for chains in chains_of(shared, sizes, separate=is_whole):
-        begins = np.cumsum([0, *(VECTOR * -(-(chain[1] - chain[0]) // VECTOR) for chain in chains)])
-        chains[:, 2] = begins[:-1]
-        state, kept = aligned((N_STATE, int(begins[-1])), np.float64), np.zeros((len(chains), N_KEPT))
-        for chain in chains:
-            mine = shared.rows[chain[0] : chain[1]]
-            state[CURVATURE, chain[2] : chain[2] + mine.size] = diagonal[mine]
-        KEPT.append(kept)
-        going = np.argsort(chains[:, 0] - chains[:, 1], kind="stable")
-        while going.size and not is_over():
-            advance(
-                going.size, going, chains, shared.members, listed, variables, places, shared.rows,
-                all_tests, K, costs, tols, kept, state, seeds, alpha, numbers, scores,
-            )
-            going = going[chains[going, 3] < chains[going, 4]]
-    return is_whole
+def _listed(tasks: TaskArrays, shared: SharedRows, ends: Integers) -> tuple[Integers, Integers]:
+    """Return the columns of the tasks, and which row of its group each variable belongs to."""
+    n_members = np.diff(shared.firsts)
+    listed = np.zeros((tasks.sizes.size, 5), dtype=np.intp)
+    listed[:, START], listed[:, N_OWN] = tasks.starts[:-1], tasks.sizes
+    listed[shared.members[shared.firsts[:-1]], IS_FIRST] = 1
+    listed[:, FIRST_TEST], listed[:, END_TEST] = ends[:-1], ends[1:]
+    first_row = np.empty(tasks.sizes.size, dtype=np.intp)
+    first_row[shared.members] = np.repeat(shared.starts[:-1], n_members)
+    return listed, shared.places - np.repeat(first_row, tasks.sizes)
 
 
-def chains_of(shared, sizes, *, separate: bool):
-    """Return chains of tasks."""
-    n_groups = sizes.size
-    found = np.zeros((n_groups, N_COLUMNS), dtype=np.intp)
-    found[:, 0], found[:, 1] = shared.starts[:-1], shared.starts[1:]
-    found[:, 3], found[:, 4] = shared.firsts[:-1], shared.firsts[1:]
-    found[:, 7] = np.arange(n_groups)
-    if not separate:
-        return [found]
-    first = found.copy()
-    first[:, 4] = first[:, 3] + 1
-    others = np.repeat(found, np.diff(shared.firsts) - 1, axis=0)
-    number = np.concatenate([np.arange(a + 1, b) for a, b in pairwise(shared.firsts)])
-    others[:, 3], others[:, 4] = number, number + 1
-    return [first, others] if len(others) else [first]
+def _chains(shared: SharedRows) -> tuple[Integers, Floats]:
+    """Return the columns of the chains, one of each group, and memory for what they work on."""
+    sizes, n_members = np.diff(shared.starts), np.diff(shared.firsts)
+    chains = np.zeros((sizes.size, N_COLUMNS), dtype=np.intp)
+    chains[:, FIRST_ROW], chains[:, END_ROW] = shared.starts[:-1], shared.starts[1:]
+    chains[:, GROUP] = np.arange(sizes.size)
+    chains[:, MEMBER], chains[:, END_MEMBER] = shared.firsts[:-1], shared.firsts[1:]
+    chains[:, END_TEAM] = chains[:, MEMBER] + 1
+    widths = np.where(sizes > SET_SIZE, np.maximum(n_members - 1, 1), 1)
+    places = np.cumsum([0, *(N_STATE * widths * VECTOR * -(-sizes // VECTOR)).tolist()])
+    chains[:, PLACE] = places[:-1]
+    return chains, aligned((int(places[-1]),), np.float64)
 
 
 def held_out_scores(
@@ -133,16 +129,15 @@ def held_out_scores(
 
     def score(members: list[int], stop: Event) -> None:
         test = tests[members[0]]
-        found = {t: np.repeat(b[:, t, None], test.size, axis=1) for t in members}
+        for t in members:
+            scores[:, ends[t] : ends[t + 1]] = b[:, t, None]
         for columns, users in _classes(tasks, members):
             if stop.is_set():
                 return
             weights = np.concatenate([coefficients[:, part] for _, part in users])
             products = np.split(weights @ K[np.ix_(columns, test)], len(users))
             for (t, _), product in zip(users, products, strict=True):
-                found[t] += product
-        for t, values in found.items():
-            scores[:, ends[t] : ends[t + 1]] = values
+                scores[:, ends[t] : ends[t + 1]] += product
 
     with single_threaded_blas():
         in_parallel(score, list(folds.values()))

@@ -13,7 +13,6 @@ from scipy import sparse
 from ...arrays import Floats, Integers, has_repeats
 from ...kernels import Kernel, Precomputed
 from ...kernels.products import far_columns, shifted
-from ...problems.shared_rows import SharedRows
 from ...problems import JointKernelProblem
 from ...problems.shared_rows import SharedRows
 from ...runtime.row_access import readable
@@ -52,6 +51,8 @@ TUNING = Tuning()
 
 # Variables of a task that is solved in one call: beyond, steps with all of them take too long.
 MOST_VARIABLES = 3000
+# The same where folds and costs share K.
+MOST_SHARED = 1 << 14
 
 
 class CpuEngine:
@@ -174,7 +175,7 @@ class CpuEngine:
 
         ``tasks`` are those of C = 1. ``tests`` are rows of X whose scores are wanted of each.
         """
-        if int(tasks.sizes.max()) > self.most_variables:
+        if int(tasks.sizes.max()) > MOST_SHARED:
             return None
         # All of K is computed at once, and kept by this call alone.
         gram = Gram(kernel, self._rows(kernel), None, self._budget, np.float64)

@@ -11,9 +11,10 @@ import numpy as np
 from ...runtime.row_access import compiled, compiled_part
 
 # Variables that may be free, and how often those that meet a bound are held there.
-MAX_FREE, MAX_CLIPS = 1536, 10
-# By this share of the largest K(x, x) the diagonal is raised, so that rounding leaves K definite.
-RAISED = 1e-13
+MAX_FREE, MAX_CLIPS = 4096, 10
+# By this share of the largest K(x, x) the diagonal is raised, so that rounding leaves K definite:
+# in double and in single precision, which does for a direction.
+RAISED, RAISED_SINGLE = 1e-13, 1e-6
 
 
 @compiled_part
@@ -29,7 +30,7 @@ def free_step(A, f, low, high):
     Parameters
     ----------
     A : ndarray of shape (n, n)
-        K of them.
+        K of them, in double or single precision.
     f : ndarray of shape (n,)
         The gradient.
     low, high : ndarray of shape (n,)
@@ -38,7 +39,7 @@ def free_step(A, f, low, high):
     n = f.size
     change, is_inside, raised = np.zeros(n), np.ones(n, dtype=np.bool_), 0.0
     for k in range(n):
-        raised = max(raised, RAISED * A[k, k])
+        raised = max(raised, (RAISED_SINGLE if A.itemsize == 4 else RAISED) * A[k, k])
     for _ in range(MAX_CLIPS):
         some = np.flatnonzero(is_inside)
         is_definite, root = lower_root(A, some, raised)
@@ -77,7 +78,8 @@ def best_free_step(A, f, low, high):
 @compiled_part
 def along(A, f, change):
     """Scale a change to the length that gains most, at most its own; return if it gains at all."""
-    slope, bend = np.dot(f, change), np.dot(change, np.dot(A, change))
+    curved = np.dot(A, change.astype(A.dtype)).astype(f.dtype)
+    slope, bend = np.dot(f, change), np.dot(change, curved)
     if not slope > 0.0:
         return False
     if bend > slope:
@@ -88,7 +90,7 @@ def along(A, f, change):
 @compiled_part
 def lower_root(A, some, raised):
     """Return whether A[some, some] is definite, and L with LLᵀ = A[some, some]."""
-    part = np.empty((some.size, some.size))
+    part = np.empty((some.size, some.size), dtype=A.dtype)
     for r in range(some.size):
         row, values = A[some[r]], part[r]
         for c in range(some.size):

@@ -20,7 +20,7 @@ from .attempts import TUNING
 from .choice import Dual, WarmStart
 
 # Numbers that the steps of a task may pass over at one cost, and about how many they do per second.
-MAX_NUMBERS, NUMBERS_PER_SECOND = 10**9, 2.0 * 10**9
+MAX_NUMBERS, NUMBERS_PER_SECOND = 2 * 10**9, 2.0 * 10**9
 
 
 def at_cost(problem: DualProblem, cost: float) -> DualProblem:
@@ -35,11 +35,12 @@ def solve_small_costs(
     costs: Floats,
     tests: list[Integers],
     limits: Limits,
-    is_over: Callable[[], bool],
+    stopped: Callable[[], bool],
 ) -> CostGrid | None:
     """Return small tasks at every cost, compiled; None where they are something else.
 
-    ``problems`` are those of C = 1, ``costs`` ascend.
+    ``problems`` are those of C = 1, ``costs`` ascend. What is not solved when the time is over, or
+    when ``stopped``, has not converged.
     """
     engine, n = dual.engine, np.array([problem.n_variables for problem in problems])
     hinge = all(
@@ -50,16 +51,21 @@ def solve_small_costs(
         and bool(np.isfinite(each.upper).all())
         for each in problems
     )
-    if not hinge or shared.has_repeats or dual.solver != "auto" or not isinstance(engine, SolvesCosts):
+    fits = hinge and dual.solver == "auto" and not shared.has_repeats
+    if not fits or not isinstance(engine, SolvesCosts):
         return None
     most = float(MAX_NUMBERS)
     if limits.seconds is not None:
         most = min(most, NUMBERS_PER_SECOND * limits.seconds / (len(problems) * costs.size))
     max_steps = (most / n).astype(np.intp)
     goal = TaskGoal(dual.tol, dual.tol, max_steps, TUNING.rounding, Limits())
-    return engine.cost_grid(
-        dual.kernel, TaskArrays.of(problems), shared, costs, tests, goal, is_over
-    )
+    started = time.perf_counter()
+
+    def is_over() -> bool:
+        return stopped() or limits.after(time.perf_counter() - started).seconds == 0.0
+
+    tasks = TaskArrays.of(problems)
+    return engine.cost_grid(dual.kernel, tasks, shared, costs, tests, goal, is_over)
 
 
 def solve_costs(
@@ -113,10 +119,23 @@ def completed(
 ) -> dict[tuple[int, int], Solution]:
     """Solve what did not converge in a grid by other methods: (cost, task) ↦ solution."""
     starts = np.cumsum([0, *(problem.n_variables for problem in problems)])
-    found, started = {}, time.perf_counter()
-    for c, t in np.argwhere(~grid.converged).tolist():
-        start = WarmStart(grid.alpha[c, starts[t] : starts[t + 1]], None)
-        problem = at_cost(problems[t], float(costs[c]))
-        left = limits.after(time.perf_counter() - started)
-        found[c, t] = dual.solve(problem, start, Progress(), left)
-    return found
+    started, left_over = time.perf_counter(), np.flatnonzero(~grid.converged.all(axis=0))
+
+    def one(t: int, stop: Event) -> dict[tuple[int, int], Solution]:
+        found: dict[tuple[int, int], Solution] = {}
+        for c in np.flatnonzero(~grid.converged[:, t]).tolist():
+            if (c - 1, t) in found:
+                start = grown(problems[t], found[c - 1, t], float(costs[c] / costs[c - 1]))
+            else:
+                before = c - 1 if c > 0 and grid.converged[c - 1, t] else c
+                own = grid.alpha[before, starts[t] : starts[t + 1]]
+                start = WarmStart(float(costs[c] / costs[before]) * own, None)
+            problem = at_cost(problems[t], float(costs[c]))
+            left = limits.after(time.perf_counter() - started)
+            found[c, t] = dual.solve(problem, start, Progress(stop=stop), left)
+        return found
+
+    if left_over.size:
+        dual.load_solvers()
+    parts = in_parallel(one, left_over.tolist(), alone=not dual.kernel.elementwise)
+    return {place: solution for part in parts for place, solution in part.items()}
