@@ -291,7 +291,7 @@ def test_interrupted(monkeypatch):
     evaluate = search.Search._evaluate
 
     def interrupted(self, blocks):
-        if blocks[0].kernel == 0:  # the last: kernels of large γ come first
+        if blocks[0].kernel == 1:  # the last: it begins with the answers of its neighbours
             raise KeyboardInterrupt
         evaluate(self, blocks)
 
@@ -303,7 +303,7 @@ def test_interrupted(monkeypatch):
     assert not model.is_complete_
     assert np.isnan(model.cv_results_["mean_test_score"]).sum() == 3
     model.fit_best(X, y)
-    assert model.gamma_ in GAMMAS[1:]
+    assert model.gamma_ in GAMMAS[::2]
     assert model.predict(X).shape == y.shape
 
 
@@ -390,6 +390,18 @@ def test_folds_of_the_same_rows_are_solved_once(grids, n):
     steps = grids[0].steps.reshape(3, 3, -1)  # cost, fold, pair of classes
     assert (steps[:, 0] > 0).all()
     assert (steps[:, 1:] == 0).all()
+    assert model.cv_results_["certified"].all()
+
+
+def test_a_kernel_begins_with_the_answers_of_its_neighbour(grids, monkeypatch):
+    """γ that hardly differ have nearly the same answers: the second one takes few steps."""
+    X, y = data(n=200)
+    gammas = [0.5, 0.5 * (1.0 + 1e-9)]
+    monkeypatch.setattr(search.Search, "at_once", 1)
+    model = mm.SVCCV([0.1, 1.0, 30.0], gammas, cv=4, refit=False, n_jobs=1).fit(X, y)
+    first, second = (each.steps[:, 0] for each in grids)
+    assert (first > 0).all()
+    assert (second == 0).all()
     assert model.cv_results_["certified"].all()
 
 

@@ -416,6 +416,7 @@ class SolvesCosts(Protocol):
         tasks: TaskArrays,
         shared: SharedRows,
         costs: Floats,
+        recalled: Floats,
         tests: list[Integers],
         goal: TaskGoal,
         is_over: Callable[[], bool],
@@ -423,8 +424,9 @@ class SolvesCosts(Protocol):
         """Return the answers at every cost; None where all of K does not fit, or tasks are large.
 
         ``tasks`` are those of C = 1, with a bias and D = 0; ``shared`` tells which of them have
-        rows in common. ``tests`` are the rows of X whose scores are wanted of each task. Where
-        ``is_over``, what is left has not converged.
+        rows in common. ``recalled``, of shape (n_costs, n_variables), are answers with another
+        kernel, 0 where there are none. ``tests`` are the rows of X whose scores are wanted of each
+        task. Where ``is_over``, what is left has not converged.
         """
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from threading import Event, Lock
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats
+from ..arrays import Floats, Integers
 from ..certificates import MarginCertificate
 from ..certificates.cost_grid import SquaredDistances, certify_costs
 from ..engines.registry import engine_for
@@ -24,6 +24,7 @@ from ..multiclass import Task
 from ..problems import DualProblem
 from ..problems.shared_rows import SharedRows
 from ..progress import Limits
+from ..runtime.memory import bytes_to_keep
 from ..solution import Solution, Status
 from ..solvers.centring import Origin
 from ..solvers.dual.choice import Dual
@@ -52,6 +53,27 @@ class Evaluated(NamedTuple):
     seconds: float
 
 
+@dataclass(frozen=True)
+class Answers:
+    """α of some tasks, one task after the other, at several costs."""
+
+    kernel: Any
+    rows: list[Integers]
+    costs: Floats
+    alpha: Floats
+
+    def serves(self, kernel: Any, problems: Sequence[DualProblem], costs: Floats) -> bool:
+        """Whether these are answers of the same tasks and costs, but for γ."""
+        return (
+            type(kernel) is type(self.kernel)
+            and getattr(kernel, "gamma", 0.0) > 0.0
+            and replace(self.kernel, gamma=kernel.gamma) == kernel
+            and np.array_equal(self.costs, costs)
+            and len(self.rows) == len(problems)
+            and all(map(np.array_equal, self.rows, (problem.index for problem in problems)))
+        )
+
+
 @dataclass
 class KernelGrid:
     """What the machines of all kernels of a search share.
@@ -74,6 +96,24 @@ class KernelGrid:
     def __post_init__(self) -> None:
         self._distances: SquaredDistances | None = None
         self._has_looked, self._lock = False, Lock()
+        self._known: list[Answers] = []
+        self._fresh: list[Answers] = []
+
+    def learn(self) -> None:
+        """Let later kernels begin with the answers of those evaluated so far.
+
+        Not while kernels are evaluated side by side: what they find would depend on their turns.
+        """
+        size = sum(each.alpha.nbytes for each in (*self._known, *self._fresh))
+        self._known = [*self._known, *self._fresh] if size <= bytes_to_keep() else self._fresh
+        self._fresh = []
+
+    def _recalled(self, kernel: Any, problems: Sequence[DualProblem], costs: Floats) -> Floats:
+        """Return α of all tasks and costs with the most similar kernel known; else 0."""
+        alike = [each for each in self._known if each.serves(kernel, problems, costs)]
+        if not alike:
+            return np.zeros((costs.size, sum(problem.n_variables for problem in problems)))
+        return min(alike, key=lambda each: abs(np.log(each.kernel.gamma / kernel.gamma))).alpha
 
     def evaluate(
         self,
@@ -139,9 +179,13 @@ class KernelGrid:
         if self.model.max_iter == -1 and dual.origin is None:
             tests = [fold.test for fold, *_ in posed]
             shared = SharedRows.of(problems, names)
-            small = solve_small_costs(dual, problems, shared, costs, tests, limits, stop.is_set)
+            recalled = self._recalled(dual.kernel, problems, costs)
+            small = solve_small_costs(
+                dual, problems, shared, costs, recalled, tests, limits, stop.is_set
+            )
         if small is None:
             return self._one_by_one(dual, posed, problems, costs, limits, solved)
+        self._fresh.append(Answers(dual.kernel, [p.index for p in problems], costs, small.alpha))
         starts = np.cumsum([0, *(problem.n_variables for problem in problems)])
         ends = np.cumsum([0, *(fold.test.size for fold, *_ in posed)])
         alpha, b, scores = small.alpha, small.b, small.scores

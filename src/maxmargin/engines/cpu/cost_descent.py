@@ -29,7 +29,7 @@ from .task_rows import VECTOR
 from .values import UNIT
 
 # Variables of a working set, multiples of the numbers in a vector, and steps with it per variable.
-SET_SIZE, LEAST_SET, STEPS_PER_VARIABLE = 768, 256, 20
+SET_SIZE, LEAST_SET, STEPS_PER_VARIABLE = 768, 128, 20
 # Vectors of a working set beside its part of K.
 N_VECTORS = 7
 # Numbers that the pair steps of one call pass over at most.
@@ -38,9 +38,9 @@ MOST_NUMBERS = 1e8
 GATHERING, APPLYING = 8.0, 2.0
 # A round ends at this share of the violation before it.
 ROUND_SHARE = 0.1
-# A Newton step is made after steps of pairs that took this share of its time, if free variables
-# make up such a share of the violation; single precision does while it leaves at most half of that.
-NEWTON_SHARE, FREE_SHARE, LEFT_BY_SINGLE = 0.15, 0.5, 0.5
+# A Newton step is made if free variables make up such a share of the violation; single precision
+# does while it leaves at most such a share of that.
+FREE_SHARE, LEFT_BY_SINGLE = 0.5, 0.5
 # f is computed anew where rounding may have changed it by this share of the violation allowed.
 DRIFT_SHARE = 0.01
 # The share of a bound, or of a sum, that is rounding.
@@ -57,16 +57,17 @@ N_STATE = 8
 # one waits, whether f has just been computed anew, whether this has ended; the largest f that may
 # grow, the least that may shrink, and by how much they may differ; variables of the next working
 # set (of all folds); by how much f of free variables differed at the last Newton step, and whether
-# the next one takes double precision.
+# the next one takes double precision; and, from one cost to the next, what rounding may have done
+# to f before.
 TIGHTENED, MADE, WORK, PASSED, PATIENCE, FRESH, ENDED = range(7)
-TOP, LEAST, STOP, SIZE, BEFORE, IS_DOUBLE = range(7, 13)
-N_KEPT = 13
+TOP, LEAST, STOP, SIZE, BEFORE, IS_DOUBLE, BLUR = range(7, 14)
+N_KEPT = 14
 
 
 @compiled_part
 def begin(kept, has_failed):
     """Write what a descent begins with, or that there is none."""
-    for k in range(N_KEPT):
+    for k in range(BLUR):
         kept[k] = 0.0
     kept[ENDED] = 1.0 if has_failed else 0.0
     kept[TIGHTENED], kept[PATIENCE], kept[SIZE] = 1.0, 1.0, SET_SIZE
@@ -147,12 +148,13 @@ def examine(K, curvature, own, state, v, n, goal, most_work, memory, kept, numbe
             return work
         if settle(beta, low, up, n):
             continue
-        if kept[FRESH] == 0.0 and drift(beta, n, kept[MADE]) > DRIFT_SHARE * stop:
-            work += refresh(K, state, v, n, memory)
-            kept[FRESH] = 1.0
-            continue
         gap, _ = gap_of_groups(task, n, None, b, b)
         scale = max(abs(gap - objective(beta, target, f, n)), 1e-300)
+        blurred = kept[BLUR] + drift(beta, n, kept[MADE])
+        if kept[FRESH] == 0.0 and blurred > DRIFT_SHARE * sharpness(stop, final_tol * scale, task):
+            work += refresh(K, state, v, n, memory)
+            kept[FRESH], kept[BLUR] = 1.0, 0.0
+            continue
         if gap > GAP_TOLS * final_tol * scale and kept[TIGHTENED] >= 1e-6:
             kept[TIGHTENED] *= 0.5  # many small violations add up
             continue
@@ -160,6 +162,15 @@ def examine(K, curvature, own, state, v, n, goal, most_work, memory, kept, numbe
         numbers[CONVERGED] = firm <= 2.0 * tol * scale
         kept[ENDED] = 1.0
         return work
+
+
+@compiled_part
+def sharpness(stop, gap, task):
+    """Return the error of f that matters to a violation or, at all bounds together, to a gap."""
+    room = 0.0
+    for k in task[0]:
+        room += task[5][k] - task[4][k]
+    return min(stop, gap / max(room, 1e-300))
 
 
 @compiled_part
@@ -197,7 +208,7 @@ def improve(K, curvature, state, n, most_work, memory, kept):
             continue
         kept[v, FRESH] = 0.0
         n_free[v], spread = free_spread(state, v, n)
-        due[v] = NEWTON_SHARE * kept[v, PATIENCE] * free_step_numbers(n_free[v])
+        due[v] = kept[v, PATIENCE] * free_step_numbers(n_free[v])
         by_pairs[v] = not 1 < n_free[v] <= MAX_FREE or kept[v, PASSED] < due[v]
         by_pairs[v] |= spread < FREE_SHARE * (kept[v, TOP] - kept[v, LEAST])
         if not by_pairs[v]:

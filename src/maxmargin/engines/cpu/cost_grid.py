@@ -50,13 +50,15 @@ def solve_cost_grid(
     tasks: TaskArrays,
     shared: SharedRows,
     costs: Floats,
+    recalled: Floats,
     tests: list[Integers],
     goal: TaskGoal,
     is_over: Callable[[], bool],
 ) -> CostGrid:
     """Solve every task at every cost.
 
-    ``tasks`` are those of C = 1, with a bias; ``tests`` the rows of X whose scores are wanted.
+    ``tasks`` are those of C = 1, with a bias; ``recalled`` are α with another kernel, or 0;
+    ``tests`` the rows of X whose scores are wanted.
     """
     K, m, n_rows = padded_values(gram), costs.size, shared.rows.size
     ends = np.cumsum([0, *(test.size for test in tests)])
@@ -70,7 +72,8 @@ def solve_cost_grid(
     alpha, scores = np.zeros((m, tasks.index.size)), np.empty((m, ends[-1]))
     numbers, kept = np.zeros((m, len(listed), N_NUMBERS)), np.zeros((len(listed), N_KEPT))
     of_rows = np.zeros((m, n_rows)), np.zeros((m, n_rows)), np.zeros(n_rows)
-    seeds = (*of_rows, np.zeros((m, len(chains))))
+    of_groups = np.zeros((m, len(chains))), np.zeros((m, len(chains)))
+    seeds = (recalled, *of_rows, *of_groups)
     held_out, diagonal = np.concatenate(tests), gram.diagonal()
     going = np.argsort(-np.diff(shared.starts), kind="stable")
     while going.size and not is_over():

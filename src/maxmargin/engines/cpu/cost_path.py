@@ -1,9 +1,10 @@
 """Tasks of one group at one cost after the other: where each descent begins.
 
-The first task of a group begins at a cost with its answer at the cost before: β is multiplied by
-the number of the largest dual value, which needs no kernel value. Every other task, such as the
-same two classes in another fold, has a second candidate: the answer of the first one at the same
-cost, without the rows that are held out now, and with those that were. The better of them counts.
+Every task begins at a cost with its answer at the cost before, β being multiplied by the number of
+the largest dual value, which needs no kernel value, or with a better candidate. For the first task
+of a group that is its answer at this cost with another kernel, if one is known. For the others,
+such as the same two classes in another fold, it is the answer of the first one at this cost,
+without the rows that are held out now, and with those that were.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from ...runtime.row_access import compiled_part
 from ...runtime.simd import vectors
 from ...runtime.team import parallel
 from .cost_descent import (
+    BETA,
+    BLUR,
+    MADE,
     N_STATE,
     N_VECTORS,
     NEGLIGIBLE,
@@ -23,15 +27,18 @@ from .cost_descent import (
     F,
     begin,
     descend,
+    drift,
     objective,
     subtract_row,
     vectors_of,
 )
 from .task_descent import BIAS, CONVERGED, LOWER, N_NUMBERS, SIGN, UPPER, P
 from .task_rows import VECTOR
+from .values import UNIT
 
-# Numbers that a call may pass over: some hundredths of a second.
-SLICE_NUMBERS = 1e8
+# Numbers that a call may pass over: a tenth of a second.
+# Rows of a group above which its tasks, but for the first, are solved side by side.
+SLICE_NUMBERS, TOGETHER = 4e8, 4096
 # The columns of a chain: its rows, the place of its state, its group, the next of its tasks, the
 # end of those that are solved side by side with it, the end of all, the cost that they are at, and
 # whether that has begun.
@@ -85,8 +92,10 @@ def advance(
                 task = tasks[team[v]]
                 if c == 0:
                     pose(state, v, places[edges[v, 0] : edges[v, 1]], task, variables)
+                    own[v, BLUR] = 0.0
                 start(
-                    K, near, state, v, curvature, n, places, chain, task, variables, costs, c, seeds
+                    K, near, state, v, curvature, n, places, chain, task, variables, costs, c,
+                    seeds, own[v],
                 )  # fmt: skip
                 has_failed = c > 0 and numbers[c - 1, team[v], CONVERGED] == 0.0
                 begin(own[v], has_failed)
@@ -102,11 +111,15 @@ def advance(
         if has_ended:
             for v in range(width):
                 b, task = found[v, BIAS], tasks[team[v]]
-                write_answer(state, v, n, places, chain, task, b, c, tests, seeds, alpha, scores)
+                own[v, BLUR] += drift(state[BETA, v], n, own[v, MADE])
+                write_answer(
+                    state, v, n, places, chain, task, b, own[v, BLUR], c, tests, seeds, alpha,
+                    scores,
+                )  # fmt: skip
             chain[BEGUN], chain[COST] = 0, c + 1
             if c + 1 == costs.size:
                 chain[COST], chain[MEMBER] = 0, chain[END_TEAM]
-                team_size = chain[END_MEMBER] - chain[MEMBER] if n > SET_SIZE else 1
+                team_size = chain[END_MEMBER] - chain[MEMBER] if n > TOGETHER else 1
                 chain[END_TEAM] = min(chain[MEMBER] + team_size, chain[END_MEMBER])
 
 
@@ -147,13 +160,15 @@ def pose(state, v, own, numbers, variables):
 
 
 @compiled_part
-def start(K, near, state, v, curvature, n, places, chain, numbers, variables, costs, c, seeds):
-    """Write the bounds at a cost, and where the descent begins, with its f."""
+def start(
+    K, near, state, v, curvature, n, places, chain, numbers, variables, costs, c, seeds, kept
+):  # fmt: skip
+    """Write the bounds at a cost, and where the descent begins, with its f and what blurs it."""
     _, target, _, low, up, beta, f = vectors_of(state, v)
     by, most = 1.0, 1.0
     if c > 0:
         most = costs[c] / costs[c - 1]
-        by = growth(target, beta, f, n, most)
+        by = growth(target, beta, f, n, 1.0, most)
     for u in range(numbers[N_OWN]):
         k, i = places[numbers[START] + u], numbers[START] + u
         lower, upper = costs[c] * variables[LOWER, i], costs[c] * variables[UPPER, i]
@@ -164,24 +179,51 @@ def start(K, near, state, v, curvature, n, places, chain, numbers, variables, co
         beta[k] = min(max(by * beta[k], low[k]), up[k])
         if was_full and by == most:  # not what rounding makes of it
             beta[k] = up[k] if beta[k] > 0.0 else low[k]
+    largest = 0.0
     for k in range(n):
+        largest = max(largest, abs(target[k]) + abs(f[k]))
         f[k] = target[k] - by * (target[k] - f[k])
+    kept[BLUR] = by * (kept[BLUR] + 2.0 * UNIT * largest)
+    other, blur = vectors(2, f.size, f), 0.0
     if numbers[IS_FIRST] == 0:
-        other = vectors(2, f.size, f)
-        sums_up = transfer(K, near, state, v, curvature, n, chain, c, seeds, other[0], other[1])
-        if sums_up and objective(other[0], target, other[1], n) < objective(beta, target, f, n):
-            for k in range(n):
-                beta[k], f[k] = other[0, k], other[1, k]
+        serves = transfer(K, near, state, v, curvature, n, chain, c, seeds, other[0], other[1])
+        blur = seeds[-1][c, chain[GROUP]]
+    else:
+        serves = recall(K, near, state, v, n, places, numbers, c, seeds, other[0], other[1])
+    if serves and objective(other[0], target, other[1], n) < objective(beta, target, f, n):
+        for k in range(n):
+            beta[k], f[k] = other[0, k], other[1, k]
+        kept[BLUR] = blur + drift(beta, n, n)
 
 
 @compiled_part
-def growth(target, beta, f, n, most):
-    """Return the t between 1 and ``most`` of the largest dual value of tβ."""
+def growth(target, beta, f, n, least, most):
+    """Return the t between ``least`` and ``most`` of the largest dual value of tβ."""
     linear, square = 0.0, 0.0
     for k in range(n):
         linear += beta[k] * target[k]
         square += beta[k] * (target[k] - f[k])
-    return min(max(linear / square, 1.0), most) if square > 0.0 else most
+    return min(max(linear / square, least), most) if square > 0.0 else most
+
+
+@compiled_part
+def recall(K, near, state, v, n, places, numbers, c, seeds, beta, f):
+    """Write the answer with another kernel, if there is one, its length the best, and its f."""
+    signs, target, has_any = state[SIGNS, v], state[TARGET, v], False
+    for k in range(n):
+        beta[k], f[k] = 0.0, target[k]
+    recalled = seeds[0]
+    for u in range(numbers[START], numbers[START] + numbers[N_OWN]):
+        k = places[u]
+        beta[k] = signs[k] * recalled[c, u]
+        if beta[k] != 0.0:
+            has_any = True
+            subtract_row(K, near, k, beta[k], f, n)
+    if has_any:
+        by = growth(target, beta, f, n, 0.0, 1.0)
+        for k in range(n):
+            beta[k], f[k] = by * beta[k], target[k] - by * (target[k] - f[k])
+    return has_any
 
 
 @compiled_part
@@ -192,7 +234,7 @@ def transfer(K, near, state, v, curvature, n, chain, c, seeds, beta, f):
     is restored by those variables that gain most from it, or lose least. Return whether it is.
     """
     signs, target, _, low, up, _, _ = vectors_of(state, v)
-    seed_beta, seed_product, seed_target, seed_b = seeds
+    _, seed_beta, seed_product, seed_target, seed_b, _ = seeds
     first, level = chain[FIRST_ROW], seed_b[c, chain[GROUP]]
     for k in range(n):
         f[k], beta[k] = target[k] - seed_product[c, first + k], seed_beta[c, first + k]
@@ -236,7 +278,7 @@ def fittest(beta, low, up, f, n, may_grow):
 
 
 @compiled_part
-def write_answer(state, v, n, places, chain, numbers, b, c, tests, seeds, alpha, scores):
+def write_answer(state, v, n, places, chain, numbers, b, blur, c, tests, seeds, alpha, scores):
     """Write α, the scores of held-out rows where they are known, and what other tasks begin with.
 
     The rows of held-out scores are places in X: all of X are rows of the group then.
@@ -249,9 +291,9 @@ def write_answer(state, v, n, places, chain, numbers, b, c, tests, seeds, alpha,
         k = tests[u]
         scores[c, u] = target[k] - f[k] + b
     if numbers[IS_FIRST] == 1:
-        seed_beta, seed_product, seed_target, seed_b = seeds
+        _, seed_beta, seed_product, seed_target, seed_b, seed_blur = seeds
         first = chain[FIRST_ROW]
-        seed_b[c, chain[GROUP]] = b
+        seed_b[c, chain[GROUP]], seed_blur[c, chain[GROUP]] = b, blur
         for k in range(n):
             seed_beta[c, first + k], seed_product[c, first + k] = beta[k], target[k] - f[k]
             seed_target[first + k] = target[k]

@@ -167,6 +167,7 @@ class CpuEngine:
         tasks: TaskArrays,
         shared: SharedRows,
         costs: Floats,
+        recalled: Floats,
         tests: list[Integers],
         goal: TaskGoal,
         is_over: Callable[[], bool],
@@ -181,7 +182,7 @@ class CpuEngine:
         gram = Gram(kernel, self._rows(kernel), None, self._budget, np.float64)
         if not gram.fits:
             return None
-        return solve_cost_grid(gram, tasks, shared, costs, tests, goal, is_over)
+        return solve_cost_grid(gram, tasks, shared, costs, recalled, tests, goal, is_over)
 
     def _source(self, kernel: Kernel, precision: Precision) -> Gram:
         """Return K of all rows."""

@@ -33,14 +33,15 @@ def solve_small_costs(
     problems: Sequence[DualProblem],
     shared: SharedRows,
     costs: Floats,
+    recalled: Floats,
     tests: list[Integers],
     limits: Limits,
     stopped: Callable[[], bool],
 ) -> CostGrid | None:
     """Return small tasks at every cost, compiled; None where they are something else.
 
-    ``problems`` are those of C = 1, ``costs`` ascend. What is not solved when the time is over, or
-    when ``stopped``, has not converged.
+    ``problems`` are those of C = 1, ``costs`` ascend; ``recalled`` is as in the engine. What is
+    not solved when the time is over, or when ``stopped``, has not converged.
     """
     engine, n = dual.engine, np.array([problem.n_variables for problem in problems])
     hinge = all(
@@ -65,7 +66,7 @@ def solve_small_costs(
         return stopped() or limits.after(time.perf_counter() - started).seconds == 0.0
 
     tasks = TaskArrays.of(problems)
-    return engine.cost_grid(dual.kernel, tasks, shared, costs, tests, goal, is_over)
+    return engine.cost_grid(dual.kernel, tasks, shared, costs, recalled, tests, goal, is_over)
 
 
 def solve_costs(
