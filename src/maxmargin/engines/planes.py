@@ -102,6 +102,9 @@ class NearRows(Protocol):
         gap to end at.
         """
 
+    def free_shares(self) -> Floats:
+        """Return the mean α/u over 0 < α < u for every plane, 1 where there are none."""
+
     def measured(self) -> tuple[Floats, Floats]:
         """Return the value of every plane after its last step, and by how much it may be less."""
 

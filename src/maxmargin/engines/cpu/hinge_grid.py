@@ -8,7 +8,7 @@ run side by side, each compiled as a whole.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,8 @@ LARGEST_BIAS_STEP, MOST_POINTS = 10.0, 30
 FIRST_REACH = 0.01
 # How far scores may move on average, in units of the reach of rows held.
 FARTHEST = 2.0
+# Rows subtracted from a sum of curvatures, in units of those there, and the place of their number.
+MOST_SUBTRACTED, SUBTRACTED = 4, 0
 # Sums of a pass over held rows: Σ v and Σ v y of those that have a loss.
 WEIGHT, SIGNED = 0, 1
 
@@ -185,6 +187,13 @@ class NearRows:
         )  # fmt: skip
         return table
 
+    @cached_property
+    def curvatures(self) -> tuple[Any, ...]:
+        """Σ u (x, 1)(x, 1)ᵀ over some rows for every plane, which they are, and counts."""
+        n_planes, size = self.held.shape
+        marks = np.zeros(self.upper.shape, dtype=np.uint8)
+        return np.zeros((n_planes, size, size)), marks, np.zeros((n_planes, 1), np.intp)
+
     def minimise(
         self, planes: Floats, delta: Floats, penalty: Floats, aim: float, ends: Integers,
         most_steps: int,
@@ -197,13 +206,20 @@ class NearRows:
         m, size = self.table.shape
         work = 3.0 * m * size + min(m, 4 * size) * size**2 + size**3 / 3.0
         n_steps = int(min(max(SLICE_MULTIPLICATIONS / work, 1.0), most_steps))
+        curvatures, marks, counts = self.curvatures
         with single_threaded_blas():
             step_planes(
                 len(planes), self.table, self.y, self.upper, penalty, self.held, self.constants,
                 aim, n_steps, FARTHEST * self.reach, planes, self.centre, self.alpha, delta,
-                self.found, ends,
+                curvatures, marks, counts, self.found, ends,
             )  # fmt: skip
         return n_steps
+
+    def free_shares(self) -> Floats:
+        """Return the mean α/u over 0 < α < u for every plane, 1 where there are none."""
+        free = (self.centre > 0.0) & (self.centre < self.upper)
+        totals, bounds = (np.sum(each, axis=1, where=free) for each in (self.centre, self.upper))
+        return np.divide(totals, bounds, out=np.ones(len(totals)), where=bounds > 0.0)
 
     def measured(self) -> tuple[Floats, Floats]:
         """Return the value of every plane after its last step, and by how much it may be less."""
@@ -371,7 +387,7 @@ def copy_rows(part, step, rows, chosen, has_bias, out):
 @parallel
 def step_planes(
     part, table, y, upper, penalty, held, constants, aim, most_steps, farthest, planes, centre,
-    alpha, delta, found, ends,
+    alpha, delta, curvature, in_sum, counts, found, ends,
 ):  # fmt: skip
     """Go Newton's steps with one plane until its gap is below ``aim``, relative to its value.
 
@@ -397,7 +413,7 @@ def step_planes(
         if slack + residual <= aim * value:
             ends[part] = MET
             return
-        if strayed > farthest:
+        if strayed > farthest or value < 0.0:  # no losses are: lines of rows held have crossed 0
             ends[part] = STRAYED
             return
         if residual <= slack:
@@ -410,7 +426,10 @@ def step_planes(
         if n_steps == most_steps:
             return
         n_steps += 1
-        is_definite, direction = _direction(table, u, beta, penalty, gradient, delta[part])
+        is_definite, direction = _direction(
+            table, u, beta, penalty, gradient, delta[part], curvature[part], in_sum[part],
+            counts[part],
+        )  # fmt: skip
         if not is_definite:
             ends[part] = STALLED
             return
@@ -453,19 +472,36 @@ def _project(scores, y, upper, before, delta, alpha, signed):
 
 
 @compiled_part
-def _direction(table, upper, alpha, penalty, gradient, delta):
-    """Return −H⁻¹g, H = M + Σ (u/δ)(x, 1)(x, 1)ᵀ over 0 < α < u, and whether H is definite."""
-    size, n = penalty.size, 0
+def _direction(table, upper, alpha, penalty, gradient, delta, curvature, in_sum, counts):
+    """Return −H⁻¹g, H = M + Σ (u/δ)(x, 1)(x, 1)ᵀ over 0 < α < u, and whether H is definite.
+
+    ``curvature`` is Σ u (x, 1)(x, 1)ᵀ over rows in the sum, which is brought up to date.
+    """
+    size = penalty.size
+    inside, came, left = 0, 0, 0
     for r in range(alpha.size):
-        n += 0.0 < alpha[r] < upper[r]
-    panel, k = np.empty((n, size)), 0
+        now, was = 0.0 < alpha[r] < upper[r], in_sum[r] > 0
+        inside += now
+        came += now & (not was)
+        left += was & (not now)
+    counts[SUBTRACTED] += left
+    # Rounding errors of what was subtracted stay: they must not outgrow what is there.
+    if came + left >= inside or counts[SUBTRACTED] > MOST_SUBTRACTED * inside:
+        in_sum[:], curvature[:], came, left, counts[SUBTRACTED] = 0, 0.0, inside, 0, 0
+    for sign, n in ((1.0, came), (-1.0, left)):
+        panel, k = np.empty((n, size)), 0
+        for r in range(alpha.size):
+            now, was = 0.0 < alpha[r] < upper[r], in_sum[r] > 0
+            if (now and not was) if sign > 0.0 else (was and not now):
+                root, row, line = np.sqrt(upper[r]), table[r], panel[k]
+                for j in range(size):
+                    line[j] = root * row[j]
+                k += 1
+        if n > 0:
+            curvature += sign * np.dot(panel.T, panel)
     for r in range(alpha.size):
-        if 0.0 < alpha[r] < upper[r]:
-            root, row, line = np.sqrt(upper[r] / delta), table[r], panel[k]
-            for j in range(size):
-                line[j] = root * row[j]
-            k += 1
-    H = np.dot(panel.T, panel)
+        in_sum[r] = 0.0 < alpha[r] < upper[r]
+    H = curvature / delta
     for j in range(size):
         H[j, j] += penalty[j]
     least = abs(gradient[size - 1]) / LARGEST_BIAS_STEP

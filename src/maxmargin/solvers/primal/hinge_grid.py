@@ -42,10 +42,12 @@ class Tuning:
 
     widest_delta: float = 2.0  # δ of a start from nothing
     nearby_delta: float = 0.1  # δ of a start from planes nearby
+    most_widened: float = 1e2  # by which δ grows where α are small
     whole_numbers: int = 1 << 16  # numbers in X up to which all rows take part in every step
     copied_numbers: int = 1 << 22  # numbers in X up to which all rows may be copied
     most_copied: float = 0.5  # the share of larger X that may be
     near_share: float = 0.08  # the share of the rows that takes part in the steps of larger X
+    rows_per_column: float = 4.0  # that take part, at least
     wider: float = 1.5  # by which that grows where rows held have met the kink
     sample_share: float = 0.125  # the share of the rows in a sample
     fewest_sampled: int = 2000  # rows in it
@@ -53,7 +55,7 @@ class Tuning:
     aim: float = 0.3  # of tol, at which steps on some rows aim
     enough: float = 0.95  # of tol, with which all rows are content
     astray: float = 0.1  # the relative gap from which on planes go back to where they began
-    most_steps: int = 100  # of a round
+    most_steps: int = 300  # of a round
     most_rounds: int = 8  # of a cost
 
 
@@ -142,8 +144,9 @@ class _Run:
         """Find the planes of another cost: ``ahead`` times the last change is the first guess."""
         ahead = min(ahead, 1.0)
         planes = self.planes + ahead * self.change
-        is_whole = self.numbers <= TUNING.whole_numbers
-        share = 1.0 if is_whole else TUNING.near_share
+        least = TUNING.rows_per_column * planes.shape[1] / self.n_rows
+        is_whole = self.numbers <= TUNING.whole_numbers or least >= 1.0
+        share = 1.0 if is_whole else max(TUNING.near_share, least)
         self.hinges.begin(self._factors(cost))
         if ahead == 0.0 and not is_whole:
             self._sampled(cost, planes)
@@ -154,7 +157,7 @@ class _Run:
             near = self.hinges.near(cost, ahead, share)
             if self._is_too_much(near) or self._round(cost, near, planes, width):
                 break
-            if self.stopped() or is_whole:
+            if self.stopped() or share >= 1.0:
                 break
             ahead, share = 0.0, min(1.0, TUNING.wider * share)
         self._prefer_none(cost, planes)
@@ -198,12 +201,13 @@ class _Run:
         return 0.5 * np.sum(self.penalty * planes**2, axis=1)
 
     def _round(self, cost: float, near: NearRows, planes: Floats, width: float) -> bool:
-        """Move planes by the rows near the kink; return whether all rows are content.
+        """Move planes by the rows near the kink; return whether another round is of no use.
 
-        Planes that went astray go back.
+        That is where all rows are content, and where the steps did not come to an end. Planes that
+        went astray go back.
         """
         before = planes.copy()
-        self._minimise(near, planes, np.full(len(planes), width), TUNING.aim * self.tol)
+        ended = self._minimise(near, planes, width, TUNING.aim * self.tol)
         value, gap = near.measured()
         self.losses = self.hinges.place(planes)
         primal = self._quadratic(planes) + cost * self.losses
@@ -213,24 +217,28 @@ class _Run:
         else:
             planes[:] = before
             self.losses = self.hinges.place(planes)
-        return bool(np.all(short <= TUNING.enough * self.tol * primal))
+        return not ended or bool(np.all(short <= TUNING.enough * self.tol * primal))
 
     def _sampled(self, cost: float, planes: Floats) -> None:
         """Move planes by a sample of the rows."""
         n = max(int(TUNING.sample_share * self.n_rows), TUNING.fewest_sampled)
         width = TUNING.nearby_delta if self.has_begun else TUNING.widest_delta
         some = self.hinges.sample(cost, min(n, self.n_rows))
-        self._minimise(some, planes, np.full(len(planes), width), TUNING.sample_gap)
+        self._minimise(some, planes, width, TUNING.sample_gap)
         self.hinges.place(planes)
 
-    def _minimise(self, near: NearRows, planes: Floats, delta: Floats, aim: float) -> None:
-        """Go Newton's steps, with looks at the clock between some of them."""
+    def _minimise(self, near: NearRows, planes: Floats, width: float, aim: float) -> bool:
+        """Go Newton's steps, with looks at the clock between some; return whether all ended.
+
+        δ is the wider the less of their bounds the free α take: α changes by u/δ times the change
+        of a score.
+        """
+        delta = width * np.clip(0.5 / near.free_shares(), 1.0, TUNING.most_widened)
         ends: Integers = np.full(len(planes), GOING)
         left = TUNING.most_steps
-        while left > 0 and (ends == GOING).any():
+        while left > 0 and (ends == GOING).any() and not self.stopped():
             left -= near.minimise(planes, delta, self.penalty, aim, ends, left)
-            if self.stopped():
-                return
+        return not (ends == GOING).any()
 
     def _is_too_much(self, near: NearRows) -> bool:
         """Whether rows near the kink are a large part of a large X."""
