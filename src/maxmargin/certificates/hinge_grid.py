@@ -17,7 +17,8 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import Floats, Matrix, row_length
-from ..runtime.row_access import row_add, row_dot, row_square, rows_of
+from ..runtime.row_access import row_square, rows_of
+from ..runtime.row_products import add_combinations, products
 from ..runtime.team import parallel
 from ..runtime.threads import single_threaded_blas
 from ..runtime.vectors import part_count, part_rows
@@ -149,21 +150,10 @@ def measure(
     last, lines, sums = min((part + 1) * step, y.size), found[part], totals[part]
     block, norms = np.empty((CHUNK_ROWS, d)), np.empty(CHUNK_ROWS)
     for first in range(part * step, last, CHUNK_ROWS):
-        n, scores = min(CHUNK_ROWS, last - first), np.empty((0, 0))
-        if len(rows) == 1:
-            for r in range(n):
-                x, line, square = rows[0][first + r], block[r], 0.0
-                for j in range(d):
-                    line[j] = x[j]
-                    square += line[j] * line[j]
-                norms[r] = np.sqrt(square) * UPWARDS
-            scores = np.dot(w, block[:n].T)
-        else:
-            scores = np.empty((n_planes, n))
-            for r in range(n):
-                norms[r] = np.sqrt(row_square(rows, first + r)) * UPWARDS
-                for k in range(n_planes):
-                    scores[k, r] = row_dot(rows, first + r, w[k])
+        n = min(CHUNK_ROWS, last - first)
+        for r in range(n):
+            norms[r] = np.sqrt(row_square(rows, first + r)) * UPWARDS
+        scores = products(rows, first, n, w, block)
         for k in range(n_planes):
             mine, v, s, line = scores[k], weights[k], shares[k], lines[k]
             loss, most_loss, gain, rest, size = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -188,10 +178,4 @@ def measure(
             line[REST] += rest
             # |Σ c_r x_r| is wrong by at most n_terms ε Σ |c_r| ‖x_r‖.
             line[BLUR] += n_terms * UNIT * UPWARDS * size
-        if len(rows) == 1:
-            sums += np.dot(scores, block[:n])
-        else:
-            for r in range(n):
-                for k in range(n_planes):
-                    if scores[k, r] != 0.0:
-                        row_add(rows, first + r, sums[k], scores[k, r])
+        add_combinations(rows, first, scores, block, sums)

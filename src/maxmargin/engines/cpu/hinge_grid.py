@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...runtime.row_access import compiled_part, row_add, row_dot, rows_of
+from ...runtime.row_access import compiled_part, row_add, rows_of
+from ...runtime.row_products import add_combinations, products
 from ...runtime.team import parallel
 from ...runtime.threads import single_threaded_blas
 from ...runtime.vectors import nonzero, part_count, part_rows
@@ -246,10 +247,10 @@ def place_rows(
     for first in range(part * step, last, CHUNK_ROWS):
         n = min(CHUNK_ROWS, last - first)
         some = slice(first, first + n)
-        products = _products(rows, first, n, w, block)
+        scored = products(rows, first, n, w, block)
         labels, near, met = y[some], is_near[some], has_met[some]
         for k in range(n_planes):
-            now, change, line = scores[k, some], moved[k, some], products[k]
+            now, change, line = scores[k, some], moved[k, some], scored[k]
             v, own, offset, loss = weights[k, some], shares[k, some], b[k], 0.0
             for r in range(n):
                 score = line[r] + offset
@@ -260,27 +261,6 @@ def place_rows(
                 is_wrong = (own[r] > 0.0) != (z > 0.0)
                 met[r] |= is_wrong & (v[r] > 0.0) & (near[r] == 0)
             losses[part, k] += loss
-
-
-@compiled_part
-def _products(rows, first, n, w, block):
-    """Return w·x of some rows, in lines of the planes; dense rows are copied to a block."""
-    if len(rows) == 1:
-        _copy(rows, first, n, block)
-        return np.dot(w, block[:n].T)
-    products = np.empty((w.shape[0], n))
-    for r in range(n):
-        for k in range(w.shape[0]):
-            products[k, r] = row_dot(rows, first + r, w[k])
-    return products
-
-
-@compiled_part
-def _copy(rows, first, n, block):
-    for r in range(n):
-        x, line = rows[0][first + r], block[r]
-        for j in range(line.size):
-            line[j] = x[j]
 
 
 @parallel
@@ -355,14 +335,7 @@ def hold_rows(
                 signed += line[r]
             sums[part, k, WEIGHT] += weight
             sums[part, k, SIGNED] += signed
-        if len(rows) == 1:
-            _copy(rows, first, n, block)
-            totals[part] += np.dot(slack, block[:n])
-        else:
-            for r in range(n):
-                for k in range(n_planes):
-                    if slack[k, r] != 0.0:
-                        row_add(rows, first + r, totals[part, k], slack[k, r])
+        add_combinations(rows, first, slack, block, totals[part])
 
 
 @parallel
