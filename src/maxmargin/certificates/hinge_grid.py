@@ -98,10 +98,11 @@ def certify_hinges(
     sums, total = found.sum(axis=0), totals.sum(axis=0)
     sums[:, ERROR:] = found[:, :, ERROR:].max(axis=0)
     counted = np.count_nonzero(weights, axis=1)
-    return [
-        _certificate(sums[k], total[k], heaviness[k], plane, cost, bias, n_terms, int(counted[k]))
-        for k, plane in enumerate(planes)
-    ]
+    with np.errstate(over="ignore", invalid="ignore"):  # at huge costs, of which nothing is proved
+        return [
+            _certificate(sums[k], total[k], heaviness[k], plane, cost, bias, n_terms, int(n_rows))
+            for k, (plane, n_rows) in enumerate(zip(planes, counted, strict=True))
+        ]
 
 
 def _certificate(

@@ -111,7 +111,8 @@ class HingeGrid:
             for run in runs:
                 if stopped():
                     return
-                run.solve(cost, ahead)
+                with np.errstate(all="ignore"):  # at huge costs; the proof shows it
+                    run.solve(cost, ahead)
             yield [Answer(run.planes, run.hinges.shares) for run in runs]
             ahead = 0.0
             if 0 < c < costs.size - 1 and levels[c] > levels[c - 1]:
