@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin as mm
 from maxmargin.model_selection import linear_grid, linear_svc_cv
-from maxmargin.solvers.primal import plane_grid
+from maxmargin.solvers.primal import hinge_grid, plane_grid
 
 CS = [1.0, 0.01, 100.0]
 
@@ -34,6 +34,7 @@ def grid(options, X, y, cv=4, **given):
     [
         {},
         {"loss": "hinge"},
+        {"loss": "hinge", "class_weight": "balanced", "fit_intercept": False},
         {"class_weight": "balanced", "fit_intercept": False},
         {"multi_class": "ovo"},
         {"penalty": "l1"},
@@ -54,12 +55,14 @@ def test_scores_are_those_of_grid_search(classes, options):
     assert isinstance(model, mm.LinearSVC)
 
 
-def test_sparse_rows_and_weights():
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_sparse_rows_and_weights(loss):
     X, y = data()
     rows = sparse.csr_matrix(np.where(np.abs(X) > 0.4, X, 0.0))
     weights = np.random.default_rng(0).integers(0, 3, y.size).astype(float)
-    model = mm.LinearSVCCV(CS, cv=3, tol=1e-8).fit(rows, y, sample_weight=weights)
-    expected = grid({"tol": 1e-8}, rows, y, cv=3, sample_weight=weights)
+    options = {"tol": 1e-8, "loss": loss}
+    model = mm.LinearSVCCV(CS, cv=3, **options).fit(rows, y, sample_weight=weights)
+    expected = grid(options, rows, y, cv=3, sample_weight=weights)
     np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected["mean_test_score"])
 
 
@@ -103,42 +106,59 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
+@pytest.mark.parametrize("kind", [np.array, np.float32, sparse.csr_matrix])
 @pytest.mark.parametrize("penalize_intercept", [False, True])
-def test_folds_at_once_are_those_one_by_one(monkeypatch, penalize_intercept):
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_folds_at_once_are_those_one_by_one(monkeypatch, loss, penalize_intercept, kind):
     X, y = data(3)
-    weights = np.random.default_rng(1).integers(0, 3, y.size).astype(float)
-    options = {"class_weight": "balanced", "penalize_intercept": penalize_intercept, "cv": 4}
-    together = mm.LinearSVCCV([*CS, 1e-3], tol=1e-7, **options).fit(X, y, sample_weight=weights)
+    X, weights = kind(X), np.random.default_rng(1).integers(0, 3, y.size).astype(float)
+    options = {
+        "class_weight": "balanced", "penalize_intercept": penalize_intercept, "cv": 4,
+        "loss": loss, "tol": 1e-7,
+    }  # fmt: skip
+    together = mm.LinearSVCCV([*CS, 1e-3], **options).fit(X, y, sample_weight=weights)
     monkeypatch.setattr(linear_svc_cv, "folds_at_once", lambda *given: None)
-    apart = mm.LinearSVCCV([*CS, 1e-3], tol=1e-7, **options).fit(X, y, sample_weight=weights)
+    apart = mm.LinearSVCCV([*CS, 1e-3], **options).fit(X, y, sample_weight=weights)
     for k in range(4):
         name = f"split{k}_test_score"
         np.testing.assert_allclose(together.cv_results_[name], apart.cv_results_[name])
     assert together.cv_results_["certified"].all()
 
 
-def test_what_is_not_proved_at_once_is_fitted_apart(monkeypatch):
-    monkeypatch.setattr(plane_grid, "MOST_STEPS", 1)
-    X, y = data()
-    model = mm.LinearSVCCV(CS, cv=3, tol=1e-8).fit(X, y)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_nothing_is_left_to_fits_one_by_one(monkeypatch, loss):
+    monkeypatch.setattr(linear_svc_cv._Paths, "_fold", lambda *given: None)
+    model = mm.LinearSVCCV(cv=4, loss=loss, refit=False).fit(*data(3))
     assert model.cv_results_["certified"].all()
-    expected = grid({"tol": 1e-8}, X, y, cv=3)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_what_is_not_proved_at_once_is_fitted_apart(monkeypatch, loss):
+    monkeypatch.setattr(plane_grid, "MOST_STEPS", 1)
+    monkeypatch.setattr(hinge_grid, "TUNING", hinge_grid.Tuning(most_steps=1))
+    X, y = data()
+    options = {"tol": 1e-8, "loss": loss}
+    model = mm.LinearSVCCV(CS, cv=3, **options).fit(X, y)
+    assert model.cv_results_["certified"].all()
+    expected = grid(options, X, y, cv=3)
     np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected["mean_test_score"])
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("shift", [0.0, 1e6])
-def test_columns_of_very_different_scales(shift):
+def test_columns_of_very_different_scales(shift, loss):
     X, y = data()
     X = X * 10.0 ** np.array([-6, 0, 3, 6, -2]) + shift
-    model = mm.LinearSVCCV([1e-4, 1.0], cv=3).fit(X, y)
+    model = mm.LinearSVCCV([1e-4, 1.0], cv=3, loss=loss).fit(X, y)
     assert model.cv_results_["certified"].all()
 
 
-def test_a_fold_that_lacks_a_class_of_three():
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_fold_that_lacks_a_class_of_three(loss):
     X, y = data(3)
     y[:] = np.where(np.arange(y.size) < 50, y, y % 2)  # the third class is in the first fold alone
-    model = mm.LinearSVCCV(CS, cv=KFold(3), tol=1e-7).fit(X, y)
-    expected = grid({"tol": 1e-7}, X, y, cv=KFold(3))
+    model = mm.LinearSVCCV(CS, cv=KFold(3), tol=1e-7, loss=loss).fit(X, y)
+    expected = grid({"tol": 1e-7, "loss": loss}, X, y, cv=KFold(3))
     np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected["mean_test_score"])
 
 
@@ -160,19 +180,22 @@ def test_folds_are_solved_by_as_many_as_memory_allows(monkeypatch):
         np.testing.assert_array_equal(by_two.cv_results_[name], together.cv_results_[name])
 
 
-def test_nothing_is_certified_after_the_time_limit(monkeypatch):
+@pytest.mark.parametrize(
+    ("loss", "name"), [("hinge", "certify_hinges"), ("squared_hinge", "certify_planes")]
+)
+def test_nothing_is_certified_after_the_time_limit(monkeypatch, loss, name):
     late, asked = [], []
-    certify = linear_grid.certify_planes
+    certify = getattr(linear_grid, name)
 
-    def slow(*given):
+    def slow(*given, **named):
         asked.append(given)
         late.append(True)
-        return certify(*given)
+        return certify(*given, **named)
 
-    monkeypatch.setattr(linear_grid, "certify_planes", slow)
+    monkeypatch.setattr(linear_grid, name, slow)
     monkeypatch.setattr(linear_svc_cv._Paths, "_is_late", lambda self: bool(late))
     with pytest.warns(ConvergenceWarning, match="time_limit"):
-        model = mm.LinearSVCCV(CS, cv=3, time_limit=100.0).fit(*data())
+        model = mm.LinearSVCCV(CS, cv=3, time_limit=100.0, loss=loss).fit(*data())
     assert len(asked) == 1
     assert model.best_params_ == {"C": min(CS)}  # the costs ascend
 
@@ -181,5 +204,5 @@ def test_folds_side_by_side_leave_the_filters_of_warnings_alone():
     with warnings.catch_warnings():
         before = list(warnings.filters)
         for _ in range(5):  # what threads do to each other depends on chance
-            mm.LinearSVCCV(CS, loss="hinge", cv=6, refit=False).fit(*data())
+            mm.LinearSVCCV(CS, penalty="l1", cv=6, refit=False).fit(*data())
             assert list(warnings.filters) == before

@@ -37,7 +37,7 @@ from .search_progress import SearchProgress
 COSTS = (-4.0, 4.0)
 # Stored numbers of X up to which folds are fitted side by side: larger fits use all cores.
 SIDE_BY_SIDE_NUMBERS = 1 << 22
-# Weights of the rows in folds that are solved at once, of which several copies are made.
+# Weights of the rows in folds, and classes, that are solved at once: each has several numbers.
 FOLD_NUMBERS = 1 << 24
 
 
@@ -46,9 +46,9 @@ class LinearSVCCV(ModelSearch, LinearSVC):  # type: ignore[misc, override]
     """The linear support vector machine whose C is chosen by cross-validation.
 
     What GridSearchCV finds with `LinearSVC`, but every C begins with the planes of those before,
-    and squared hinges on arrays of up to 512 columns are solved for all folds and classes at once,
-    by passes over X that they share. Every fit is certified. After ``fit`` it is a `LinearSVC`,
-    fitted to all samples with the chosen C.
+    and where X has up to 512 columns, all folds and classes are solved at once, by passes over X
+    that they share (squared hinges of arrays, hinges of CSR matrices too). Every fit is certified.
+    After ``fit`` it is a `LinearSVC`, fitted to all samples with the chosen C.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ class _Paths:
         """Fit and score all folds, or as many as the time limit leaves."""
         self.order = np.argsort(self.grid.costs, kind="stable")
         with limited_threads(self.model.n_jobs):
-            at_once = max(1, FOLD_NUMBERS // self.training.X.shape[0])
+            at_once = max(1, FOLD_NUMBERS // (self.training.X.shape[0] * self._kept_tasks()))
             for first in range(0, len(self.splits), at_once):
                 if not self._together(range(first, min(first + at_once, len(self.splits)))):
                     break
@@ -250,6 +250,11 @@ class _Paths:
             warn_caller(self.progress.ended_at(self.time_limit.seconds), ConvergenceWarning)
             return
         self.is_complete = True
+
+    def _kept_tasks(self) -> int:
+        """Return of how many tasks of a fold all scores are kept: those of hinges."""
+        n_classes = len(self.training.classes)
+        return n_classes if self.template.loss == "hinge" and n_classes > 2 else 1
 
     def _together(self, chosen: range) -> bool:
         """Find and score the planes of some folds at once, where that suits; keep those proved."""

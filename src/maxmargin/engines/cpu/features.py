@@ -34,6 +34,7 @@ from ...runtime.vectors import in_slices, nonzero, part_count, part_rows, taken
 from ..planes import HingeSums, PlaneTasks
 from .ascent_state import AscentState
 from .descent_state import DescentState
+from .hinge_grid import Hinges
 from .interior_state import InteriorState
 from .joint_state import JointState
 from .l1_state import L1State
@@ -204,6 +205,10 @@ class Features:
     ) -> HingeSums:
         """Return sums of the squared hinges of the planes (w, b) of some tasks."""
         return hinge_sums(self, tasks, planes, active, groups)
+
+    def hinges(self, y: Floats, weights: Floats, *, has_bias: bool) -> Hinges:
+        """Return the hinges of one task in all folds."""
+        return Hinges(self, y, weights, has_bias=has_bias)
 
     def squared_lengths(self) -> Floats:
         """Return ‖x_i‖² of every row."""
