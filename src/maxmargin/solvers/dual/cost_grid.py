@@ -14,7 +14,7 @@ from ...engines.base import CostGrid, SolvesCosts, TaskArrays, TaskGoal
 from ...problems import DualProblem
 from ...progress import Limits, Progress
 from ...runtime.threads import in_parallel
-from ...solution import Solution
+from ...solution import Solution, Status
 from .attempts import TUNING
 from .choice import Dual, WarmStart
 
@@ -52,7 +52,8 @@ def solve_small_costs(
     most = float(MAX_NUMBERS)
     if limits.seconds is not None:
         most = min(most, NUMBERS_PER_SECOND * limits.seconds / (len(problems) * costs.size))
-    max_steps = (most / n).astype(np.intp)
+    # Few variables take millions of steps in less numbers, and other solvers milliseconds.
+    max_steps = np.minimum(most / n, dual.tuning.steps_per_variable * n).astype(np.intp)
     goal = TaskGoal(dual.tol, dual.tol, max_steps, TUNING.rounding, Limits())
     return engine.cost_grid(dual.kernel, TaskArrays.of(problems), costs, tests, goal)
 
@@ -106,11 +107,19 @@ def grown(problem: DualProblem, solution: Solution, most: float) -> WarmStart:
 def completed(
     dual: Dual, problems: Sequence[DualProblem], costs: Floats, grid: CostGrid, limits: Limits
 ) -> dict[tuple[int, int], Solution]:
-    """Solve what did not converge in a grid by other methods: (cost, task) ↦ solution."""
+    """Solve what did not converge in a grid by other methods: (cost, task) ↦ solution.
+
+    Each begins with the answer at the cost before where that is one of these, else where the grid
+    has left it.
+    """
     starts = np.cumsum([0, *(problem.n_variables for problem in problems)])
-    found, started = {}, time.perf_counter()
+    found: dict[tuple[int, int], Solution] = {}
+    started = time.perf_counter()
     for c, t in np.argwhere(~grid.converged).tolist():
         start = WarmStart(grid.alpha[c, starts[t] : starts[t + 1]], None)
+        before = found.get((c - 1, t))
+        if before is not None and before.status is Status.CONVERGED:
+            start = grown(problems[t], before, float(costs[c] / costs[c - 1]))
         problem = at_cost(problems[t], float(costs[c]))
         left = limits.after(time.perf_counter() - started)
         found[c, t] = dual.solve(problem, start, Progress(), left)
