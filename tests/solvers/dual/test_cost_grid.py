@@ -1,4 +1,4 @@
-"""Small tasks at several costs, and what a grid of costs leaves to other solvers."""
+"""Small tasks at several costs, and weights so far apart that rounding of a margin is costly."""
 
 import numpy as np
 import pytest
@@ -50,3 +50,19 @@ def test_what_a_grid_left_begins_with_the_answer_at_the_cost_before():
     assert holds(at_cost(problem, costs[0]), first)
     assert holds(at_cost(problem, costs[1]), second)
     assert 4 * second.n_iter < fresh.n_iter
+
+
+@pytest.mark.parametrize("heavy", [1e12, 1e15])
+@pytest.mark.parametrize("pose", ["classification", "regression"])
+def test_rounding_of_margins_of_heavy_samples_is_no_part_of_the_loss(pose, heavy, monkeypatch):
+    tried, interior = [], Dual._interior
+    monkeypatch.setattr(Dual, "_interior", lambda *each: tried.append(each) or interior(*each))
+    X, y, rng = samples(36)
+    weights, kernel = rng.choice([1e-12, heavy], y.size), RBF(1.0)
+    if pose == "regression":
+        problem = DualProblem.regression(kernel, X, y + 0.1 * X[:, 0], weights, 0.1)
+    else:
+        problem = DualProblem.hinge(kernel, X, y, weights)
+    solution = Dual.of(kernel, X, "auto", TOL).solve(problem, None, Progress(), Limits())
+    assert holds(problem, solution)
+    assert not tried  # the active set takes few samples to their end
