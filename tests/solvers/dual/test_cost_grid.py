@@ -66,3 +66,13 @@ def test_rounding_of_margins_of_heavy_samples_is_no_part_of_the_loss(pose, heavy
     solution = Dual.of(kernel, X, "auto", TOL).solve(problem, None, Progress(), Limits())
     assert holds(problem, solution)
     assert not tried  # the active set takes few samples to their end
+
+
+@pytest.mark.parametrize("gamma", [1.76, 19.9])
+def test_rounding_of_margins_of_large_costs_is_no_part_of_the_loss(gamma):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((36, 3))
+    y = np.where(X[:, 0] + rng.standard_normal(36) > 0.0, 1.0, -1.0)
+    problem = DualProblem.hinge(RBF(gamma), X, y, 1e10)
+    solution = Dual.of(problem.kernel, X, "auto", TOL).solve(problem, None, Progress(), Limits())
+    assert holds(problem, solution)

@@ -174,18 +174,18 @@ class Attempts:
         """Whether tα is feasible for 0 ≤ t ≤ 1 where α is."""
         return not self.problem.total and bool((self.problem.lower <= 0.0).all())
 
-    def _at_worst(self, point: Optimality) -> float:
+    def _at_worst(self, point: Optimality, errors: Floats | None = None) -> float:
         """Return what P of a point may be, as far as rounding of its scores can tell."""
         problem = self.problem
         square = float((point.alpha * problem.signs) @ point.scores)
-        lower = point.scores - problem.signs * self._error(point)
+        lower = point.scores - problem.signs * (self._error(point) if errors is None else errors)
         primal = primal_value(problem, square, lower, point.b)
         return primal if np.isfinite(primal) else np.inf
 
-    def _worst_gap(self, point: Optimality) -> float:
+    def _worst_gap(self, point: Optimality, errors: Floats | None = None) -> float:
         """Return what the relative gap of a point may be, as far as rounding can tell."""
         size = max(abs(point.primal), TINY)
-        return (self._at_worst(point) - point.dual) / size
+        return (self._at_worst(point, errors) - point.dual) / size
 
     def _error(self, point: Optimality) -> float:
         """Return what rounding may make of the scores of a point."""
@@ -245,7 +245,9 @@ class Attempts:
         point = self.point
         if point is None or self.problem.total:  # ρ would move with the margins
             return False
-        return point.violation <= self.tol and self._worst_gap(point) > 2.0 * self.tol
+        largest = float(self._bounds(point).max()) / (self.problem.target_scale or 1.0)
+        known = max(point.violation, largest) <= self.tol
+        return known and 2.0 * self.tol < self._bounded_gap(point) < np.inf
 
     def with_room(self) -> DualProblem:
         """Return the problem with margins that are larger by what rounding makes of the scores.
@@ -256,24 +258,42 @@ class Attempts:
         """
         point = self.point
         assert point is not None
-        support = np.flatnonzero(point.alpha)
-        signed = (point.alpha * self.problem.signs)[support]
-        errors = self.gram().bound(slice(None), support, signed)
-        errors = errors + EPSILON * (np.abs(point.scores) + abs(point.b))
+        bounds = self._bounds(point)
         unit, allowed = self.problem.target_scale or 1.0, TUNING.room_share * self.tol
-        largest, cost = float(errors.max()) / unit, float(point.alpha @ errors)
+        largest, cost = float(bounds.max()) / unit, float(point.alpha @ bounds)
         share = max(largest, cost / max(abs(point.primal), TINY), TINY)
         by = min(TUNING.room_errors, allowed / share)
-        return replace(self.problem, p=self.problem.p - by * errors)
+        return replace(self.problem, p=self.problem.p - by * bounds)
+
+    def _bounded_gap(self, point: Optimality) -> float:
+        """Return what rounding may make of the relative gap, by the bounds of all errors."""
+        with np.errstate(all="ignore"):
+            return self._worst_gap(point, self._bounds(point))
+
+    def _bounds(self, point: Optimality) -> Floats:
+        """Return a bound of the rounding error of every score: more than is to be expected."""
+        support = np.flatnonzero(point.alpha)
+        signed = (point.alpha * self.problem.signs)[support]
+        with np.errstate(all="ignore"):  # beyond the range of numbers nothing is known
+            bounds = self.gram().bound(slice(None), support, signed)
+            return bounds + EPSILON * (np.abs(point.scores) + abs(point.b))
 
     def improve(self, solution: Solution) -> None:
-        """Take an answer in the place of a converged one, if it is as good and feasible."""
+        """Take an answer in the place of a converged one, if it is as good and feasible.
+
+        It is not as good where rounding may cost more than the gap allowed, of it alone.
+        """
         if solution.status is not Status.CONVERGED:
             return
         assert solution.alpha is not None
+        assert self.point is not None
         point = self.judged(solution)
         # An indefinite kernel may spoil both.
-        if not self._is_off(solution.alpha) and point.share(self.tol) <= 1.0:
+        if self._is_off(solution.alpha) or not point.share(self.tol) <= 1.0:
+            return
+        most = 2.0 * self.tol
+        known = not self.problem.total and self._bounded_gap(self.point) <= most
+        if not (known and self._bounded_gap(point) > most):
             self.point = point
 
     def solution(self) -> Solution:
