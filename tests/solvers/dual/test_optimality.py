@@ -12,6 +12,7 @@ from maxmargin.engines.cpu.gram import Gram
 from maxmargin.kernels import RBF, Linear
 from maxmargin.problems import DualProblem
 from maxmargin.progress import Limits, Progress
+from maxmargin.solvers.dual.choice import Dual
 from maxmargin.solvers.dual.interior_point import DualInteriorPoint
 from maxmargin.solvers.dual.optimality import Optimality, best_bias, exactly_balanced
 from tests.helpers.dual_problems import PROBLEMS
@@ -30,6 +31,18 @@ def test_balance_is_restored_to_the_last_digit():
     assert sum(map(Fraction, y * result)) == 0
     assert np.allclose(result, alpha, rtol=1e-12)
     assert np.array_equal(result[(alpha == 0) | (alpha == 1)], alpha[(alpha == 0) | (alpha == 1)])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_balance_keeps_the_digits_that_light_samples_need(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((36, 3)), np.where(np.arange(36) % 2, 1.0, -1.0)
+    problem = DualProblem.squared_hinge(RBF(0.3), X, y, rng.choice([1e-12, 1e12], 36))
+    solution = Dual.of(problem.kernel, X, "auto", TOL).solve(problem, None, Progress(), Limits())
+    result = exactly_balanced(problem, solution.alpha)
+    changes = problem.ridge * np.abs(result - solution.alpha)
+    assert changes.max() <= 1e-9
+    assert mm.certify(problem, solution).holds(TOL)
 
 
 @pytest.mark.parametrize("nu", [None, 0.4])

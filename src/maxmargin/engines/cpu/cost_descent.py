@@ -53,23 +53,23 @@ JUST_BELOW_ONE = 0.999
 SIGNS, TARGET, ZERO, LOW, UP, BETA, F, CHANGE = range(8)
 N_STATE = 8
 # The numbers that a descent keeps from one slice to the next: the goal relative to the usual one,
-# steps so far, numbers passed so far and since the last Newton step, by how much longer the next
-# one waits, whether f has just been computed anew, whether this has ended; the largest f that may
-# grow, the least that may shrink, and by how much they may differ; variables of the next working
-# set (of all folds); by how much f of free variables differed at the last Newton step, and whether
-# the next one takes double precision; and, from one cost to the next, what rounding may have done
-# to f before.
-TIGHTENED, MADE, WORK, PASSED, PATIENCE, FRESH, ENDED = range(7)
+# steps so far, numbers that may yet be passed, those since the last Newton step, how much longer
+# the next one waits, whether f has just been computed anew, whether this has ended; the largest f
+# that may grow, the least that may shrink, and by how much they may differ; variables of the next
+# working set (of all folds); by how much f of free variables differed at the last Newton step, and
+# whether the next one takes double precision; and, from one cost to the next, what rounding may
+# have done to f before.
+TIGHTENED, MADE, LEFT, PASSED, PATIENCE, FRESH, ENDED = range(7)
 TOP, LEAST, STOP, SIZE, BEFORE, IS_DOUBLE, BLUR = range(7, 14)
 N_KEPT = 14
 
 
 @compiled_part
-def begin(kept, has_failed):
+def begin(kept, most_numbers, has_failed):
     """Write what a descent begins with, or that there is none."""
     for k in range(BLUR):
         kept[k] = 0.0
-    kept[ENDED] = 1.0 if has_failed else 0.0
+    kept[LEFT], kept[ENDED] = most_numbers, 1.0 if has_failed else 0.0
     kept[TIGHTENED], kept[PATIENCE], kept[SIZE] = 1.0, 1.0, SET_SIZE
 
 
@@ -83,7 +83,7 @@ def vectors_of(state, v):
 
 
 @compiled_part
-def descend(K, curvature, places, edges, state, n, goal, most_work, memory, kept, budget, numbers):
+def descend(K, curvature, places, edges, state, n, goal, memory, kept, budget, numbers):
     """Descend from β, whose f is known, until the KKT conditions hold and the gaps are small.
 
     Parameters
@@ -100,8 +100,6 @@ def descend(K, curvature, places, edges, state, n, goal, most_work, memory, kept
         Rows of the group.
     goal : ndarray
         The tol of the caller, the one to reach, and the relative rounding error of a score.
-    most_work : int
-        Numbers that may be passed over for a task.
     memory : ndarray
         A working set's part of K, and its vectors.
     kept : ndarray of shape (n_folds, N_KEPT)
@@ -122,17 +120,15 @@ def descend(K, curvature, places, edges, state, n, goal, most_work, memory, kept
         for v in range(n_folds):
             if kept[v, ENDED] == 0.0:
                 own = places[edges[v, 0] : edges[v, 1]]
-                budget -= examine(
-                    K, curvature, own, state, v, n, goal, most_work, memory, kept[v], numbers[v]
-                )
+                budget -= examine(K, curvature, own, state, v, n, goal, memory, kept[v], numbers[v])
                 n_going += kept[v, ENDED] == 0.0
         if n_going == 0 or budget < 0.0:
             return budget, n_going == 0
-        budget -= improve(K, curvature, state, n, most_work, memory, kept)
+        budget -= improve(K, curvature, state, n, memory, kept)
 
 
 @compiled_part
-def examine(K, curvature, own, state, v, n, goal, most_work, memory, kept, numbers):
+def examine(K, curvature, own, state, v, n, goal, memory, kept, numbers):
     """Note how far a task is, and whether it has ended; return the numbers passed over."""
     signs, target, zero, low, up, beta, f = vectors_of(state, v)
     task = own, signs, target, zero, low, up, beta, f
@@ -144,7 +140,7 @@ def examine(K, curvature, own, state, v, n, goal, most_work, memory, kept, numbe
         numbers[BIAS], numbers[STEPS] = b, kept[MADE]
         kept[TOP], kept[LEAST], kept[STOP] = top, least, stop
         if top - least > stop:
-            kept[ENDED] = kept[WORK] >= most_work
+            kept[ENDED] = kept[LEFT] <= 0.0
             return work
         if settle(beta, low, up, n):
             continue
@@ -198,7 +194,7 @@ def objective(beta, target, f, n):
 
 
 @compiled_part
-def improve(K, curvature, state, n, most_work, memory, kept):
+def improve(K, curvature, state, n, memory, kept):
     """Make a Newton step or steps of pairs in every fold; return the numbers passed over."""
     n_folds = state.shape[1]
     n_free, due = np.zeros(n_folds, dtype=np.intp), np.zeros(n_folds)
@@ -215,12 +211,12 @@ def improve(K, curvature, state, n, most_work, memory, kept):
             move_free(K, state, v, n, n_free[v], spread, memory, kept[v])
             work += free_step_numbers(n_free[v])
     if by_pairs.any():
-        work += move_pairs(K, curvature, state, n, most_work, memory, kept, by_pairs, n_free, due)
+        work += move_pairs(K, curvature, state, n, memory, kept, by_pairs, n_free, due)
     return work + float(apply_change(K, state, n, memory)) * n
 
 
 @compiled_part
-def move_pairs(K, curvature, state, n, most_work, memory, kept, by_pairs, n_free, due):
+def move_pairs(K, curvature, state, n, memory, kept, by_pairs, n_free, due):
     """Move pairs of variables in some folds; return the numbers passed over."""
     n_folds, is_small = state.shape[1], n <= SET_SIZE
     members = np.empty(0, dtype=np.intp)
@@ -234,7 +230,7 @@ def move_pairs(K, curvature, state, n, most_work, memory, kept, by_pairs, n_free
     for v in range(n_folds):
         if not by_pairs[v]:
             continue
-        most = 1 + int(min(most_work - kept[v, WORK], MOST_NUMBERS) / m)
+        most = max(int(min(kept[v, LEFT], MOST_NUMBERS) / m), 1)
         if 1 < n_free[v] <= MAX_FREE:
             most = min(most, int(max(due[v] - kept[v, PASSED], 0.0) / m) + m)
         violation, stop = kept[v, TOP] - kept[v, LEAST], kept[v, STOP]
@@ -250,7 +246,7 @@ def move_pairs(K, curvature, state, n, most_work, memory, kept, by_pairs, n_free
         kept[v, MADE] += made
         work += float(made) * m
         kept[v, PASSED] += work
-        kept[v, WORK] += work
+        kept[v, LEFT] -= work
         total += work
         if made == 0:  # none of the others would be either
             kept[v, ENDED] = 1.0
@@ -421,7 +417,7 @@ def move_free(K, state, v, n, n_free, spread, memory, kept):
     if kept[BEFORE] > 0.0 and spread > LEFT_BY_SINGLE * kept[BEFORE]:
         kept[IS_DOUBLE] = 1.0
     kept[BEFORE], kept[PASSED] = spread, 0.0
-    kept[WORK] += free_step_numbers(n_free)
+    kept[LEFT] -= free_step_numbers(n_free)
     if kept[IS_DOUBLE] == 0.0:
         single = np.empty((n_free, n_free), dtype=np.float32)
         gains = newton_step(K, state, v, n, single, memory)

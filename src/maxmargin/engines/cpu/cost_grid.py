@@ -30,6 +30,7 @@ from .cost_path import (
     GROUP,
     IS_FIRST,
     MEMBER,
+    MOST_NUMBERS,
     N_COLUMNS,
     N_OWN,
     PLACE,
@@ -64,11 +65,11 @@ def solve_cost_grid(
     ends = np.cumsum([0, *(test.size for test in tests)])
     # Where all rows of X are rows of every group the scores of those held out are by the way.
     is_whole = bool((np.diff(shared.starts) == K.shape[0]).all())
-    listed, places = _listed(tasks, shared, ends if is_whole else np.zeros_like(ends))
+    known_ends = ends if is_whole else np.zeros_like(ends)
+    listed, places = _listed(tasks, shared, known_ends, goal.max_steps)
     chains, memory = _chains(shared)
     variables = np.array([tasks.signs, tasks.p, tasks.lower, tasks.upper])
     tols = np.array([goal.tol, goal.final_tol, goal.rounding])
-    most_work = float((goal.max_steps * tasks.sizes).min())
     alpha, scores = np.zeros((m, tasks.index.size)), np.empty((m, ends[-1]))
     numbers, kept = np.zeros((m, len(listed), N_NUMBERS)), np.zeros((len(listed), N_KEPT))
     of_rows = np.zeros((m, n_rows)), np.zeros((m, n_rows)), np.zeros(n_rows)
@@ -79,7 +80,7 @@ def solve_cost_grid(
     while going.size and not is_over():
         advance(
             going.size, going, chains, shared.members, listed, variables, places, shared.rows,
-            held_out, K, diagonal, costs, tols, most_work, kept, memory, seeds, alpha, numbers,
+            held_out, K, diagonal, costs, tols, kept, memory, seeds, alpha, numbers,
             scores,
         )  # fmt: skip
         going = going[chains[going, MEMBER] < chains[going, END_MEMBER]]
@@ -90,11 +91,14 @@ def solve_cost_grid(
     return CostGrid(alpha, b, converged > 0.0, steps, scores)
 
 
-def _listed(tasks: TaskArrays, shared: SharedRows, ends: Integers) -> tuple[Integers, Integers]:
+def _listed(
+    tasks: TaskArrays, shared: SharedRows, ends: Integers, max_steps: Integers
+) -> tuple[Integers, Integers]:
     """Return the columns of the tasks, and which row of its group each variable belongs to."""
     n_members = np.diff(shared.firsts)
-    listed = np.zeros((tasks.sizes.size, 5), dtype=np.intp)
+    listed = np.zeros((tasks.sizes.size, 6), dtype=np.intp)
     listed[:, START], listed[:, N_OWN] = tasks.starts[:-1], tasks.sizes
+    listed[:, MOST_NUMBERS] = max_steps * tasks.sizes
     listed[shared.members[shared.firsts[:-1]], IS_FIRST] = 1
     listed[:, FIRST_TEST], listed[:, END_TEST] = ends[:-1], ends[1:]
     first_row = np.empty(tasks.sizes.size, dtype=np.intp)

@@ -44,9 +44,10 @@ SLICE_NUMBERS, TOGETHER = 4e8, 4096
 # whether that has begun.
 FIRST_ROW, END_ROW, PLACE, GROUP, MEMBER, END_TEAM, END_MEMBER, COST, BEGUN = range(9)
 N_COLUMNS = 9
-# The columns of a task: its first variable, their number, whether it is the first of its group, and
-# where the scores of held-out rows are written, if they are.
-START, N_OWN, IS_FIRST, FIRST_TEST, END_TEST = range(5)
+# The columns of a task: its first variable, their number, the numbers that may be passed over at a
+# cost, whether it is the first of its group, and where the scores of held-out rows are written, if
+# they are.
+START, N_OWN, MOST_NUMBERS, IS_FIRST, FIRST_TEST, END_TEST = range(6)
 # Parts in which what is missing in a sum is handed out.
 N_SHARES = 16
 # The least curvature.
@@ -56,7 +57,7 @@ FLAT = 1e-12
 @parallel
 def advance(
     part, going, chains, members, tasks, variables, places, rows, tests, whole, diagonal, costs,
-    goal, most_work, kept, memory, seeds, alpha, numbers, scores,
+    goal, kept, memory, seeds, alpha, numbers, scores,
 ):  # fmt: skip
     """Solve the tasks of a chain at one cost after the other, until a slice of time is over.
 
@@ -98,13 +99,13 @@ def advance(
                     seeds, own[v],
                 )  # fmt: skip
                 has_failed = c > 0 and numbers[c - 1, team[v], CONVERGED] == 0.0
-                begin(own[v], has_failed)
+                begin(own[v], task[MOST_NUMBERS], has_failed)
             chain[BEGUN] = 1
         found = np.empty((width, N_NUMBERS))
         for v in range(width):
             found[v] = numbers[c, team[v]]
         budget, has_ended = descend(
-            K, curvature, places, edges, state, n, goal, most_work, near, own, budget, found
+            K, curvature, places, edges, state, n, goal, near, own, budget, found
         )
         for v in range(width):
             numbers[c, team[v]] = found[v]

@@ -16,7 +16,7 @@ from ...progress import Limits, Progress
 from ...solution import Solution, Status
 from ..best_seen import BestSeen
 from .feasibility import Constraints
-from .optimality import Optimality, best_bias, is_hard, primal_value
+from .optimality import TINY, Optimality, best_bias, is_hard, primal_value
 from .sizes import FEW_SAMPLES, SMALL_SAMPLES
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -34,6 +34,10 @@ class Tuning:
     rounding: float = 8.0 * EPSILON
     # Errors of the scores by which an answer is enlarged, for its margins not to be less than 1.
     enlargement_errors: float = 32.0
+    # Errors of the scores by which margins are made larger: the certificate adds up in another
+    # order, and α is rounded too. They take this share of tol, and of the relative gap, at most.
+    room_errors: float = 16.0
+    room_share: float = 0.25
     # Aα − a relative to Σα up to which α counts as feasible.
     negligible_rest: float = 1e-9
     # The share of a violation that is rounding, from which no method makes it smaller.
@@ -170,13 +174,18 @@ class Attempts:
         """Whether tα is feasible for 0 ≤ t ≤ 1 where α is."""
         return not self.problem.total and bool((self.problem.lower <= 0.0).all())
 
-    def _at_worst(self, point: Optimality) -> float:
+    def _at_worst(self, point: Optimality, errors: Floats | None = None) -> float:
         """Return what P of a point may be, as far as rounding of its scores can tell."""
         problem = self.problem
         square = float((point.alpha * problem.signs) @ point.scores)
-        lower = point.scores - problem.signs * self._error(point)
+        lower = point.scores - problem.signs * (self._error(point) if errors is None else errors)
         primal = primal_value(problem, square, lower, point.b)
         return primal if np.isfinite(primal) else np.inf
+
+    def _worst_gap(self, point: Optimality, errors: Floats | None = None) -> float:
+        """Return what the relative gap of a point may be, as far as rounding can tell."""
+        size = max(abs(point.primal), TINY)
+        return (self._at_worst(point, errors) - point.dual) / size
 
     def _error(self, point: Optimality) -> float:
         """Return what rounding may make of the scores of a point."""
@@ -230,14 +239,61 @@ class Attempts:
         largest = usual_length(self.gram().diagonal()) if self.problem.total else 1.0
         return Optimality.of(self.problem, alpha, scores, largest, b, bounds)
 
+    @property
+    def is_rounded(self) -> bool:
+        """Whether α is right, but rounding of the margins may cost more than the gap allowed."""
+        point = self.point
+        if point is None or self.problem.total:  # ρ would move with the margins
+            return False
+        largest = float(self._bounds(point).max()) / (self.problem.target_scale or 1.0)
+        known = max(point.violation, largest) <= self.tol
+        return known and 2.0 * self.tol < self._bounded_gap(point) < np.inf
+
+    def with_room(self) -> DualProblem:
+        """Return the problem with margins that are larger by what rounding makes of the scores.
+
+        A y g(x) that is rounded to less than 1 costs u times as much, which of a large u may be
+        more than all of P. The larger margins cost that much times α: as much of that is taken as
+        tol has room for.
+        """
+        point = self.point
+        assert point is not None
+        bounds = self._bounds(point)
+        unit, allowed = self.problem.target_scale or 1.0, TUNING.room_share * self.tol
+        largest, cost = float(bounds.max()) / unit, float(point.alpha @ bounds)
+        share = max(largest, cost / max(abs(point.primal), TINY), TINY)
+        by = min(TUNING.room_errors, allowed / share)
+        return replace(self.problem, p=self.problem.p - by * bounds)
+
+    def _bounded_gap(self, point: Optimality) -> float:
+        """Return what rounding may make of the relative gap, by the bounds of all errors."""
+        with np.errstate(all="ignore"):
+            return self._worst_gap(point, self._bounds(point))
+
+    def _bounds(self, point: Optimality) -> Floats:
+        """Return a bound of the rounding error of every score: more than is to be expected."""
+        support = np.flatnonzero(point.alpha)
+        signed = (point.alpha * self.problem.signs)[support]
+        with np.errstate(all="ignore"):  # beyond the range of numbers nothing is known
+            bounds = self.gram().bound(slice(None), support, signed)
+            return bounds + EPSILON * (np.abs(point.scores) + abs(point.b))
+
     def improve(self, solution: Solution) -> None:
-        """Take an answer in the place of a converged one, if it is as good and feasible."""
+        """Take an answer in the place of a converged one, if it is as good and feasible.
+
+        It is not as good where rounding may cost more than the gap allowed, of it alone.
+        """
         if solution.status is not Status.CONVERGED:
             return
         assert solution.alpha is not None
+        assert self.point is not None
         point = self.judged(solution)
         # An indefinite kernel may spoil both.
-        if not self._is_off(solution.alpha) and point.share(self.tol) <= 1.0:
+        if self._is_off(solution.alpha) or not point.share(self.tol) <= 1.0:
+            return
+        most = 2.0 * self.tol
+        known = not self.problem.total and self._bounded_gap(self.point) <= most
+        if not (known and self._bounded_gap(point) > most):
             self.point = point
 
     def solution(self) -> Solution:
@@ -268,19 +324,13 @@ class Attempts:
 
         Of separable classes P = ½‖w‖² may be far below C times the last digit of 1 − y g(x).
         """
-        error = self._error(point)
-
-        def gap(each: Optimality) -> float:
-            size = max(abs(each.primal), np.finfo(float).tiny)
-            return (self._at_worst(each) - each.dual) / size
-
-        if not self.problem.has_unit_margin or gap(point) <= 2.0 * self.tol:
+        if not self.problem.has_unit_margin or self._worst_gap(point) <= 2.0 * self.tol:
             return point
-        by = 1.0 + TUNING.enlargement_errors * (error + EPSILON)
+        by = 1.0 + TUNING.enlargement_errors * (self._error(point) + EPSILON)
         alpha = np.minimum(by * point.alpha, self.problem.upper)
         # Where α met its bound the scores are not quite those of it.
         larger = self._of(alpha, by * point.scores, by * point.b, None)
-        helps = gap(larger) <= 2.0 * self.tol and larger.share(self.tol) <= 1.0
+        helps = self._worst_gap(larger) <= 2.0 * self.tol and larger.share(self.tol) <= 1.0
         return larger if helps else point
 
     def _look_back(self) -> None:

@@ -332,6 +332,8 @@ class Dual:
         if not linear or n <= SMALL_SAMPLES:
             most = self.first_steps(problem) if linear else self._enough(n)
             attempts.run(partial(self._decompose, problem, start), most)
+        if self.engine.is_few and attempts.wants_another:
+            self._exactly(problem, attempts)
         if linear and not attempts.is_over:
             attempts.run(partial(self._linear, problem, _after(attempts, start)))
         if attempts.wants_another and n <= most_variables:
@@ -378,6 +380,22 @@ class Dual:
             per_variable * n, self._steps("decomposition", n, tuning.decomposition_work) or 0
         )
 
+    def _exactly(self, problem: DualProblem, attempts: Attempts) -> None:
+        """Go on by the active set, which takes few samples to rounding in few steps."""
+        steps, start = self.tuning.polish_steps, _after(attempts, None)
+        attempts.run(partial(self._named, "active-set", problem, start), steps)
+        if attempts.wants_another and attempts.is_rounded:
+            attempts.run(partial(self._with_room, attempts), steps)
+
+    def _with_room(self, attempts: Attempts, progress: Progress, limits: Limits) -> Solution:
+        """Solve few samples so that no loss begins within what rounding makes of a margin."""
+        from .active_set import ActiveSet
+
+        assert attempts.point is not None
+        posed = attempts.with_room()
+        solver = ActiveSet(attempts.gram(), 0.0, limits, self._exact_work(posed))
+        return solver.solve(posed, attempts.point.alpha, progress)
+
     def _otherwise(self, problem: DualProblem, attempts: Attempts) -> None:
         """Go on with other methods where decomposition takes too many steps."""
         n, tuning = problem.n_variables, self.tuning
@@ -415,6 +433,8 @@ class Dual:
         limits = Limits(self.tuning.polish_steps, attempts.seconds_left)
         solver = ActiveSet(attempts.gram(), self.tuning.polish_tol, limits)
         attempts.improve(solver.solve(problem, attempts.point.alpha, Progress()))
+        if attempts.is_rounded:
+            attempts.improve(self._with_room(attempts, Progress(), limits))
 
     def _linear(
         self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits

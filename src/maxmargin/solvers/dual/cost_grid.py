@@ -15,7 +15,7 @@ from ...problems import DualProblem
 from ...problems.shared_rows import SharedRows
 from ...progress import Limits, Progress
 from ...runtime.threads import in_parallel
-from ...solution import Solution
+from ...solution import Solution, Status
 from .attempts import TUNING
 from .choice import Dual, WarmStart
 
@@ -58,7 +58,8 @@ def solve_small_costs(
     most = float(MAX_NUMBERS)
     if limits.seconds is not None:
         most = min(most, NUMBERS_PER_SECOND * limits.seconds / (len(problems) * costs.size))
-    max_steps = (most / n).astype(np.intp)
+    # Few variables take millions of steps in less numbers, and other solvers milliseconds.
+    max_steps = np.minimum(most / n, dual.tuning.steps_per_variable * n).astype(np.intp)
     goal = TaskGoal(dual.tol, dual.tol, max_steps, TUNING.rounding, Limits())
     started = time.perf_counter()
 
@@ -118,15 +119,20 @@ def grown(problem: DualProblem, solution: Solution, most: float) -> WarmStart:
 def completed(
     dual: Dual, problems: Sequence[DualProblem], costs: Floats, grid: CostGrid, limits: Limits
 ) -> dict[tuple[int, int], Solution]:
-    """Solve what did not converge in a grid by other methods: (cost, task) ↦ solution."""
+    """Solve what did not converge in a grid by other methods: (cost, task) ↦ solution.
+
+    Each begins with the answer at the cost before where that is one of these, else where the grid
+    has left it.
+    """
     starts = np.cumsum([0, *(problem.n_variables for problem in problems)])
     started, left_over = time.perf_counter(), np.flatnonzero(~grid.converged.all(axis=0))
 
     def one(t: int, stop: Event) -> dict[tuple[int, int], Solution]:
         found: dict[tuple[int, int], Solution] = {}
         for c in np.flatnonzero(~grid.converged[:, t]).tolist():
-            if (c - 1, t) in found:
-                start = grown(problems[t], found[c - 1, t], float(costs[c] / costs[c - 1]))
+            known = found.get((c - 1, t))
+            if known is not None and known.status is Status.CONVERGED:
+                start = grown(problems[t], known, float(costs[c] / costs[c - 1]))
             else:
                 before = c - 1 if c > 0 and grid.converged[c - 1, t] else c
                 own = grid.alpha[before, starts[t] : starts[t + 1]]

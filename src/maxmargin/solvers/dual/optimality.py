@@ -26,6 +26,8 @@ from .feasibility import Constraints, Mask
 AIM = 0.5
 # α max K(x, x) at which a machine with p = 0 counts as without a margin, relative to mean u.
 NO_MARGIN = 1e-6
+# A change of Dα, in units of the targets, that nothing shows.
+NEGLIGIBLE_CHANGE = 1e-12
 TINY = float(np.finfo(float).tiny)
 
 
@@ -338,7 +340,8 @@ def exactly_balanced(problem: DualProblem, alpha: Floats) -> Floats:
 
     Scores of rows far from the origin have the rest of Σ sα, times ‖x‖², in them. Free α are first
     rounded to the spacing of the largest of them, so that their sum has no digits beyond it. Those
-    of rows far from all others keep their digits, which K(x, x) makes visible.
+    of rows far from all others keep their digits, which K(x, x) makes visible, and so do those
+    that D does.
     """
     lower, upper, signs = problem.lower, problem.upper, problem.signs
     free = np.flatnonzero((alpha > lower) & (alpha < upper))
@@ -349,6 +352,7 @@ def exactly_balanced(problem: DualProblem, alpha: Floats) -> Floats:
         return alpha
     alpha = alpha.copy()
     unit = float(np.spacing(np.abs(alpha[free]).max()))
+    free = free[problem.ridge[free] * unit <= NEGLIGIBLE_CHANGE * (problem.target_scale or 1.0)]
     rounded = np.round(alpha[free] / unit) * unit
     inside = (rounded > lower[free]) & (rounded < upper[free])
     alpha[free[inside]] = rounded[inside]

@@ -138,6 +138,8 @@ class Chunk:
         if len(A):
             V = np.column_stack([self.factor.solve(row) for row in A])
             direction -= V @ np.linalg.solve(A @ V, excess + A @ direction)
+        if not np.isfinite(direction).all():  # beyond the range of numbers
+            return Status.PATIENCE
         reach, k = self._reach(free, direction)
         self._move(free, direction, min(reach, 1.0))
         if reach < 1.0:
@@ -156,6 +158,8 @@ class Chunk:
             return None
         rows = np.append(self.free, j)
         direction = np.append(-self.dependence, 1.0) * -np.sign(self.slope[j])
+        if not np.isfinite(direction).all():
+            return Status.PATIENCE
         reach, k = self._reach(rows, direction)
         # An entry that is rounding may pretend to be the bound of an unbounded direction.
         if np.isinf(reach) or abs(direction[k]) < 1e-8 * np.abs(direction).max():
