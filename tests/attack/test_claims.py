@@ -82,6 +82,13 @@ def test_claims_survive_an_offset(exponent):
             assert_none(checks.small(case), case)
 
 
+@pytest.mark.parametrize("seed", [1049, 1102])
+def test_claims_of_nu_machines_survive_the_division_by_the_margin(seed):
+    """Rows far from the origin show what it leaves of Σyα."""
+    case = small_case("offset", "NuSVC", seed)
+    assert_none(checks.small(case), case)
+
+
 @pytest.mark.parametrize("kernel", [("linear",), ("rbf", 1.0), ("poly", 2, 1.0, 1.0)])
 @settings(few, max_examples=6)
 @given(seed=seeds, low=st.integers(-11, 0), high=st.integers(0, 11))

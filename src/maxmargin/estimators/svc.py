@@ -22,6 +22,7 @@ from ..problems import DualProblem
 from ..progress import Callback
 from ..solution import Solution, Status
 from ..solvers.dual.choice import Solver, WarmStart
+from ..solvers.dual.optimality import exactly_balanced
 from .approximation import ApproximateMethod, is_approximated, scores
 from .base import Constraints, Gamma, KernelLike, check_fitted
 from .documentation import documented
@@ -487,7 +488,10 @@ def with_unit_margin(problem: DualProblem, solution: Solution) -> tuple[Floats, 
     # Without a margin, as of an unfinished machine, there is nothing to divide by.
     if rho <= _rounding(problem):
         rho = 1.0
-    return problem.signs * solution.alpha / rho, b / rho
+    # What rounding of α/ρ leaves of Σyα, times ‖x‖², is in the scores of rows far from the origin.
+    sums = tuple(each / rho for each in problem.sums)
+    scaled = replace(problem, upper=problem.upper / rho, sums=sums)
+    return problem.signs * exactly_balanced(scaled, solution.alpha / rho), b / rho
 
 
 def _has_margin(problem: DualProblem, solution: Solution, scores: Floats) -> bool:
