@@ -4,7 +4,8 @@ The variables are those of all rows of the group: of rows that a task holds out 
 so that Kβ is known of them, too. Pairs of variables are moved: of all of them where they are few,
 else of a working set of those that violate most in any of the folds, whose part of K fits the cache
 and is gathered once for all folds, as are the rows of K by which f changes. Where pairs have taken
-as long as a Newton step of the free variables would, one is made.
+as long as a Newton step of the free variables would, and these violate most, one is made, in single
+precision while that helps.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SET_SIZE, LEAST_SET, STEPS_PER_VARIABLE = 768, 128, 20
 # Vectors of a working set beside its part of K.
 N_VECTORS = 7
 # Numbers that the pair steps of one call pass over at most.
-MOST_NUMBERS = 1e8
+NUMBERS_PER_CALL = 1e8
 # How long a number takes that is gathered, or by which f changes, relative to one of a pair step.
 GATHERING, APPLYING = 8.0, 2.0
 # A round ends at this share of the violation before it.
@@ -230,7 +231,7 @@ def move_pairs(K, curvature, state, n, memory, kept, by_pairs, n_free, due):
     for v in range(n_folds):
         if not by_pairs[v]:
             continue
-        most = max(int(min(kept[v, LEFT], MOST_NUMBERS) / m), 1)
+        most = max(int(min(kept[v, LEFT], NUMBERS_PER_CALL) / m), 1)
         if 1 < n_free[v] <= MAX_FREE:
             most = min(most, int(max(due[v] - kept[v, PASSED], 0.0) / m) + m)
         violation, stop = kept[v, TOP] - kept[v, LEAST], kept[v, STOP]
