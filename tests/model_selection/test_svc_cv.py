@@ -307,6 +307,23 @@ def test_interrupted(monkeypatch):
     assert model.predict(X).shape == y.shape
 
 
+def test_kernels_that_are_done_are_kept_when_others_are_interrupted(monkeypatch):
+    X, y = data()
+    evaluate = kernel_grid.KernelGrid.evaluate
+
+    def interrupted(self, kernel, *given):
+        if kernel.gamma == GAMMAS[0]:
+            raise KeyboardInterrupt
+        return evaluate(self, kernel, *given)
+
+    monkeypatch.setattr(kernel_grid.KernelGrid, "evaluate", interrupted)
+    model = mm.SVCCV(CS, GAMMAS, cv=4, n_jobs=1)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    kept = ~np.isnan(model.cv_results_["mean_test_score"])
+    assert [each["gamma"] for each in np.array(model.cv_results_["params"])[kept]] == 3 * [4.0]
+
+
 def test_time_limit():
     X, y = data()
     model = mm.SVCCV(CS, GAMMAS, time_limit=1e-9)
@@ -434,6 +451,17 @@ def test_a_bias_that_may_be_any_of_an_interval_is_the_middle_of_it():
     np.testing.assert_array_equal(
         together["mean_test_score"][known], alone["mean_test_score"][known]
     )
+
+
+def test_balanced_classes_at_tiny_costs_have_the_bias_of_single_fits():
+    """All α are at their bounds, and Σu of both classes is equal: the bias has an interval."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(200) < 0.3).astype(int)
+    X = rng.standard_normal((200, 4)) + 0.8 * y[:, np.newaxis]
+    costs, gammas, weight = [1e-4, 1e-3, 1e-2], [0.01, 0.25], "balanced"
+    found = mm.SVCCV(costs, gammas, cv=5, class_weight=weight, refit=False).fit(X, y)
+    single = grid(mm.SVC(class_weight=weight), X, y, cv=5, parameters={"C": costs, "gamma": gammas})
+    check_same(found.cv_results_, single)
 
 
 def test_compiled_steps_are_as_many_as_the_time_limit_allows(grids, monkeypatch):

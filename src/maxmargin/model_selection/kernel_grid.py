@@ -24,12 +24,14 @@ from ..multiclass import Task
 from ..problems import DualProblem
 from ..problems.shared_rows import SharedRows
 from ..progress import Limits
-from ..runtime.memory import bytes_to_keep
 from ..solution import Solution, Status
 from ..solvers.centring import Origin
 from ..solvers.dual.choice import Dual
 from ..solvers.dual.cost_grid import at_cost, completed, solve_costs, solve_small_costs
 from .folds import Fold
+
+# Bytes of answers that are kept for other kernels.
+MOST_REMEMBERED = 1 << 30
 
 
 class Evaluated(NamedTuple):
@@ -104,8 +106,8 @@ class KernelGrid:
 
         Not while kernels are evaluated side by side: what they find would depend on their turns.
         """
-        size = sum(each.alpha.nbytes for each in (*self._known, *self._fresh))
-        self._known = [*self._known, *self._fresh] if size <= bytes_to_keep() else self._fresh
+        size = sum(each.alpha.nbytes for each in self._fresh)
+        self._known = self._fresh if size <= MOST_REMEMBERED else []
         self._fresh = []
 
     def _recalled(self, kernel: Any, problems: Sequence[DualProblem], costs: Floats) -> Floats:
@@ -113,7 +115,11 @@ class KernelGrid:
         alike = [each for each in self._known if each.serves(kernel, problems, costs)]
         if not alike:
             return np.zeros((costs.size, sum(problem.n_variables for problem in problems)))
-        return min(alike, key=lambda each: abs(np.log(each.kernel.gamma / kernel.gamma))).alpha
+
+        def distance(each: Answers) -> tuple[float, float]:
+            return abs(np.log(each.kernel.gamma / kernel.gamma)), -each.kernel.gamma
+
+        return min(alike, key=distance).alpha
 
     def evaluate(
         self,

@@ -129,9 +129,11 @@ class Search:
         grid, ascending = self.grid, np.argsort(self.grid.costs, kind="stable").tolist()
         usable = [k for k, fold in enumerate(self.folds) if fold.error is None]
         if self.strategy == "all":
-            blocks = [Block(k, usable, ascending) for k in self._longest_first() if usable]
             step = self.at_once
-            yield from (blocks[k : k + step] for k in range(0, len(blocks), step))
+            for kernels in self._turns():
+                blocks = [Block(k, usable, ascending) for k in kernels if usable]
+                yield from (blocks[k : k + step] for k in range(0, len(blocks), step))
+                self.machines.learn()
             return
         for n_before, fold in enumerate(usable):
             before = self.results.scores[:, usable[:n_before]]
@@ -144,17 +146,18 @@ class Search:
                     blocks.append(Block(kernel, [fold], costs))
             step = self.at_once
             yield from (blocks[k : k + step] for k in range(0, len(blocks), step))
+            self.machines.learn()
 
-    def _longest_first(self) -> list[int]:
+    def _turns(self) -> list[list[int]]:
         """Return the kernels, those of large γ first: most of their samples are support vectors.
 
         Every second one comes later, and begins with the answers of its neighbours.
         """
         kernels = self.grid.kernels
         if self.grid.name != "gamma" or any(isinstance(each, str) for each in kernels):
-            return list(range(len(kernels)))
+            return [list(range(len(kernels)))]
         falling = np.argsort(-np.array(kernels), kind="stable").tolist()
-        return falling[::2] + falling[1::2]
+        return [falling[::2], falling[1::2]]
 
     @cached_property
     def at_once(self) -> int:
@@ -168,20 +171,25 @@ class Search:
     def _evaluate(self, blocks: list[Block]) -> None:
         """Fit the machines of some kernels side by side, and score them."""
         parts = [(block, part) for block in blocks for part in self._by_kernel(block)]
+        done: dict[int, Evaluated] = {}
 
-        def one(k: int, stop: Event) -> Evaluated:
+        def one(k: int, stop: Event) -> None:
             block, (kernel, folds) = parts[k]
             mine = [self.folds[fold] for fold in folds]
             with self.progress.part(len(folds) * len(block.costs)) as solved:
                 costs = self.grid.costs[block.costs]
-                return self.machines.evaluate(kernel, mine, costs, solved, stop)
+                found = self.machines.evaluate(kernel, mine, costs, solved, stop)
+            if not stop.is_set():
+                done[k] = found
 
         is_elementwise = all(kernel.elementwise for _, (kernel, _) in parts)
         Dual.load_solvers()
-        found = in_parallel(one, range(len(parts)), alone=not is_elementwise or len(parts) == 1)
-        for (block, (_, folds)), evaluated in zip(parts, found, strict=True):
-            self._score(block.kernel, folds, block.costs, evaluated)
-        self.machines.learn()
+        try:
+            in_parallel(one, range(len(parts)), alone=not is_elementwise or len(parts) == 1)
+        finally:  # after Ctrl-C, too
+            for k, evaluated in sorted(done.items()):
+                block, (_, folds) = parts[k]
+                self._score(block.kernel, folds, block.costs, evaluated)
         if self.verbose:
             print(self.progress.in_words(), flush=True)
 

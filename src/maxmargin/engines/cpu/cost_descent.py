@@ -25,6 +25,7 @@ from .task_descent import (
     firm_gap,
     gap_of_groups,
     multiplier,
+    settle,
 )
 from .task_rows import VECTOR
 from .values import UNIT
@@ -44,8 +45,6 @@ ROUND_SHARE = 0.1
 FREE_SHARE, LEFT_BY_SINGLE = 0.5, 0.5
 # f is computed anew where rounding may have changed it by this share of the violation allowed.
 DRIFT_SHARE = 0.01
-# The share of a bound, or of a sum, that is rounding.
-NEGLIGIBLE = 1e-14
 # Classes of violations into which variables are counted, to find the worst of them.
 N_BINS = 128
 # Below 1: classes are numbered by shares of the largest violation.
@@ -143,7 +142,7 @@ def examine(K, curvature, own, state, v, n, goal, memory, kept, numbers):
         if top - least > stop:
             kept[ENDED] = kept[LEFT] <= 0.0
             return work
-        if settle(beta, low, up, n):
+        if settle(beta, low, up):
             continue
         gap, _ = gap_of_groups(task, n, None, b, b)
         scale = max(abs(gap - objective(beta, target, f, n)), 1e-300)
@@ -168,21 +167,6 @@ def sharpness(stop, gap, task):
     for k in task[0]:
         room += task[5][k] - task[4][k]
     return min(stop, gap / max(room, 1e-300))
-
-
-@compiled_part
-def settle(beta, low, up, n):
-    """Move variables to the bounds that they miss by rounding alone; return whether any has moved.
-
-    One that is free by rounding would fix the bias where it may be any of an interval.
-    """
-    has_moved = False
-    for k in range(n):
-        close = NEGLIGIBLE * (up[k] - low[k])
-        if low[k] < beta[k] <= low[k] + close or up[k] > beta[k] >= up[k] - close:
-            beta[k] = low[k] if beta[k] <= low[k] + close else up[k]
-            has_moved = True
-    return has_moved
 
 
 @compiled_part

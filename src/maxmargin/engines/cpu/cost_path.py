@@ -20,7 +20,6 @@ from .cost_descent import (
     MADE,
     N_STATE,
     N_VECTORS,
-    NEGLIGIBLE,
     SET_SIZE,
     SIGNS,
     TARGET,
@@ -32,7 +31,7 @@ from .cost_descent import (
     subtract_row,
     vectors_of,
 )
-from .task_descent import BIAS, CONVERGED, LOWER, N_NUMBERS, SIGN, UPPER, P
+from .task_descent import BIAS, CONVERGED, LOWER, N_NUMBERS, NEGLIGIBLE, SIGN, UPPER, P
 from .task_rows import VECTOR
 from .values import UNIT
 

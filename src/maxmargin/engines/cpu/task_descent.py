@@ -41,6 +41,8 @@ MAX_ROUNDS, MAX_CORRECTIONS = 40, 5
 # Variables on which float32 kernel values are checked, the shares of tol that their errors may add
 # to a violation and to the gap, and what stands for an infinite cost, relative to α.
 N_CHECKED, VIOLATION_SHARE, GAP_SHARE, FAR_COST = 32, 0.05, 0.3, 100.0
+# The share of a bound, or of a sum, that is rounding.
+NEGLIGIBLE = 1e-14
 # Rows of X that are one part.
 PART_ROWS = 256
 # log₂ e
@@ -163,6 +165,8 @@ def descend(K, curvature, task, middle, exact, goal, is_alone, of_nu, max_steps,
         if is_alone is not None:
             stop *= 0.5
         if violation <= stop:
+            if settle(beta, low, up):
+                continue
             gap, errors = gap_of_groups(task, middle, of_nu, first, second)
             value = 0.0
             for k in places:
@@ -203,6 +207,23 @@ def descend(K, curvature, task, middle, exact, goal, is_alone, of_nu, max_steps,
     numbers[BIAS], numbers[STEPS], numbers[CONVERGED] = 0.5 * (first + second), steps, converged
     numbers[VIOLATION], numbers[VALUE] = violation, value
     numbers[GAP], numbers[ERRORS] = gap, errors
+
+
+@compiled_part
+def settle(beta, low, up):
+    """Move variables to the bounds that they miss by rounding alone; return whether any has moved.
+
+    One that is free by rounding would fix the bias where it may be any of an interval.
+    """
+    has_moved = False
+    for k in range(beta.size):
+        close = NEGLIGIBLE * (up[k] - low[k])
+        if close == np.inf:
+            continue
+        if low[k] < beta[k] <= low[k] + close or up[k] > beta[k] >= up[k] - close:
+            beta[k] = low[k] if beta[k] <= low[k] + close else up[k]
+            has_moved = True
+    return has_moved
 
 
 @compiled_part
