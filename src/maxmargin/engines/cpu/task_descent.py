@@ -41,7 +41,7 @@ MAX_ROUNDS, MAX_CORRECTIONS = 40, 5
 # Variables on which float32 kernel values are checked, the shares of tol that their errors may add
 # to a violation and to the gap, and what stands for an infinite cost, relative to α.
 N_CHECKED, VIOLATION_SHARE, GAP_SHARE, FAR_COST = 32, 0.05, 0.3, 100.0
-# The share of a bound, or of a sum, that is rounding.
+# The share of the largest variable, or of a sum, that is rounding.
 NEGLIGIBLE = 1e-14
 # Rows of X that are one part.
 PART_ROWS = 256
@@ -213,16 +213,18 @@ def descend(K, curvature, task, middle, exact, goal, is_alone, of_nu, max_steps,
 def settle(beta, low, up):
     """Move variables to the bounds that they miss by rounding alone; return whether any has moved.
 
-    One that is free by rounding would fix the bias where it may be any of an interval.
+    One that is free by rounding would fix the bias where it may be any of an interval. Rounding is
+    relative to the largest variable, which may be far below its bound.
     """
-    has_moved = False
+    largest, has_moved = 0.0, False
     for k in range(beta.size):
-        close = NEGLIGIBLE * (up[k] - low[k])
-        if close == np.inf:
-            continue
-        if low[k] < beta[k] <= low[k] + close or up[k] > beta[k] >= up[k] - close:
-            beta[k] = low[k] if beta[k] <= low[k] + close else up[k]
-            has_moved = True
+        largest = max(largest, abs(beta[k]))
+    for k in range(beta.size):
+        close = NEGLIGIBLE * min(up[k] - low[k], largest)
+        if low[k] < beta[k] <= low[k] + close:
+            beta[k], has_moved = low[k], True
+        elif up[k] > beta[k] >= up[k] - close:
+            beta[k], has_moved = up[k], True
     return has_moved
 
 
