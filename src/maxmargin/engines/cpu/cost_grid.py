@@ -63,7 +63,7 @@ def solve_cost_grid(
     """
     K, m, n_rows = padded_values(gram), costs.size, shared.rows.size
     ends = np.cumsum([0, *(test.size for test in tests)])
-    # Where all rows of X are rows of every group the scores of those held out are by the way.
+    # Where every group has all rows of X, the scores of those held out are known with the others.
     is_whole = bool((np.diff(shared.starts) == K.shape[0]).all())
     known_ends = ends if is_whole else np.zeros_like(ends)
     listed, places = _listed(tasks, shared, known_ends, goal.max_steps)

@@ -58,7 +58,7 @@ def solve_small_costs(
     most = float(MAX_NUMBERS)
     if limits.seconds is not None:
         most = min(most, NUMBERS_PER_SECOND * limits.seconds / (len(problems) * costs.size))
-    # Few variables take millions of steps in less numbers, and other solvers milliseconds.
+    # Few variables take millions of steps within as many numbers, other solvers milliseconds.
     max_steps = np.minimum(most / n, dual.tuning.steps_per_variable * n).astype(np.intp)
     goal = TaskGoal(dual.tol, dual.tol, max_steps, TUNING.rounding, Limits())
     started = time.perf_counter()
@@ -121,8 +121,8 @@ def completed(
 ) -> dict[tuple[int, int], Solution]:
     """Solve what did not converge in a grid by other methods: (cost, task) ↦ solution.
 
-    Each begins with the answer at the cost before where that is one of these, else where the grid
-    has left it.
+    Each begins with the answer at the cost before where there is one, else where the grid has left
+    it; tasks are solved side by side.
     """
     starts = np.cumsum([0, *(problem.n_variables for problem in problems)])
     started, left_over = time.perf_counter(), np.flatnonzero(~grid.converged.all(axis=0))
