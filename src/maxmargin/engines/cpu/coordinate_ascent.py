@@ -22,7 +22,7 @@ from ...runtime.simd import (
     where_greater,
 )
 from .smo import FLAT, _open
-from .task_rows import kernel_row
+from .task_rows import fetch, stored
 
 
 @compiled
@@ -34,9 +34,10 @@ def single_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, stop,
     zero, flat = fill(f, 0.0), fill(f, FLAT)
     for k in range(f.size):
         _open(k, beta, lower, upper, raisable, lowerable)
-    i, t, steps = 0, 0.0, 0
+    i, t, steps, rows = 0, 0.0, 0, stored(K)
+    fetch(K, i)
     while steps < max_steps:
-        Ki, by = kernel_row(K, i), fill(f, t)
+        Ki, by = rows[i], fill(f, t)
         best, at, worst, place = fill(f, -1.0), zero, zero, first
         for k in range(0, f.size, n):
             value = load(f, k) - by * load(Ki, k)
@@ -53,6 +54,7 @@ def single_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, stop,
         if largest(worst) <= stop:
             break
         i = int(place_of_largest(best, at))
+        fetch(K, i)
         goal = beta[i] + np.float64(f[i]) / max(np.float64(curvature[i]), FLAT)
         goal = min(max(goal, lower[i]), upper[i])
         t, beta[i] = goal - beta[i], goal

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...runtime.row_access import compiled_part
+from ...runtime.simd import vectors
 from .free_step import MAX_FREE, free_step, free_step_numbers
 from .smo import pair_steps
 from .task_descent import (
@@ -31,13 +32,13 @@ from .task_rows import VECTOR
 from .values import UNIT
 
 # Variables of a working set, multiples of the numbers in a vector, and steps with it per variable.
-SET_SIZE, LEAST_SET, STEPS_PER_VARIABLE = 768, 128, 20
-# Vectors of a working set beside its part of K.
-N_VECTORS = 7
+SET_SIZE, FIRST_SET, LEAST_SET, STEPS_PER_VARIABLE = 768, 384, 128, 20
+# Steps between two Newton steps, at least.
+LEAST_STEPS = 128
 # Numbers that the pair steps of one call pass over at most.
 NUMBERS_PER_CALL = 1e8
 # How long a number takes that is gathered, or by which f changes, relative to one of a pair step.
-GATHERING, APPLYING = 8.0, 2.0
+GATHERING, APPLYING, CHOOSING = 3.0, 0.3, 5.0
 # A round ends at this share of the violation before it.
 ROUND_SHARE = 0.1
 # A Newton step is made if free variables make up such a share of the violation; single precision
@@ -60,8 +61,8 @@ N_STATE = 8
 # whether the next one takes double precision; and, from one cost to the next, what rounding may
 # have done to f before.
 TIGHTENED, MADE, LEFT, PASSED, PATIENCE, FRESH, ENDED = range(7)
-TOP, LEAST, STOP, SIZE, BEFORE, IS_DOUBLE, BLUR = range(7, 14)
-N_KEPT = 14
+TOP, LEAST, STOP, SIZE, IS_WHOLE, BEFORE, IS_DOUBLE, BLUR = range(7, 15)
+N_KEPT = 15
 
 
 @compiled_part
@@ -70,7 +71,8 @@ def begin(kept, most_numbers, has_failed):
     for k in range(BLUR):
         kept[k] = 0.0
     kept[LEFT], kept[ENDED] = most_numbers, 1.0 if has_failed else 0.0
-    kept[TIGHTENED], kept[PATIENCE], kept[SIZE] = 1.0, 1.0, SET_SIZE
+    kept[TIGHTENED] = kept[PATIENCE] = kept[IS_WHOLE] = 1.0
+    kept[SIZE] = FIRST_SET
 
 
 @compiled_part
@@ -120,7 +122,7 @@ def descend(K, curvature, places, edges, state, n, goal, memory, kept, budget, n
         for v in range(n_folds):
             if kept[v, ENDED] == 0.0:
                 own = places[edges[v, 0] : edges[v, 1]]
-                budget -= examine(K, curvature, own, state, v, n, goal, memory, kept[v], numbers[v])
+                budget -= examine(K, curvature, own, state, v, n, goal, kept[v], numbers[v])
                 n_going += kept[v, ENDED] == 0.0
         if n_going == 0 or budget < 0.0:
             return budget, n_going == 0
@@ -128,7 +130,7 @@ def descend(K, curvature, places, edges, state, n, goal, memory, kept, budget, n
 
 
 @compiled_part
-def examine(K, curvature, own, state, v, n, goal, memory, kept, numbers):
+def examine(K, curvature, own, state, v, n, goal, kept, numbers):
     """Note how far a task is, and whether it has ended; return the numbers passed over."""
     signs, target, zero, low, up, beta, f = vectors_of(state, v)
     task = own, signs, target, zero, low, up, beta, f
@@ -148,7 +150,7 @@ def examine(K, curvature, own, state, v, n, goal, memory, kept, numbers):
         scale = max(abs(gap - objective(beta, target, f, n)), 1e-300)
         blurred = kept[BLUR] + drift(beta, n, kept[MADE])
         if kept[FRESH] == 0.0 and blurred > DRIFT_SHARE * sharpness(stop, final_tol * scale, task):
-            work += refresh(K, state, v, n, memory)
+            work += refresh(K, state, v, n)
             kept[FRESH], kept[BLUR] = 1.0, 0.0
             continue
         if gap > GAP_TOLS * final_tol * scale and kept[TIGHTENED] >= 1e-6:
@@ -193,78 +195,94 @@ def improve(K, curvature, state, n, memory, kept):
         by_pairs[v] = not 1 < n_free[v] <= MAX_FREE or kept[v, PASSED] < due[v]
         by_pairs[v] |= spread < FREE_SHARE * (kept[v, TOP] - kept[v, LEAST])
         if not by_pairs[v]:
-            move_free(K, state, v, n, n_free[v], spread, memory, kept[v])
+            move_free(K, state, v, n, n_free[v], spread, kept[v])
             work += free_step_numbers(n_free[v])
     if by_pairs.any():
         work += move_pairs(K, curvature, state, n, memory, kept, by_pairs, n_free, due)
-    return work + float(apply_change(K, state, n, memory)) * n
+    return work + float(apply_change(K, state, n)) * n
 
 
 @compiled_part
 def move_pairs(K, curvature, state, n, memory, kept, by_pairs, n_free, due):
     """Move pairs of variables in some folds; return the numbers passed over."""
-    n_folds, is_small = state.shape[1], n <= SET_SIZE
-    members = np.empty(0, dtype=np.intp)
-    if not is_small:
-        members = chosen(state, n, kept, by_pairs)
-        gather(K, members, members.size + -members.size % VECTOR, memory)
-    m = n if is_small else members.size
-    total, n_pairs, n_moved = 0.0, 0, 0
+    n_folds = state.shape[1]
+    if n <= SET_SIZE or (n_folds == 1 and kept[0, IS_WHOLE] != 0.0):
+        most = most_steps(kept[0], n, n_free[0], due[0])
+        if n > SET_SIZE:
+            most = min(most, int(set_numbers(n, kept[0, SIZE], n) / n) + 1)
+        made = all_pairs(K, curvature, state, 0, 0.5 * kept[0, STOP], most)
+        kept[0, IS_WHOLE] = 0.0
+        return note_steps(kept[0], made, float(made) * n)
+    members = chosen(state, n, kept, by_pairs)
+    rows = memory, np.zeros(members.size, dtype=np.bool_), K, members  # see task_rows.DRAWN
+    total, n_pairs, n_moved, m = 0.0, 0, 0, members.size
     for v in range(n_folds):
         n_pairs += by_pairs[v]
     for v in range(n_folds):
         if not by_pairs[v]:
             continue
-        most = max(int(min(kept[v, LEFT], NUMBERS_PER_CALL) / m), 1)
-        if 1 < n_free[v] <= MAX_FREE:
-            most = min(most, int(max(due[v] - kept[v, PASSED], 0.0) / m) + m)
-        violation, stop = kept[v, TOP] - kept[v, LEAST], kept[v, STOP]
-        work = 0.0
-        if is_small:
-            made = all_pairs(curvature, state, v, memory, 0.5 * stop, most)
-        else:
-            enough = max(0.5 * stop, ROUND_SHARE * violation)
-            most = min(most, STEPS_PER_VARIABLE * m)
-            made, moved = some_pairs(curvature, state, v, members, memory, enough, most)
-            n_moved = max(n_moved, moved)
-            work = (GATHERING * float(m) ** 2 + APPLYING * float(moved) * n) / n_pairs
-        kept[v, MADE] += made
-        work += float(made) * m
-        kept[v, PASSED] += work
-        kept[v, LEFT] -= work
-        total += work
-        if made == 0:  # none of the others would be either
-            kept[v, ENDED] = 1.0
-    if not is_small:
-        kept[0, SIZE] = next_size(m, n_moved)
+        most = min(most_steps(kept[v], m, n_free[v], due[v]), STEPS_PER_VARIABLE * m)
+        enough = max(0.5 * kept[v, STOP], ROUND_SHARE * (kept[v, TOP] - kept[v, LEAST]))
+        made, moved = some_pairs(curvature, state, v, rows, enough, most)
+        n_moved = max(n_moved, moved)
+        work = float(made) * m
+        work += (GATHERING * float(m) * min(m, moved) + APPLYING * float(moved) * n) / n_pairs
+        total += note_steps(kept[v], made, work)
+        kept[v, IS_WHOLE] = 1.0 if float(made) * n < set_numbers(n, m, made) else 0.0
+    kept[0, SIZE] = next_size(m, n_moved)
     return total
 
 
 @compiled_part
-def all_pairs(curvature, state, v, memory, stop, most):
+def most_steps(kept, m, n_free, due):
+    """Return how many steps may be made with so many variables before other work is due."""
+    most = max(int(min(kept[LEFT], NUMBERS_PER_CALL) / m), 1)
+    if 1 < n_free <= MAX_FREE:
+        most = min(most, int(max(due - kept[PASSED], 0.0) / m) + LEAST_STEPS)
+    return most
+
+
+@compiled_part
+def set_numbers(n, m, steps):
+    """Return about how many numbers a working set passes over, with so many steps at most."""
+    moved = min(m, 2.0 * steps)
+    return steps * m + GATHERING * m * moved + APPLYING * moved * n + CHOOSING * n
+
+
+@compiled_part
+def note_steps(kept, made, work):
+    """Note steps of a task, and that it has ended if there are none; return the work."""
+    kept[MADE] += made
+    kept[PASSED] += work
+    kept[LEFT] -= work
+    if made == 0:  # none of the others would be either
+        kept[ENDED] = 1.0
+    return work
+
+
+@compiled_part
+def all_pairs(K, curvature, state, v, stop, most):
     """Move pairs of all variables of a task, and f with them; return the steps."""
     f = state[F, v]
-    edges, last = np.empty(2, dtype=np.intp), memory.shape[0] - N_VECTORS
+    edges, scratch = np.empty(2, dtype=np.intp), vectors(2, f.size, f)
     edges[0], edges[1] = 0, f.size
     return pair_steps(
-        memory, curvature, state[BETA, v], state[LOW, v], state[UP, v], f, memory[last],
-        memory[last + 1], edges, stop, most,
+        K, curvature, state[BETA, v], state[LOW, v], state[UP, v], f, scratch[0], scratch[1],
+        edges, stop, most,
     )  # fmt: skip
 
 
 @compiled_part
-def some_pairs(curvature, state, v, members, memory, stop, most):
+def some_pairs(curvature, state, v, rows, stop, most):
     """Move pairs of a working set, and note the changes; return the steps, and how many moved."""
+    memory, _, _, members = rows
     _, _, _, low, up, beta, f = vectors_of(state, v)
     change, m = state[CHANGE, v], members.size
-    edges, last = np.empty(2, dtype=np.intp), memory.shape[0] - N_VECTORS
-    size = m + -m % VECTOR
+    edges, size = np.empty(2, dtype=np.intp), m + -m % VECTOR
     edges[0], edges[1] = 0, size
-    bend, now = memory[last][:size], memory[last + 1][:size]
-    lowest, highest = memory[last + 2][:size], memory[last + 3][:size]
-    slopes, grows, shrinks = (
-        memory[last + 4][:size], memory[last + 5][:size], memory[last + 6][:size],
-    )  # fmt: skip
+    scratch = vectors(7, size, memory)
+    bend, now, slopes = scratch[0], scratch[1], scratch[2]
+    lowest, highest = scratch[3], scratch[4]
     for u in range(m, size):
         bend[u] = now[u] = lowest[u] = highest[u] = slopes[u] = 0.0
     for u in range(m):
@@ -272,7 +290,7 @@ def some_pairs(curvature, state, v, members, memory, stop, most):
         bend[u], now[u], slopes[u] = curvature[k], beta[k], f[k]
         lowest[u], highest[u] = low[k], up[k]
     steps = pair_steps(
-        memory, bend, now, lowest, highest, slopes, grows, shrinks, edges, stop, most
+        rows, bend, now, lowest, highest, slopes, scratch[5], scratch[6], edges, stop, most
     )
     moved = 0
     for u in range(m):
@@ -285,7 +303,7 @@ def some_pairs(curvature, state, v, members, memory, stop, most):
 
 
 @compiled_part
-def apply_change(K, state, n, memory):
+def apply_change(K, state, n):
     """Change f by what has changed in β; return how many rows of K that took."""
     n_folds, n_rows = state.shape[1], 0
     moved = np.empty(n + 3, dtype=np.intp)
@@ -307,10 +325,7 @@ def apply_change(K, state, n, memory):
             )  # fmt: skip
             if weights[0] == weights[1] == weights[2] == weights[3] == 0.0:
                 continue
-            if n <= SET_SIZE:
-                subtract_four(memory, four, weights, state[F, v], n)
-            else:
-                subtract_four(K, four, weights, state[F, v], n)
+            subtract_four(K, four, weights, state[F, v], n)
         for v in range(n_folds):
             for k in four:
                 state[CHANGE, v, k] = 0.0
@@ -334,15 +349,12 @@ def subtract(row, by, f, n):
 
 
 @compiled_part
-def gather(K, members, width, out):
-    """Write the part of K of some rows, with 0 beyond it up to a width."""
-    m = members.size
-    for u in range(m):
+def gather(K, members, out):
+    """Write the part of K of some variables."""
+    for u in range(members.size):
         row, values = K[members[u]], out[u]
-        for j in range(m):
+        for j in range(members.size):
             values[j] = row[members[j]]
-        for j in range(m, width):
-            values[j] = 0.0
 
 
 @compiled_part
@@ -374,7 +386,7 @@ def free_spread(state, v, n):
 
 
 @compiled_part
-def refresh(K, state, v, n, memory):
+def refresh(K, state, v, n):
     """Compute f anew; return the numbers passed over."""
     target, beta, f = state[TARGET, v], state[BETA, v], state[F, v]
     work = 0.0
@@ -382,22 +394,13 @@ def refresh(K, state, v, n, memory):
         f[k] = target[k]
     for k in range(n):
         if beta[k] != 0.0:
-            subtract_row(K, memory, k, beta[k], f, n)
+            subtract(K[k], beta[k], f, n)
             work += n
     return work
 
 
 @compiled_part
-def subtract_row(K, memory, k, by, f, n):
-    """Do f ← f − by·K_k."""
-    if n <= SET_SIZE:
-        subtract(memory[k], by, f, n)
-    else:
-        subtract(K[k], by, f, n)
-
-
-@compiled_part
-def move_free(K, state, v, n, n_free, spread, memory, kept):
+def move_free(K, state, v, n, n_free, spread, kept):
     """Make a Newton step of the free variables, whose f differ by ``spread``."""
     if kept[BEFORE] > 0.0 and spread > LEFT_BY_SINGLE * kept[BEFORE]:
         kept[IS_DOUBLE] = 1.0
@@ -405,16 +408,16 @@ def move_free(K, state, v, n, n_free, spread, memory, kept):
     kept[LEFT] -= free_step_numbers(n_free)
     if kept[IS_DOUBLE] == 0.0:
         single = np.empty((n_free, n_free), dtype=np.float32)
-        gains = newton_step(K, state, v, n, single, memory)
+        gains = newton_step(K, state, v, n, single)
         kept[IS_DOUBLE] = 0.0 if gains else 1.0
         return
     double = np.empty((n_free, n_free))
-    gains = newton_step(K, state, v, n, double, memory)
+    gains = newton_step(K, state, v, n, double)
     kept[PATIENCE] = 1.0 if gains else 2.0 * kept[PATIENCE]
 
 
 @compiled_part
-def newton_step(K, state, v, n, A, memory):
+def newton_step(K, state, v, n, A):
     """Make a Newton step of the free variables, and note the changes; return whether it gains.
 
     ``A`` has room for K of them, in the precision of the step.
@@ -426,10 +429,7 @@ def newton_step(K, state, v, n, A, memory):
         if low[k] < beta[k] < up[k]:
             free[m] = k
             m += 1
-    if n <= SET_SIZE:
-        gather(memory, free, n_free, A)
-    else:
-        gather(K, free, n_free, A)
+    gather(K, free, A)
     slopes, lowest, highest = np.empty(n_free), np.empty(n_free), np.empty(n_free)
     for u in range(n_free):
         k = free[u]

@@ -19,7 +19,6 @@ from .cost_descent import (
     BLUR,
     MADE,
     N_STATE,
-    N_VECTORS,
     SET_SIZE,
     SIGNS,
     TARGET,
@@ -28,7 +27,7 @@ from .cost_descent import (
     descend,
     drift,
     objective,
-    subtract_row,
+    subtract,
     vectors_of,
 )
 from .task_descent import BIAS, CONVERGED, LOWER, N_NUMBERS, NEGLIGIBLE, SIGN, UPPER, P
@@ -66,14 +65,14 @@ def advance(
     mine = rows[chain[FIRST_ROW] : chain[END_ROW]]
     n = mine.size
     size = n + -n % VECTOR
-    few = min(n, SET_SIZE)
-    few += -few % VECTOR
-    near, curvature = vectors(few + N_VECTORS, few, memory), vectors(1, size, memory)[0]
+    few = min(size, SET_SIZE)
+    near, curvature = vectors(few, few, memory), vectors(1, size, memory)[0]
     for k in range(size):
         curvature[k] = diagonal[mine[k]] if k < n else 0.0
     K = whole
     if n <= SET_SIZE:
-        gather_runs(whole, mine, few, near)
+        K = near
+        gather_runs(whole, mine, few, K)
     elif n < whole.shape[0]:
         K = vectors(n, size, whole)
         gather_runs(whole, mine, size, K)
@@ -94,7 +93,7 @@ def advance(
                     pose(state, v, places[edges[v, 0] : edges[v, 1]], task, variables)
                     own[v, BLUR] = 0.0
                 start(
-                    K, near, state, v, curvature, n, places, chain, task, variables, costs, c,
+                    K, state, v, curvature, n, places, chain, task, variables, costs, c,
                     seeds, own[v],
                 )  # fmt: skip
                 has_failed = c > 0 and numbers[c - 1, team[v], CONVERGED] == 0.0
@@ -161,7 +160,7 @@ def pose(state, v, own, numbers, variables):
 
 @compiled_part
 def start(
-    K, near, state, v, curvature, n, places, chain, numbers, variables, costs, c, seeds, kept
+    K, state, v, curvature, n, places, chain, numbers, variables, costs, c, seeds, kept
 ):  # fmt: skip
     """Write the bounds at a cost, and where the descent begins, with its f and what blurs it."""
     _, target, _, low, up, beta, f = vectors_of(state, v)
@@ -186,10 +185,10 @@ def start(
     kept[BLUR] = by * (kept[BLUR] + 2.0 * UNIT * largest)
     other, blur = vectors(2, f.size, f), 0.0
     if numbers[IS_FIRST] == 0:
-        serves = transfer(K, near, state, v, curvature, n, chain, c, seeds, other[0], other[1])
+        serves = transfer(K, state, v, curvature, n, chain, c, seeds, other[0], other[1])
         blur = seeds[-1][c, chain[GROUP]]
     else:
-        serves = recall(K, near, state, v, n, places, numbers, c, seeds, other[0], other[1])
+        serves = recall(K, state, v, n, places, numbers, c, seeds, other[0], other[1])
     if serves and objective(other[0], target, other[1], n) < objective(beta, target, f, n):
         for k in range(n):
             beta[k], f[k] = other[0, k], other[1, k]
@@ -207,7 +206,7 @@ def growth(target, beta, f, n, least, most):
 
 
 @compiled_part
-def recall(K, near, state, v, n, places, numbers, c, seeds, beta, f):
+def recall(K, state, v, n, places, numbers, c, seeds, beta, f):
     """Write the answer with another kernel, if there is one, its length the best, and its f."""
     signs, target, has_any = state[SIGNS, v], state[TARGET, v], False
     for k in range(n):
@@ -218,7 +217,7 @@ def recall(K, near, state, v, n, places, numbers, c, seeds, beta, f):
         beta[k] = signs[k] * recalled[c, u]
         if beta[k] != 0.0:
             has_any = True
-            subtract_row(K, near, k, beta[k], f, n)
+            subtract(K[k], beta[k], f, n)
     if has_any:
         by = growth(target, beta, f, n, 0.0, 1.0)
         for k in range(n):
@@ -227,7 +226,7 @@ def recall(K, near, state, v, n, places, numbers, c, seeds, beta, f):
 
 
 @compiled_part
-def transfer(K, near, state, v, curvature, n, chain, c, seeds, beta, f):
+def transfer(K, state, v, curvature, n, chain, c, seeds, beta, f):
     """Write the answer of the first task of the group as one of this task, and its f.
 
     Of rows that only this task has α is what their own loss would make it, at most C. Then Σβ = 0
@@ -245,7 +244,7 @@ def transfer(K, near, state, v, curvature, n, chain, c, seeds, beta, f):
             beta[k] = signs[k] * max(fall, 0.0) / max(curvature[k], FLAT)
         beta[k] = min(max(beta[k], low[k]), up[k])
         if beta[k] != before:
-            subtract_row(K, near, k, beta[k] - before, f, n)
+            subtract(K[k], beta[k] - before, f, n)
     for share in range(3 * N_SHARES):
         missing, size = 0.0, 0.0
         for k in range(n):
@@ -261,7 +260,7 @@ def transfer(K, near, state, v, curvature, n, chain, c, seeds, beta, f):
             by = min(by, max(abs(f[k] - level) / max(curvature[k], FLAT), abs(missing) / N_SHARES))
         before = beta[k]
         beta[k] = min(max(before + (by if missing > 0.0 else -by), low[k]), up[k])
-        subtract_row(K, near, k, beta[k] - before, f, n)
+        subtract(K[k], beta[k] - before, f, n)
     return False
 
 

@@ -33,7 +33,7 @@ from ...runtime.simd import (
     store,
     where_greater,
 )
-from .task_rows import kernel_row
+from .task_rows import fetch, stored
 
 # Larger than any gradient: added to entries that may not be chosen.
 FAR = 1e30
@@ -57,9 +57,11 @@ def pair_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, edges, 
         _open(k, beta, lower, upper, raisable, lowerable)
     # Places of the type of edges: literal zeros would be compiled as a case of their own.
     i, j, t, steps, n_groups = edges[0], edges[0], 0.0, 0, edges.size - 1
+    rows = stored(K)
+    fetch(K, i)
     while steps < max_steps:
         # f ← f − t (K_i − K_j), and at once the largest f that may grow, the least that may shrink.
-        Ki, Kj, by = kernel_row(K, i), kernel_row(K, j), fill(f, t)
+        Ki, Kj, by = rows[i], rows[j], fill(f, t)
         group, violation, most = 0, -FAR, 0.0
         for g in range(n_groups):
             top, at, low = fill(f, -FAR), zero, fill(f, FAR)
@@ -79,7 +81,8 @@ def pair_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, edges, 
         if violation <= stop:
             break
         # The partner that gains most: (f_i − f_j)²/(K_ii + K_jj − 2K_ij).
-        Ki, own, highest = kernel_row(K, i), fill(f, curvature[i]), fill(f, most)
+        fetch(K, i)
+        Ki, own, highest = rows[i], fill(f, curvature[i]), fill(f, most)
         best, at = fill(f, -1.0), zero
         place = first + fill(f, edges[group])
         for k in range(edges[group], edges[group + 1], n):
@@ -91,12 +94,13 @@ def pair_steps(K, curvature, beta, lower, upper, f, raisable, lowerable, edges, 
             best = where_greater(best, gain, best, gain)
             place = place + onward
         j = np.int64(place_of_largest(best, at))
+        fetch(K, j)
         t = _move(i, j, most - f[j], curvature[i] + curvature[j] - 2.0 * Ki[j], beta, lower, upper)
         _open(i, beta, lower, upper, raisable, lowerable)
         _open(j, beta, lower, upper, raisable, lowerable)
         steps += 1
     if steps == max_steps:  # f of the last of them
-        Ki, Kj, by = kernel_row(K, i), kernel_row(K, j), fill(f, t)
+        Ki, Kj, by = rows[i], rows[j], fill(f, t)
         for k in range(edges[0], edges[n_groups], n):
             store(f, k, load(f, k) - by * (load(Ki, k) - load(Kj, k)))
     return steps

@@ -22,7 +22,7 @@ from .coordinate_ascent import single_steps
 from .gaussian import gaussian
 from .selection import gap_sums
 from .smo import pair_steps
-from .task_rows import VECTOR, copy, gathered_rows, kernel_row, lazy_rows
+from .task_rows import VECTOR, copy, fetch, gathered_rows, stored
 
 # The columns of the numbers that a task returns.
 BIAS, STEPS, CONVERGED, VIOLATION, VALUE, GAP, ERRORS = range(7)
@@ -85,10 +85,12 @@ def solve_pair(
     np.dot(rows[mine], rows[others].T, between)
     gaussian(between, squares[mine], squares[others], gamma)
     transpose(between, across)
-    K = lazy_rows(
-        curvature, within[corners[a] : corners[a + 1]].reshape(n, n),
-        within[corners[b] : corners[b + 1]].reshape(m, m), between, across,
-    )  # fmt: skip
+    within_first = within[corners[a] : corners[a + 1]].reshape(n, n)
+    within_second = within[corners[b] : corners[b + 1]].reshape(m, m)
+    size = curvature.size
+    memory, is_there = vectors(size, size, curvature), np.zeros(size, dtype=np.bool_)
+    # Put together here: from a tuple that a function returns, rows take twice as long to read.
+    K = memory, is_there, curvature, within_first, within_second, between, across
     exact = None if exact_rows is None else (exact_rows, gamma, classes[t], edges)
     descend(K, curvature, task, 0, exact, goal, is_alone, None, max_steps, numbers[t])
     write_alpha(task, start, alpha)
@@ -231,9 +233,11 @@ def settle(beta, low, up):
 @compiled_part
 def subtract_moved(K, beta, origin, f):
     """Do f ← f − (K + D)(β − origin)."""
+    rows = stored(K)
     for k in range(f.size):
         if beta[k] != origin[k]:
-            subtract(kernel_row(K, k), beta[k] - origin[k], f)
+            fetch(K, k)
+            subtract(rows[k], beta[k] - origin[k], f)
 
 
 @compiled_part

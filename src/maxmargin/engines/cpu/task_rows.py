@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import types
 from numba.extending import overload
 
@@ -21,48 +20,62 @@ from ...runtime.simd import vectors
 
 # Numbers in a vector of float32: the parts of a task begin at whole vectors.
 VECTOR = 16
+# Rows that are written when they are asked for are a tuple: their memory, which of them are there,
+# and K with the variables whose part of it they are,
+DRAWN = ("memory", "is_there", "whole", "members")
+# or the curvature, K within two classes and between them, and the transpose of that.
+JOINED = (*DRAWN[:2], "curvature", "first", "second", "between", "across")
 
 
-def kernel_row(K: Any, i: int) -> Floats:
-    """Return row i of K, an array or the tuple that `lazy_rows` returns."""
-    return K[i]
+def stored(K: Any) -> Floats:
+    """Return the memory of the rows of K, an array or a tuple."""
+    return K
 
 
-@overload(kernel_row, jit_options=PART)
-def _kernel_row(K, i):
+def fetch(K: Any, i: int) -> None:
+    """Write row i of K into its memory, unless it is there."""
+
+
+@overload(stored, jit_options=PART)
+def _stored(K):
+    return (lambda K: K) if isinstance(K, types.Array) else (lambda K: K[0])
+
+
+@overload(fetch, jit_options=PART)
+def _fetch(K, i):
+    # Nothing is returned: references to a row that comes from one of two places would be counted.
     if isinstance(K, types.Array):
-        return lambda K, i: K[i]
+        return lambda K, i: None
+    if len(K) == len(DRAWN):
 
-    def lazy(K, i):
-        memory, slots = K[0], K[1]
-        if slots[i] < 0:
-            slots[i] = slots[-1]  # the number of rows so far
-            slots[-1] += 1
-            write_row(K, i, memory[slots[i]])
-        return memory[slots[i]]
+        def drawn(K, i):
+            if not K[1][i]:
+                draw_row(K[2][K[3][i]], K[3], K[0][i])
+                K[1][i] = True
 
-    return lazy
+        return drawn
 
+    def joined(K, i):
+        if not K[1][i]:
+            write_row(i, K[2], K[3], K[4], K[5], K[6], K[0][i])
+            K[1][i] = True
 
-@compiled_part
-def lazy_rows(curvature, first, second, between, across):
-    """Return the rows of K + D of two classes, of which none is there yet.
-
-    They are put together from K within the classes, between them, and its transpose.
-    """
-    size = curvature.size
-    memory = vectors(first.shape[0] + second.shape[0] + 1, size, curvature)
-    slots = np.empty(size + 1, dtype=np.intp)
-    for k in range(size):
-        slots[k] = -1
-    slots[size] = 0
-    return memory, slots, curvature, first, second, between, across
+    return joined
 
 
 @compiled_part
-def write_row(rows, i, out):
+def draw_row(row, members, out):
+    """Write the numbers of a row that belong to some variables, and 0 up to a whole vector."""
+    m = members.size
+    for j in range(m):
+        out[j] = row[members[j]]
+    for j in range(m, m + -m % VECTOR):
+        out[j] = 0.0
+
+
+@compiled_part
+def write_row(i, curvature, first, second, between, across, out):
     """Write row i of K + D."""
-    _, _, curvature, first, second, between, across = rows
     n = first.shape[0]
     start = n + -n % VECTOR
     end = start + second.shape[0]
