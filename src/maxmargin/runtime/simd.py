@@ -169,6 +169,19 @@ def largest(context, vector):
 
 
 @intrinsic
+def added(context, vector):
+    """Return the sum of the numbers of a vector."""
+
+    def codegen(context, builder, signature, args):
+        values = args[0]
+        while (n := values.type.count // 2) > 0:
+            values = builder.fadd(_half(builder, values, 0), _half(builder, values, n))
+        return builder.extract_element(values, ir.IntType(32)(0))
+
+    return vector.dtype(vector), codegen
+
+
+@intrinsic
 def place_of_largest(context, vector, places):
     """Return the place of the largest number of a vector, of equals the last."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...runtime.row_access import compiled_part
-from ...runtime.simd import vectors
+from ...runtime.simd import added, count, fill, largest, load, vectors, where_greater
 from .free_step import MAX_FREE, free_step, free_step_numbers
 from .smo import pair_steps
 from .task_descent import (
@@ -22,7 +22,6 @@ from .task_descent import (
     GAP_TOLS,
     PAIR_GOAL_TOLS,
     STEPS,
-    extremes,
     firm_gap,
     gap_of_groups,
     multiplier,
@@ -33,6 +32,8 @@ from .values import UNIT
 
 # Variables of a working set, multiples of the numbers in a vector, and steps with it per variable.
 SET_SIZE, FIRST_SET, LEAST_SET, STEPS_PER_VARIABLE = 768, 384, 128, 20
+# Numbers per row of a group that its folds pass over together before they go on one by one.
+SHARED_NUMBERS = 1e4
 # Steps between two Newton steps, at least.
 LEAST_STEPS = 128
 # Numbers that the pair steps of one call pass over at most.
@@ -61,18 +62,19 @@ N_STATE = 8
 # whether the next one takes double precision; and, from one cost to the next, what rounding may
 # have done to f before.
 TIGHTENED, MADE, LEFT, PASSED, PATIENCE, FRESH, ENDED = range(7)
-TOP, LEAST, STOP, SIZE, IS_WHOLE, BEFORE, IS_DOUBLE, BLUR = range(7, 15)
-N_KEPT = 15
+TOP, LEAST, STOP, SIZE, IS_WHOLE, BEFORE, IS_DOUBLE = range(7, 14)
+N_FREE, SPREAD, SHARED, BLUR = range(14, 18)
+N_KEPT = 18
 
 
 @compiled_part
-def begin(kept, most_numbers, has_failed):
+def begin(kept, n, most_numbers, has_failed):
     """Write what a descent begins with, or that there is none."""
     for k in range(BLUR):
         kept[k] = 0.0
     kept[LEFT], kept[ENDED] = most_numbers, 1.0 if has_failed else 0.0
-    kept[TIGHTENED] = kept[PATIENCE] = kept[IS_WHOLE] = 1.0
-    kept[SIZE] = FIRST_SET
+    kept[TIGHTENED] = kept[PATIENCE] = 1.0
+    kept[IS_WHOLE], kept[SIZE], kept[SHARED] = 1.0, FIRST_SET, SHARED_NUMBERS * n
 
 
 @compiled_part
@@ -118,15 +120,27 @@ def descend(K, curvature, places, edges, state, n, goal, memory, kept, budget, n
     """
     n_folds = state.shape[1]
     while True:
-        n_going = 0
+        takes_part, n_going = turn(kept), 0
         for v in range(n_folds):
-            if kept[v, ENDED] == 0.0:
+            if takes_part[v]:
                 own = places[edges[v, 0] : edges[v, 1]]
                 budget -= examine(K, curvature, own, state, v, n, goal, kept[v], numbers[v])
-                n_going += kept[v, ENDED] == 0.0
+                takes_part[v] = kept[v, ENDED] == 0.0
+            n_going += kept[v, ENDED] == 0.0
         if n_going == 0 or budget < 0.0:
             return budget, n_going == 0
-        budget -= improve(K, curvature, state, n, memory, kept)
+        budget -= improve(K, curvature, state, n, memory, kept, takes_part)
+
+
+@compiled_part
+def turn(kept):
+    """Return which folds go on now: those that share rounds, or else the first of the others."""
+    takes_part, first = (kept[:, ENDED] == 0.0) & (kept[:, SHARED] > 0.0), kept.shape[0]
+    for v in range(kept.shape[0] - 1, -1, -1):
+        first = v if kept[v, ENDED] == 0.0 else first
+    if not takes_part.any() and first < kept.shape[0]:
+        takes_part[first] = True
+    return takes_part
 
 
 @compiled_part
@@ -136,7 +150,7 @@ def examine(K, curvature, own, state, v, n, goal, kept, numbers):
     task = own, signs, target, zero, low, up, beta, f
     tol, final_tol, rounding, work = goal[0], goal[1], goal[2], 0.0
     while True:
-        top, least, mean = extremes(f, beta, low, up, 0, n)
+        top, least, mean = survey(f, beta, low, up, kept)
         b, stop = multiplier(top, least, mean, final_tol), PAIR_GOAL_TOLS * final_tol
         stop *= kept[TIGHTENED]
         numbers[BIAS], numbers[STEPS] = b, kept[MADE]
@@ -163,6 +177,34 @@ def examine(K, curvature, own, state, v, n, goal, kept, numbers):
 
 
 @compiled_part
+def survey(f, beta, low, up, kept):
+    """Return the largest f that may grow, the least that may shrink, and the mean of the free.
+
+    Note how many variables are free, and by how much their f differ. Those beyond the end of a task
+    have equal bounds.
+    """
+    zero, one, far = fill(f, 0.0), fill(f, 1.0), fill(f, np.inf)
+    total, n_free = zero, zero
+    top = highest = zero - far
+    least = lowest = far
+    for k in range(0, f.size, count(f)):
+        value, now = load(f, k), load(beta, k)
+        floor, ceiling = load(low, k), load(up, k)
+        top = where_greater(ceiling, now, where_greater(value, top, value, top), top)
+        least = where_greater(now, floor, where_greater(least, value, value, least), least)
+        is_free = where_greater(now, floor, where_greater(ceiling, now, one, zero), zero)
+        total = total + where_greater(is_free, zero, value, zero)
+        n_free = n_free + is_free
+        highest = where_greater(
+            is_free, zero, where_greater(value, highest, value, highest), highest
+        )
+        lowest = where_greater(is_free, zero, where_greater(lowest, value, value, lowest), lowest)
+    n = added(n_free)
+    kept[N_FREE], kept[SPREAD] = n, largest(highest) + largest(zero - lowest)
+    return largest(top), -largest(zero - least), added(total) / n if n > 0.0 else np.nan
+
+
+@compiled_part
 def sharpness(stop, gap, task):
     """Return the error of f that matters to a violation or, at all bounds together, to a gap."""
     room = 0.0
@@ -181,16 +223,16 @@ def objective(beta, target, f, n):
 
 
 @compiled_part
-def improve(K, curvature, state, n, memory, kept):
-    """Make a Newton step or steps of pairs in every fold; return the numbers passed over."""
+def improve(K, curvature, state, n, memory, kept, takes_part):
+    """Make a Newton step or steps of pairs in some folds; return the numbers passed over."""
     n_folds = state.shape[1]
     n_free, due = np.zeros(n_folds, dtype=np.intp), np.zeros(n_folds)
     by_pairs, work = np.zeros(n_folds, dtype=np.bool_), 0.0
     for v in range(n_folds):
-        if kept[v, ENDED] != 0.0:
+        if not takes_part[v]:
             continue
         kept[v, FRESH] = 0.0
-        n_free[v], spread = free_spread(state, v, n)
+        n_free[v], spread = int(kept[v, N_FREE]), kept[v, SPREAD]
         due[v] = kept[v, PATIENCE] * free_step_numbers(n_free[v])
         by_pairs[v] = not 1 < n_free[v] <= MAX_FREE or kept[v, PASSED] < due[v]
         by_pairs[v] |= spread < FREE_SHARE * (kept[v, TOP] - kept[v, LEAST])
@@ -205,31 +247,36 @@ def improve(K, curvature, state, n, memory, kept):
 @compiled_part
 def move_pairs(K, curvature, state, n, memory, kept, by_pairs, n_free, due):
     """Move pairs of variables in some folds; return the numbers passed over."""
-    n_folds = state.shape[1]
-    if n <= SET_SIZE or (n_folds == 1 and kept[0, IS_WHOLE] != 0.0):
-        most = most_steps(kept[0], n, n_free[0], due[0])
-        if n > SET_SIZE:
-            most = min(most, int(set_numbers(n, kept[0, SIZE], n) / n) + 1)
-        made = all_pairs(K, curvature, state, 0, 0.5 * kept[0, STOP], most)
-        kept[0, IS_WHOLE] = 0.0
-        return note_steps(kept[0], made, float(made) * n)
-    members = chosen(state, n, kept, by_pairs)
-    rows = memory, np.zeros(members.size, dtype=np.bool_), K, members  # see task_rows.DRAWN
-    total, n_pairs, n_moved, m = 0.0, 0, 0, members.size
-    for v in range(n_folds):
+    total, n_pairs, n_moved, n_made, one = 0.0, 0, 0, 0, 0
+    for v in range(state.shape[1]):
         n_pairs += by_pairs[v]
-    for v in range(n_folds):
+        one = v if by_pairs[v] else one
+    if n <= SET_SIZE or (n_pairs == 1 and kept[one, IS_WHOLE] != 0.0):
+        most = most_steps(kept[one], n, n_free[one], due[one])
+        if n > SET_SIZE:
+            most = min(most, int(set_numbers(n, kept[one, SIZE], n) / n) + 1)
+        made = all_pairs(K, curvature, state, one, 0.5 * kept[one, STOP], most)
+        kept[one, IS_WHOLE] = 0.0
+        return note_steps(kept[one], made, float(made) * n)
+    members = chosen(state, n, int(kept[one, SIZE]), kept, by_pairs)
+    m = members.size
+    rows = memory, np.zeros(m, dtype=np.bool_), K, members  # see task_rows.DRAWN
+    for v in range(state.shape[1]):
         if not by_pairs[v]:
             continue
         most = min(most_steps(kept[v], m, n_free[v], due[v]), STEPS_PER_VARIABLE * m)
         enough = max(0.5 * kept[v, STOP], ROUND_SHARE * (kept[v, TOP] - kept[v, LEAST]))
         made, moved = some_pairs(curvature, state, v, rows, enough, most)
-        n_moved = max(n_moved, moved)
+        n_moved, n_made = max(n_moved, moved), n_made + made
         work = float(made) * m
         work += (GATHERING * float(m) * min(m, moved) + APPLYING * float(moved) * n) / n_pairs
         total += note_steps(kept[v], made, work)
         kept[v, IS_WHOLE] = 1.0 if float(made) * n < set_numbers(n, m, made) else 0.0
-    kept[0, SIZE] = next_size(m, n_moved)
+    size = next_size(m, n_moved)
+    if float(n_made) * m < n_pairs * (CHOOSING + APPLYING * n_moved) * n:  # steps cost least
+        size = min(max(2 * m, LEAST_SET), SET_SIZE)
+    for v in range(state.shape[1]):
+        kept[v, SIZE] = size if by_pairs[v] else kept[v, SIZE]
     return total
 
 
@@ -255,6 +302,7 @@ def note_steps(kept, made, work):
     kept[MADE] += made
     kept[PASSED] += work
     kept[LEFT] -= work
+    kept[SHARED] -= work
     if made == 0:  # none of the others would be either
         kept[ENDED] = 1.0
     return work
@@ -306,13 +354,14 @@ def some_pairs(curvature, state, v, rows, stop, most):
 def apply_change(K, state, n):
     """Change f by what has changed in β; return how many rows of K that took."""
     n_folds, n_rows = state.shape[1], 0
-    moved = np.empty(n + 3, dtype=np.intp)
+    moved, size = np.empty(n + 3, dtype=np.intp), np.zeros(n)
+    for v in range(n_folds):
+        change = state[CHANGE, v]
+        for k in range(n):
+            size[k] += abs(change[k])
     for k in range(n):
-        largest = 0.0
-        for v in range(n_folds):
-            largest = max(largest, abs(state[CHANGE, v, k]))
         moved[n_rows] = k
-        n_rows += largest > 0.0
+        n_rows += size[k] > 0.0
     for at in range(0, n_rows, 4):  # four at a time: f is read and written less often
         for missing in range(n_rows, at + 4):
             moved[missing] = moved[at]
@@ -371,18 +420,6 @@ def drift(beta, n, steps):
     for k in range(n):
         largest = max(largest, abs(beta[k]))
     return UNIT * (steps + n) * largest
-
-
-@compiled_part
-def free_spread(state, v, n):
-    """Return how many variables are between their bounds, and by how much their f differ."""
-    low, up, beta, f = state[LOW, v], state[UP, v], state[BETA, v], state[F, v]
-    found, top, least = 0, -np.inf, np.inf
-    for k in range(n):
-        if low[k] < beta[k] < up[k]:
-            found += 1
-            top, least = max(top, f[k]), min(least, f[k])
-    return found, top - least
 
 
 @compiled_part
@@ -451,15 +488,15 @@ def newton_step(K, state, v, n, A):
 
 
 @compiled_part
-def chosen(state, n, kept, by_pairs):
+def chosen(state, n, size, kept, by_pairs):
     """Choose the variables that violate most in any fold, as many that may grow as may shrink.
 
     Violations of a fold are relative to its largest one. The worst two variables of every fold are
     always chosen; of others, which are counted by their violation, those of the last class that has
     room are taken in order.
     """
-    members = np.empty(min(int(kept[0, SIZE]), n), dtype=np.intp)
-    share, kind = np.zeros(n), np.zeros(n, dtype=np.int8)
+    members = np.empty(min(size, n), dtype=np.intp)
+    share, kind = np.zeros(n), np.zeros(n)
     for v in range(state.shape[1]):
         if by_pairs[v]:
             add_violations(state, v, n, kept[v, TOP], kept[v, LEAST], share, kind)
@@ -470,7 +507,7 @@ def chosen(state, n, kept, by_pairs):
             members[m] = k
             m += 1
         elif share[k] > 0.0:
-            counts[kind[k], int(share[k] * (N_BINS - 1))] += 1
+            counts[int(kind[k]), int(share[k] * (N_BINS - 1))] += 1
     size = members.size - m
     totals = counts[0].sum(), counts[1].sum()
     first = min(totals[0], max(size // 2, size - totals[1]))
@@ -481,9 +518,9 @@ def chosen(state, n, kept, by_pairs):
         if share[k] <= 0.0 or share[k] >= 1.0:
             continue
         at = int(share[k] * (N_BINS - 1))
-        if kind[k] == 0 and (at > edge0 or (at == edge0 and room0 > 0)):
+        if kind[k] == 0.0 and (at > edge0 or (at == edge0 and room0 > 0)):
             room0 -= at == edge0
-        elif kind[k] == 1 and (at > edge1 or (at == edge1 and room1 > 0)):
+        elif kind[k] == 1.0 and (at > edge1 or (at == edge1 and room1 > 0)):
             room1 -= at == edge1
         else:
             continue
@@ -496,21 +533,18 @@ def chosen(state, n, kept, by_pairs):
 def add_violations(state, v, n, top, least, share, kind):
     """Raise shares to those of the violations in a fold, and note which way β is to move."""
     low, up, beta, f = state[LOW, v], state[UP, v], state[BETA, v], state[F, v]
-    highest, lowest, at, to = -np.inf, np.inf, -1, -1
     scale = JUST_BELOW_ONE / (top - least)
     for k in range(n):
-        if beta[k] < up[k]:
-            if f[k] > highest:
-                highest, at = f[k], k
-            excess = scale * (f[k] - least)
-            if excess > share[k]:
-                share[k], kind[k] = excess, 0
-        if beta[k] > low[k]:
-            if f[k] < lowest:
-                lowest, to = f[k], k
-            excess = scale * (top - f[k])
-            if excess > share[k]:
-                share[k], kind[k] = excess, 1
+        grows = scale * (f[k] - least) if beta[k] < up[k] else 0.0
+        shrinks = scale * (top - f[k]) if beta[k] > low[k] else 0.0
+        excess = max(grows, shrinks)
+        kind[k] = kind[k] if share[k] >= excess else (1.0 if shrinks > grows else 0.0)
+        share[k] = max(share[k], excess)
+    at = to = 0
+    while not (f[at] == top and beta[at] < up[at]):
+        at += 1
+    while not (f[to] == least and beta[to] > low[to]):
+        to += 1
     share[at] = share[to] = 1.0
 
 

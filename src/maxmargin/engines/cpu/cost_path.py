@@ -97,7 +97,7 @@ def advance(
                     seeds, own[v],
                 )  # fmt: skip
                 has_failed = c > 0 and numbers[c - 1, team[v], CONVERGED] == 0.0
-                begin(own[v], task[MOST_NUMBERS], has_failed)
+                begin(own[v], n, task[MOST_NUMBERS], has_failed)
             chain[BEGUN] = 1
         found = np.empty((width, N_NUMBERS))
         for v in range(width):

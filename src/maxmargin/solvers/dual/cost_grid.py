@@ -20,7 +20,7 @@ from .attempts import TUNING
 from .choice import Dual, WarmStart
 
 # Numbers that the steps of a task may pass over at one cost, and about how many they do per second.
-MAX_NUMBERS, NUMBERS_PER_SECOND = 2 * 10**9, 2.0 * 10**9
+MAX_NUMBERS, NUMBERS_PER_SECOND = 10**9, 2.0 * 10**9
 
 
 def at_cost(problem: DualProblem, cost: float) -> DualProblem:
