@@ -18,6 +18,7 @@ from ..kernels import RBF
 from ..kernels.products import squared_norms
 from ..problems import DualProblem
 from ..problems.shared_rows import SharedRows
+from ..runtime.columns import runs_of, some_columns, used_columns
 from ..runtime.exponential import exp2
 from ..runtime.memory import bytes_to_keep
 from ..runtime.row_access import compiled_part
@@ -243,12 +244,9 @@ def add_scores(
 ):
     """Write the scores of the variables of a group whose rows are in one of its blocks."""
     members, firsts, rows, starts, places, begin = where
-    g = group[part]
+    g, m = group[part], costs.size
     mine, tasks = rows[starts[g] : starts[g + 1]], members[firsts[g] : firsts[g + 1]]
-    n, m = mine.size, costs.size
-    n_blocks = -(-n // BLOCK_ROWS)
-    width = -(-n // n_blocks)
-    weights = np.zeros((tasks.size * m, n_blocks * width))
+    weights = np.zeros((tasks.size * m, mine.size))
     for v in range(tasks.size):
         some = slice(begin[tasks[v]], begin[tasks[v] + 1])
         at, signs = places[some], variables[0, some]
@@ -258,11 +256,16 @@ def add_scores(
             for u in range(given.size):
                 value = min(max(given[u], lower[u]), costs[c] * upper[u])
                 line[at[u] - starts[g]] += abs(value) if are_sizes else value * signs[u]
-    first, found = block[part] * width, np.zeros((tasks.size * m, width))
-    own, K = mine[first : first + width], np.zeros((width, width))
-    for k in range(n_blocks):
-        fill_values(distances, scale, own, mine[k * width : (k + 1) * width], K)
-        found += np.dot(np.ascontiguousarray(weights[:, k * width : (k + 1) * width]), K.T)
+    support = used_columns(weights)
+    step = -(-mine.size // -(-mine.size // BLOCK_ROWS))
+    first = block[part] * step
+    own = mine[first : first + step]
+    found = np.zeros((len(weights), own.size))
+    for k in range(0, support.size, BLOCK_ROWS):
+        columns = support[k : k + BLOCK_ROWS]
+        K = np.empty((own.size, columns.size))
+        fill_values(distances, scale, own, mine[columns], K)
+        found += np.dot(some_columns(weights, columns), K.T)
     for v in range(tasks.size):
         some = slice(begin[tasks[v]], begin[tasks[v] + 1])
         at = places[some]
@@ -270,29 +273,25 @@ def add_scores(
             line, out = found[v * m + c], scores[c, some]
             for u in range(out.size):
                 k = at[u] - starts[g] - first
-                if 0 <= k < width:
+                if 0 <= k < line.size:
                     out[u] = line[k]
 
 
 @compiled_part
 def fill_values(distances, scale, rows, columns, out):
-    """Write 2^(scale·‖x − z‖²) of some rows and columns, run after run of these, then 0."""
+    """Write 2^(scale·‖x − z‖²) of some rows and columns."""
     n = columns.size
-    edges = np.empty(n + 1, dtype=np.intp)
-    n_runs = 0
-    for k in range(n):
-        if k == 0 or columns[k] != columns[k - 1] + 1:
-            edges[n_runs] = k
-            n_runs += 1
-    edges[n_runs] = n
+    edges = runs_of(columns)
+    are_long = 8 * edges.size < n
     for r in range(rows.size):
         row, values = distances[rows[r]], out[r]
-        for run in range(n_runs):
-            first, last = edges[run], edges[run + 1]
-            squares, some = row[columns[first] :], values[first:last]
-            for k in range(some.size):
-                some[k] = scale * squares[k]
+        if are_long:
+            for run in range(edges.size - 1):
+                squares, some = row[columns[edges[run]] :], values[edges[run] : edges[run + 1]]
+                for k in range(some.size):
+                    some[k] = scale * squares[k]
+        else:
+            for k in range(n):
+                values[k] = scale * row[columns[k]]
         for k in range(n):
             values[k] = exp2(values[k])
-        for k in range(n, values.size):
-            values[k] = 0.0

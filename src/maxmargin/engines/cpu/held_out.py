@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...problems.held_out_rows import HeldOutRows
+from ...runtime.columns import runs_of, some_columns, used_columns
 from ...runtime.row_access import compiled_part
 from ...runtime.team import parallel
 from ...runtime.threads import single_threaded_blas
@@ -42,7 +43,8 @@ def held_out_scores(
         add_scores(fold.size, fold, begin, where, K, tasks.index, tasks.signs, alpha, b, scores)
     shapes = zip(pairwise(places.tolist()), sizes.tolist(), n_tasks.tolist(), strict=True)
     return [
-        scores[first:last].reshape(len(alpha), size, count) for (first, last), size, count in shapes
+        np.moveaxis(scores[first:last].reshape(len(alpha), count, size), 1, 2)
+        for (first, last), size, count in shapes
     ]
 
 
@@ -54,17 +56,16 @@ def add_scores(part, fold, begin, where, K, index, signs, alpha, b, scores):
     n = ends[g + 1] - ends[g]
     first, last = begin[part], min(begin[part] + PART_ROWS, n)
     mine = rows[ends[g] + first : ends[g] + last]
-    found = scores[places[g] : places[g + 1]].reshape(m, n, n_tasks)
+    found = scores[places[g] : places[g + 1]].reshape(m, n_tasks, n)[:, :, first:last]
     for c in range(m):
-        for r in range(first, last):
-            for t in range(n_tasks):
-                found[c, r, t] = b[c, tasks[g] + t]
+        for t in range(n_tasks):
+            line, bias = found[c, t], b[c, tasks[g] + t]
+            for r in range(line.size):
+                line[r] = bias
     for k in range(firsts[g], firsts[g + 1]):
         start, size, user = classes[k]
         n_users = (classes[k + 1, 2] if k + 1 < len(classes) else len(users) - 1) - user
-        columns = users[user : user + n_users, 0] - tasks[g]
-        values, weights = np.empty((mine.size, size)), np.empty((m * n_users, size))
-        gather(K, mine, index[start : start + size], values)
+        weights = np.empty((m * n_users, size))
         for v in range(n_users):
             some = slice(users[user + v, 1], users[user + v, 1] + size)
             own = signs[some]
@@ -72,24 +73,31 @@ def add_scores(part, fold, begin, where, K, index, signs, alpha, b, scores):
                 given, line = alpha[c, some], weights[c * n_users + v]
                 for i in range(size):
                     line[i] = given[i] * own[i]
-        products = np.dot(values, weights.T)
+        support = used_columns(weights)
+        if support.size == 0:
+            continue
+        values = np.empty((mine.size, support.size))
+        gather(K, mine, index[start : start + size][support], values)
+        products = np.dot(some_columns(weights, support), values.T)
         for c in range(m):
-            for r in range(mine.size):
-                row, line = products[r, c * n_users : (c + 1) * n_users], found[c, first + r]
-                for v in range(n_users):
-                    line[columns[v]] += row[v]
+            for v in range(n_users):
+                line, own = found[c, users[user + v, 0] - tasks[g]], products[c * n_users + v]
+                for r in range(line.size):
+                    line[r] += own[r]
 
 
 @compiled_part
 def gather(K, rows, columns, out):
-    """Do out ← K[rows, columns], run after run of columns."""
-    first = 0
-    while first < columns.size:
-        last = first + 1
-        while last < columns.size and columns[last] == columns[last - 1] + 1:
-            last += 1
-        for r in range(rows.size):
-            row, values = K[rows[r]][columns[first] :], out[r, first:last]
+    """Do out ← K[rows, columns]."""
+    edges = runs_of(columns)
+    are_long = 8 * edges.size < columns.size
+    for r in range(rows.size):
+        row, values = K[rows[r]], out[r]
+        if are_long:
+            for run in range(edges.size - 1):
+                source, some = row[columns[edges[run]] :], values[edges[run] : edges[run + 1]]
+                for k in range(some.size):
+                    some[k] = source[k]
+        else:
             for k in range(values.size):
-                values[k] = row[k]
-        first = last
+                values[k] = row[columns[k]]
