@@ -145,6 +145,7 @@ def certify_costs(
         Where a certificate does not hold to it, rounding is bounded more closely.
     """
     relative, shared = distances.relative_errors(kernel)[grid.index], grid.shared
+    lengths = lengths_of(grid.tasks.problems[0])
     are_hinges = grid.are_hinges and np.isfinite(float(costs.max()) * grid.largest)
 
     def certify(
@@ -155,7 +156,6 @@ def certify_costs(
             return hinge_proofs(grid.starts, grid.variables, relative, *numbers, of)
         return _any_proofs(grid, lengths, relative, costs, alpha, b, scores, sizes)
 
-    lengths = lengths_of(grid.tasks.problems[0])
     every = np.arange(grid.tasks.sizes.size)
     groups = np.arange(shared.firsts.size - 1)
     scores = scores_of(grid, kernel, costs, alpha, distances, groups)
