@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -131,17 +132,21 @@ class OneVsOne(Reduction):
             tasks.append(Task(pair, labels, f"{names[i]} against {names[j]}"))
         return tasks
 
-    def votes(self, scores: Floats, n_classes: int) -> Floats:
-        """Return how many planes decide for each class, (n, n_classes)."""
-        first, second = (beside(each, scores) for each in _membership(n_classes))
-        xp = array_namespace(scores)
-        won = xp.astype(scores >= 0, xp.float64)
-        return won @ first + (1.0 - won) @ second
+    def votes(self, won: Any, n_classes: int) -> Any:
+        """Return how many planes decide for each class, (n, n_classes).
+
+        ``won`` of shape (n, n_planes) says whether each decides for its first class. Who does not
+        win a pair loses it; float32 holds whole numbers.
+        """
+        first, second = _membership(n_classes)
+        change, lost = (each.astype(np.float32) for each in (first - second, second.sum(axis=0)))
+        xp = array_namespace(won)
+        return xp.astype(won, xp.float32) @ beside(change, won) + beside(lost, won)
 
     def confidences(self, scores: Floats, n_classes: int) -> Floats:
         first, second = _membership(n_classes)
         sums = scores @ beside(first - second, scores)
-        return self.votes(scores, n_classes) + sums / (3 * (abs(sums) + 1))
+        return self.votes(scores >= 0, n_classes) + sums / (3 * (abs(sums) + 1))
 
 
 @cache

@@ -214,10 +214,41 @@ class Claim(NamedTuple):
         return cls(given, np.clip(given, tasks.lower, tasks.upper), b)
 
 
+class Proofs(NamedTuple):
+    """Numbers of `MarginCertificate`, of many tasks: arrays of one shape."""
+
+    primal: Floats
+    dual: Floats
+    gap: Floats
+    relative_gap: Floats
+    violation: Floats
+    balance: Floats
+    box: Floats
+    rounding: Floats
+
+    def hold(self, tol: float) -> Mask:
+        """Return which of them hold to ``tol``, all scores having been recomputed."""
+        is_small: Mask = self.violation + self.rounding <= tol
+        is_small &= (self.balance <= tol) & (self.box <= tol)
+        return is_small & (self.relative_gap <= 2.0 * tol)
+
+
 def certificates_of(
     tasks: Tasks, claim: Claim, margins: Margins, lengths: Floats
 ) -> list[MarginCertificate]:
     """Return the certificate of every task; ``lengths`` are K(x, x) of the rows of X."""
+    sizes = tasks.sizes.tolist()
+    n_checked = sizes if margins.coverage == "complete" else [margins.n_checked]
+    numbers = (column.tolist() for column in proofs_of(tasks, claim, margins, lengths))
+    coverage = [margins.coverage] * len(sizes)
+    return [
+        MarginCertificate(*of_task)
+        for of_task in zip(*numbers, n_checked, sizes, coverage, strict=True)
+    ]
+
+
+def proofs_of(tasks: Tasks, claim: Claim, margins: Margins, lengths: Floats) -> Proofs:
+    """Return the numbers of the certificate of every task."""
     given, alpha, b = claim
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         box = tasks.largest(np.abs(alpha - given)) / np.maximum(1.0, tasks.largest(alpha))
@@ -235,16 +266,9 @@ def certificates_of(
         # Where p = 0, P is about −Σ|t|ρ, and may be 0.
         least = np.where(_target_scales(tasks) > 0.0, least, np.maximum(least, tasks.totals * unit))
         relative = np.where(np.isfinite(gap), gap / np.maximum(least, TINY), np.inf)
-        columns = (
+        return Proofs(
             primal, dual, gap, relative, nominal / unit, balance, box, (worst - nominal) / unit
-        )  # fmt: skip
-    sizes = tasks.sizes.tolist()
-    n_checked = sizes if margins.coverage == "complete" else [margins.n_checked]
-    numbers = (column.tolist() for column in columns)
-    return [
-        MarginCertificate(*of_task)
-        for of_task in zip(*numbers, n_checked, sizes, [margins.coverage] * len(b), strict=True)
-    ]
+        )
 
 
 def lengths_of(problem: DualProblem) -> Floats:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..data.row_sums import RowSums
     from ..kernels import Kernel
     from ..problems import DualProblem, JointKernelProblem
+    from ..problems.held_out_rows import HeldOutRows
     from ..problems.shared_rows import SharedRows
     from .joint_kernel import JointKernelState
     from .linear import Features, HostFeatures
@@ -339,15 +340,15 @@ class CostGrid:
     ----------
     alpha : ndarray of shape (n_costs, n_variables)
     b, converged, steps : ndarray of shape (n_costs, n_tasks)
-    scores : ndarray of shape (n_costs, n_rows)
-        Of the rows that each task holds out, one task after the other.
+    scores : list of ndarray of shape (n_costs, n_rows, n_tasks)
+        Of the rows that every fold holds out, by its tasks.
     """
 
     alpha: Floats
     b: Floats
     converged: NDArray[np.bool_]
     steps: Floats
-    scores: Floats
+    scores: list[Floats]
 
 
 @dataclass(frozen=True)
@@ -417,7 +418,7 @@ class SolvesCosts(Protocol):
         shared: SharedRows,
         costs: Floats,
         recalled: Floats,
-        tests: list[Integers],
+        held_out: HeldOutRows,
         goal: TaskGoal,
         is_over: Callable[[], bool],
     ) -> CostGrid | None:
@@ -425,8 +426,8 @@ class SolvesCosts(Protocol):
 
         ``tasks`` are those of C = 1, with a bias and D = 0; ``shared`` tells which of them have
         rows in common. ``recalled``, of shape (n_costs, n_variables), are answers with another
-        kernel, 0 where there are none. ``tests`` are the rows of X whose scores are wanted of each
-        task. Where ``is_over``, what is left has not converged.
+        kernel, 0 where there are none. ``held_out`` are the rows of X whose scores are wanted of
+        the tasks of each fold. Where ``is_over``, what is left has not converged.
         """
 
 

@@ -88,8 +88,7 @@ class KernelClassifier(CertifiedClassifier[MarginCertificate], KernelMachine):
     def _chosen(self, scores: Any) -> Any:
         reduction = self._reduction()
         if isinstance(reduction, OneVsOne) and not self.break_ties:
-            won = 2.0 * (scores > 0) - 1.0
-            return reduction.votes(won, len(self.classes_)).argmax(1)
+            return reduction.votes(scores > 0, len(self.classes_)).argmax(1)
         return super()._chosen(scores)
 
     @by_blocks

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Floats, Integers
-from ..certificates import MarginCertificate
+from ..arrays import Floats
 from ..certificates.cost_grid import SquaredDistances, certify_costs
 from ..engines.registry import engine_for
 from ..estimators.claims import TimeLimit
@@ -22,13 +21,18 @@ from ..estimators.formulation import Formulation, certify_fit
 from ..kernels import RBF, Kernel, Linear
 from ..multiclass import Task
 from ..problems import DualProblem
-from ..problems.shared_rows import SharedRows
 from ..progress import Limits
 from ..solution import Solution, Status
 from ..solvers.centring import Origin
 from ..solvers.dual.choice import Dual
-from ..solvers.dual.cost_grid import at_cost, completed, solve_costs, solve_small_costs
+from ..solvers.dual.cost_grid import (
+    at_cost,
+    completed,
+    solve_costs,
+    solve_small_costs,
+)
 from .folds import Fold
+from .posed import Posed
 
 # Bytes of answers that are kept for other kernels.
 MOST_REMEMBERED = 1 << 30
@@ -55,24 +59,30 @@ class Evaluated(NamedTuple):
     seconds: float
 
 
+class Proved(NamedTuple):
+    """What is certified of every task at every cost: arrays (n_costs, n_tasks)."""
+
+    gaps: Floats
+    holds: NDArray[np.bool_]
+
+
 @dataclass(frozen=True)
 class Answers:
-    """α of some tasks, one task after the other, at several costs."""
+    """α of the tasks of some folds at several costs."""
 
     kernel: Any
-    rows: list[Integers]
+    posed: Posed
     costs: Floats
     alpha: Floats
 
-    def serves(self, kernel: Any, problems: Sequence[DualProblem], costs: Floats) -> bool:
+    def serves(self, kernel: Any, posed: Posed, costs: Floats) -> bool:
         """Whether these are answers of the same tasks and costs, but for γ."""
         return (
-            type(kernel) is type(self.kernel)
+            posed is self.posed
+            and type(kernel) is type(self.kernel)
             and getattr(kernel, "gamma", 0.0) > 0.0
             and replace(self.kernel, gamma=kernel.gamma) == kernel
             and np.array_equal(self.costs, costs)
-            and len(self.rows) == len(problems)
-            and all(map(np.array_equal, self.rows, (problem.index for problem in problems)))
         )
 
 
@@ -98,6 +108,7 @@ class KernelGrid:
     def __post_init__(self) -> None:
         self._distances: SquaredDistances | None = None
         self._has_looked, self._lock = False, Lock()
+        self._posed: dict[tuple[int, ...], Posed] = {}
         self._known: list[Answers] = []
         self._fresh: list[Answers] = []
 
@@ -110,16 +121,24 @@ class KernelGrid:
         self._known = self._fresh if size <= MOST_REMEMBERED else []
         self._fresh = []
 
-    def _recalled(self, kernel: Any, problems: Sequence[DualProblem], costs: Floats) -> Floats:
+    def _recalled(self, kernel: Any, posed: Posed, costs: Floats) -> Floats:
         """Return α of all tasks and costs with the most similar kernel known; else 0."""
-        alike = [each for each in self._known if each.serves(kernel, problems, costs)]
+        alike = [each for each in self._known if each.serves(kernel, posed, costs)]
         if not alike:
-            return np.zeros((costs.size, sum(problem.n_variables for problem in problems)))
+            return np.zeros((costs.size, int(posed.starts[-1])))
 
         def distance(each: Answers) -> tuple[float, float]:
             return abs(np.log(each.kernel.gamma / kernel.gamma)), -each.kernel.gamma
 
         return min(alike, key=distance).alpha
+
+    def _pose(self, kernel: Kernel, folds: Sequence[Fold]) -> Posed:
+        """Return the tasks of folds, posed once for all kernels."""
+        key = tuple(map(id, folds))
+        with self._lock:
+            if key not in self._posed:
+                self._posed[key] = Posed.of(self.formulation.pose, kernel, folds)
+            return self._posed[key]
 
     def evaluate(
         self,
@@ -135,26 +154,15 @@ class KernelGrid:
         is set nobody needs the rest.
         """
         started = time.perf_counter()
-        posed = [
-            (fold, task, self.formulation.pose(kernel, fold.training, task))
-            for fold in folds
-            for task in fold.tasks
-        ]
-        problems = [problem for *_, problem in posed]
+        posed = self._pose(kernel, folds)
         largest = max(self.formulation.largest_cost(fold.training) for fold in folds)
-        dual = self._dual(kernel, len(problems), largest * float(costs[-1]))
-        scores, certificates = self._solved(dual, posed, problems, costs, solved, stop)
-        ends = np.cumsum([0, *(len(fold.tasks) for fold in folds)])
-        shape = (costs.size, len(folds))
-        gaps, holds = np.empty(shape), np.empty(shape, dtype=bool)
-        for c, of_cost in enumerate(certificates):
-            for k in range(len(folds)):
-                mine = of_cost[ends[k] : ends[k + 1]]
-                gaps[c, k] = max(each.relative_gap for each in mine)
-                holds[c, k] = all(each.holds(self.model.tol) for each in mine)
-        planes = [np.stack(scores[a:b], axis=-1) for a, b in pairwise(ends)]
+        dual = self._dual(kernel, len(posed.tasks), largest * float(costs[-1]))
+        scores, proved = self._solved(dual, posed, costs, solved, stop)
+        first = posed.ends[:-1]
+        gaps = np.maximum.reduceat(proved.gaps, first, axis=1)
+        holds = np.logical_and.reduceat(proved.holds, first, axis=1)
         seconds = (time.perf_counter() - started) / (costs.size * len(folds))
-        return Evaluated(planes, gaps, holds, seconds)
+        return Evaluated(scores, gaps, holds, seconds)
 
     def _dual(self, kernel: Kernel, n_tasks: int, largest: float) -> Dual:
         """Return how tasks are solved: of linear kernels on centred rows, where X is far off."""
@@ -172,77 +180,76 @@ class KernelGrid:
     def _solved(
         self,
         dual: Dual,
-        posed: list[tuple[Fold, Task, DualProblem]],
-        problems: list[DualProblem],
+        posed: Posed,
         costs: Floats,
         solved: Callable[[float], None],
         stop: Event,
-    ) -> tuple[list[Floats], list[list[MarginCertificate]]]:
-        """Return g(x) of held-out rows, (n_costs, n_test) of every task, and the certificates."""
+    ) -> tuple[list[Floats], Proved]:
+        """Return g(x) of held-out rows, (n_costs, n_test, n_tasks) of every fold, and proofs."""
         limits = self.time_limit.limits(self.model.max_iter)
-        names = [task.name for _, task, _ in posed]
         small = None
         if self.model.max_iter == -1 and dual.origin is None:
-            tests = [fold.test for fold, *_ in posed]
-            shared = SharedRows.of(problems, names)
-            recalled = self._recalled(dual.kernel, problems, costs)
-            small = solve_small_costs(
-                dual, problems, shared, costs, recalled, tests, limits, stop.is_set
-            )
+            with self._lock:
+                tasks = posed.to_solve
+            recalled = self._recalled(dual.kernel, posed, costs)
+            small = solve_small_costs(dual, tasks, costs, recalled, limits, stop.is_set)
         if small is None:
-            return self._one_by_one(dual, posed, problems, costs, limits, solved)
-        self._fresh.append(Answers(dual.kernel, [p.index for p in problems], costs, small.alpha))
-        starts = np.cumsum([0, *(problem.n_variables for problem in problems)])
-        ends = np.cumsum([0, *(fold.test.size for fold, *_ in posed)])
+            return self._one_by_one(dual, posed, costs, limits, solved)
+        self._fresh.append(Answers(dual.kernel, posed, costs, small.alpha))
         alpha, b, scores = small.alpha, small.b, small.scores
-        # What is left.
-        limits = Limits(seconds=0.0) if stop.is_set() else self.time_limit.limits(-1)
-        for (c, t), solution in completed(dual, problems, costs, small, limits).items():
-            alpha[c, starts[t] : starts[t + 1]], b[c, t] = solution.alpha, solution.b[0]
-            scores[c, ends[t] : ends[t + 1]] = self._held_out(dual, *posed[t][:2], solution)
-        proofs = self._proofs(problems, names, costs, alpha, b)
-        return np.split(scores, ends[1:-1], axis=1), proofs
+        if not small.converged.all():
+            # What is left.
+            limits = Limits(seconds=0.0) if stop.is_set() else self.time_limit.limits(-1)
+            problems, starts = posed.with_kernel(dual.kernel), posed.starts
+            for (c, t), solution in completed(dual, problems, costs, small, limits).items():
+                alpha[c, starts[t] : starts[t + 1]], b[c, t] = solution.alpha, solution.b[0]
+                k = int(np.searchsorted(posed.ends, t, side="right")) - 1
+                values = self._held_out(dual, *posed.tasks[t], solution)
+                scores[k][c, :, t - posed.ends[k]] = values
+        return scores, self._proved(dual.kernel, posed, costs, alpha, b)
 
-    def _proofs(
-        self,
-        problems: list[DualProblem],
-        names: list[str],
-        costs: Floats,
-        alpha: Floats,
-        b: Floats,
-    ) -> list[list[MarginCertificate]]:
+    def _proved(
+        self, kernel: Kernel, posed: Posed, costs: Floats, alpha: Floats, b: Floats
+    ) -> Proved:
         """Certify the answers at all costs; anew where rounding leaves too much open."""
-        tol, distances = self.model.tol, self._squared_distances(problems[0].kernel)
-        known: list[list[MarginCertificate] | None] = [None] * costs.size
+        tol, distances = self.model.tol, self._squared_distances(kernel)
+        found = Proved(np.full(b.shape, np.inf), np.zeros(b.shape, dtype=bool))
         if distances is not None:
-            known = list(certify_costs(problems, names, costs, alpha, b, distances, tol))
-        starts = np.cumsum([problem.n_variables for problem in problems])[:-1]
-        found = []
-        for proofs, cost, of_cost, biases in zip(known, costs.tolist(), alpha, b, strict=True):
-            if proofs is None or not all(proof.holds(tol) for proof in proofs):
-                parts = zip(np.split(of_cost, starts), biases.tolist(), strict=True)
-                solutions = [_solution(part, bias) for part, bias in parts]
-                mine = [at_cost(problem, cost) for problem in problems]
-                proofs = certify_fit(tol, self.time_limit, mine, solutions)
-            found.append(proofs)
+            assert isinstance(kernel, RBF)
+            with self._lock:
+                tasks = posed.to_certify
+            proofs = certify_costs(tasks, kernel, costs, alpha, b, distances, tol)
+            found = Proved(proofs.relative_gap, proofs.hold(tol))
+        for c in np.flatnonzero(~found.holds.all(axis=1)).tolist():
+            open_tasks = np.flatnonzero(~found.holds[c]).tolist()
+            problems, starts = posed.with_kernel(kernel), posed.starts.tolist()
+            solutions = [
+                _solution(alpha[c, starts[t] : starts[t + 1]], b[c, t]) for t in open_tasks
+            ]
+            mine = [at_cost(problems[t], float(costs[c])) for t in open_tasks]
+            for t, proof in zip(
+                open_tasks, certify_fit(tol, self.time_limit, mine, solutions), strict=True
+            ):
+                found.gaps[c, t], found.holds[c, t] = proof.relative_gap, proof.holds(tol)
         return found
 
     def _one_by_one(
         self,
         dual: Dual,
-        posed: list[tuple[Fold, Task, DualProblem]],
-        problems: list[DualProblem],
+        posed: Posed,
         costs: Floats,
         limits: Limits,
         solved: Callable[[float], None],
-    ) -> tuple[list[Floats], list[list[MarginCertificate]]]:
+    ) -> tuple[list[Floats], Proved]:
+        problems = posed.with_kernel(dual.kernel)
         by_task = solve_costs(dual, problems, costs, limits, solved)
         scores = [
             np.array([self._held_out(dual, fold, task, solution) for solution in solutions])
-            for (fold, task, _), solutions in zip(posed, by_task, strict=True)
+            for (fold, task), solutions in zip(posed.tasks, by_task, strict=True)
         ]
         by_cost = [list(each) for each in zip(*by_task, strict=True)]
-        return scores, self._certified(problems, by_cost, costs)
+        planes = [np.stack(scores[a:b], axis=-1) for a, b in pairwise(posed.ends.tolist())]
+        return planes, self._certified(problems, by_cost, costs)
 
     def _held_out(self, dual: Dual, fold: Fold, task: Task, solution: Solution) -> Floats:
         """Return g(x) of the held-out rows of a fold."""
@@ -256,12 +263,14 @@ class KernelGrid:
 
     def _certified(
         self, problems: list[DualProblem], by_cost: list[list[Solution]], costs: Floats
-    ) -> list[list[MarginCertificate]]:
-        found = []
+    ) -> Proved:
+        tol, gaps, holds = self.model.tol, [], []
         for solutions, cost in zip(by_cost, costs.tolist(), strict=True):
             mine = [at_cost(problem, cost) for problem in problems]
-            found.append(certify_fit(self.model.tol, self.time_limit, mine, solutions))
-        return found
+            proofs = certify_fit(tol, self.time_limit, mine, solutions)
+            gaps.append([proof.relative_gap for proof in proofs])
+            holds.append([proof.holds(tol) for proof in proofs])
+        return Proved(np.array(gaps), np.array(holds))
 
     def _squared_distances(self, kernel: Kernel) -> SquaredDistances | None:
         """Return ‖x − z‖² for all certificates of Gaussian kernels, computed once."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import FitFailedWarning
 
-from ..arrays import Floats, MatrixLike
+from ..arrays import Floats, Integers, MatrixLike
 from ..caller import warn_caller
 from ..estimators.svc import SVC
 from ..estimators.svr import SVR
@@ -67,19 +67,35 @@ def takes_weights(scorer: Any) -> bool:
 
 
 class HeldOut(NamedTuple):
-    """The held-out rows of a fold, a machine that answers for them, and what else scorers take."""
+    """The held-out rows of a fold, a machine that answers for them, and what else scorers take.
+
+    Where a scorer asks for accuracy alone, ``numbers`` are those of their classes in the fold, −1
+    of a class that it lacks.
+    """
 
     known: Any
     X: Any
     y: Any
     options: dict[str, Any]
+    numbers: Integers | None = None
+
+
+def asks_for_accuracy(scorer: Any, model: Any, options: dict[str, Any]) -> bool:
+    """Return whether a scorer is `score` of a classifier without weights, which cannot fail."""
+    is_own = type(scorer).__name__ == "_PassthroughScorer" and isinstance(model, SVC)
+    may_fail = is_own and model.break_ties and model.decision_function_shape == "ovo"
+    return is_own and not may_fail and not options
 
 
 def scored(held_out: HeldOut, scorer: Any, scores: Floats, error_score: Any) -> tuple[float, float]:
     """Return what a scorer says of a machine with these scores, and the seconds that it took."""
     started = time.perf_counter()
-    held_out.known._values = scores
-    return score_of(held_out, scorer, error_score), time.perf_counter() - started
+    if held_out.numbers is not None:
+        value = float((held_out.known._chosen(scores) == held_out.numbers).mean())
+    else:
+        held_out.known._values = scores
+        value = score_of(held_out, scorer, error_score)
+    return value, time.perf_counter() - started
 
 
 def score_of(held_out: HeldOut, scorer: Any, error_score: Any) -> float:

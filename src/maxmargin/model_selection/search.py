@@ -35,6 +35,7 @@ from .kernel_grid import Evaluated, KernelGrid
 from .results import Results
 from .scoring import (
     HeldOut,
+    asks_for_accuracy,
     failed,
     known_classifier,
     known_regressor,
@@ -195,6 +196,8 @@ class Search:
 
     def _by_kernel(self, block: Block) -> list[tuple[Kernel, list[int]]]:
         """Return the folds of every kernel: gamma="scale" is another number in every fold."""
+        if self.grid.name == "gamma" and not isinstance(self.grid.kernels[block.kernel], str):
+            return [(self._kernel(block.kernel, self.folds[block.folds[0]]), block.folds)]
         found: dict[Any, list[int]] = {}
         for k in block.folds:
             found.setdefault(self._kernel(block.kernel, self.folds[k]), []).append(k)
@@ -240,8 +243,18 @@ class Search:
             options = {}
             if self.weights is not None:
                 options["sample_weight"] = _safe_indexing(self.weights, test)
-            self._known[k] = HeldOut(known, X, y, options)
+            numbers = None
+            if asks_for_accuracy(self.scorer, self.template, options):
+                numbers = self._class_numbers(fold)
+            self._known[k] = HeldOut(known, X, y, options, numbers)
         return self._known[k]
+
+    def _class_numbers(self, fold: Fold) -> Integers:
+        """Return which class of a fold each held-out row is of, −1 of those that it lacks."""
+        own = np.searchsorted(self.training.classes, fold.classes)
+        number = np.full(len(self.training.classes), -1)
+        number[own] = np.arange(own.size)
+        return number[self.training.codes[fold.test]]
 
     @property
     def _is_pairwise(self) -> bool:

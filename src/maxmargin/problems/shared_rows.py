@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -65,7 +66,15 @@ class SharedRows:
             firsts, np.concatenate(rows), np.array(starts), places, numbers,
         )  # fmt: skip
 
-    @property
+    @cached_property
+    def groups(self) -> Integers:
+        """The group of every task."""
+        sizes = np.diff(self.firsts)
+        groups = np.empty(self.members.size, dtype=np.intp)
+        groups[self.members] = np.repeat(np.arange(sizes.size), sizes)
+        return groups
+
+    @cached_property
     def has_repeats(self) -> bool:
         """Whether a task has a row twice."""
         most = int(self.numbers.max()) + 1

@@ -6,10 +6,11 @@ import pytest
 from maxmargin.certificates import certify
 from maxmargin.kernels import RBF, Linear
 from maxmargin.problems import DualProblem
+from maxmargin.problems.held_out_rows import HeldOutRows
 from maxmargin.problems.shared_rows import SharedRows
 from maxmargin.progress import Limits, Progress
 from maxmargin.solvers.dual.choice import Dual
-from maxmargin.solvers.dual.cost_grid import at_cost, completed, solve_small_costs
+from maxmargin.solvers.dual.cost_grid import GridTasks, at_cost, completed, solve_small_costs
 
 TOL = 1e-3
 NOTHING = np.empty(0, dtype=np.intp)
@@ -22,10 +23,10 @@ def samples(n=30, seed=0):
 
 def grid_of(kernel, problem, costs):
     dual = Dual.of(kernel, problem.X, "auto", TOL)
-    grid = solve_small_costs(
-        dual, [problem], SharedRows.of([problem], ["a"]), costs,
-        np.zeros((costs.size, problem.n_variables)), [NOTHING], Limits(), lambda: False,
-    )  # fmt: skip
+    shared, held_out = SharedRows.of([problem], ["a"]), HeldOutRows.of([problem], [NOTHING], [1])
+    recalled = np.zeros((costs.size, problem.n_variables))
+    tasks = GridTasks.of([problem], shared, held_out)
+    grid = solve_small_costs(dual, tasks, costs, recalled, Limits(), lambda: False)
     return dual, grid
 
 

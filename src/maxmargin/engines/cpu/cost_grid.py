@@ -9,15 +9,13 @@ go side by side where they are large (`cost_descent`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
-from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...problems.held_out_rows import HeldOutRows
 from ...problems.shared_rows import SharedRows
 from ...runtime.simd import aligned
-from ...runtime.threads import in_parallel, single_threaded_blas
 from ..base import CostGrid, TaskArrays, TaskGoal
 from .cost_descent import N_KEPT, N_STATE, SET_SIZE
 from .cost_path import (
@@ -37,6 +35,7 @@ from .cost_path import (
     START,
     advance,
 )
+from .held_out import held_out_scores
 from .small_tasks import padded_values
 from .task_descent import BIAS, CONVERGED, N_NUMBERS, STEPS
 from .task_rows import VECTOR
@@ -52,17 +51,17 @@ def solve_cost_grid(
     shared: SharedRows,
     costs: Floats,
     recalled: Floats,
-    tests: list[Integers],
+    held_out: HeldOutRows,
     goal: TaskGoal,
     is_over: Callable[[], bool],
 ) -> CostGrid:
     """Solve every task at every cost.
 
     ``tasks`` are those of C = 1, with a bias; ``recalled`` are α with another kernel, or 0;
-    ``tests`` the rows of X whose scores are wanted.
+    ``held_out`` the rows of X whose scores are wanted.
     """
     K, m, n_rows = padded_values(gram), costs.size, shared.rows.size
-    ends = np.cumsum([0, *(test.size for test in tests)])
+    ends = held_out.ends_of_tasks
     # Where every group has all rows of X, the scores of those held out are known with the others.
     is_whole = bool((np.diff(shared.starts) == K.shape[0]).all())
     known_ends = ends if is_whole else np.zeros_like(ends)
@@ -70,25 +69,35 @@ def solve_cost_grid(
     chains, memory = _chains(shared)
     variables = np.array([tasks.signs, tasks.p, tasks.lower, tasks.upper])
     tols = np.array([goal.tol, goal.final_tol, goal.rounding])
-    alpha, scores = np.zeros((m, tasks.index.size)), np.empty((m, ends[-1]))
+    alpha, scores = np.zeros((m, tasks.index.size)), np.empty((m, known_ends[-1]))
     numbers, kept = np.zeros((m, len(listed), N_NUMBERS)), np.zeros((len(listed), N_KEPT))
     of_rows = np.zeros((m, n_rows)), np.zeros((m, n_rows)), np.zeros(n_rows)
     of_groups = np.zeros((m, len(chains))), np.zeros((m, len(chains)))
     seeds = (recalled, *of_rows, *of_groups)
-    held_out, diagonal = np.concatenate(tests), gram.diagonal()
+    diagonal = gram.diagonal()
+    tests = held_out.rows_of_tasks() if is_whole else held_out.rows
     going = np.argsort(-np.diff(shared.starts), kind="stable")
     while going.size and not is_over():
         advance(
             going.size, going, chains, shared.members, listed, variables, places, shared.rows,
-            held_out, K, diagonal, costs, tols, kept, memory, seeds, alpha, numbers,
+            tests, K, diagonal, costs, tols, kept, memory, seeds, alpha, numbers,
             scores,
         )  # fmt: skip
         going = going[chains[going, MEMBER] < chains[going, END_MEMBER]]
     columns_of = (numbers[:, :, k] for k in (BIAS, CONVERGED, STEPS))
     b, converged, steps = (np.ascontiguousarray(each) for each in columns_of)
-    if not is_whole:
-        scores = held_out_scores(K, tasks, alpha, b, tests)
-    return CostGrid(alpha, b, converged > 0.0, steps, scores)
+    of_folds = (
+        _by_fold(scores, held_out) if is_whole else held_out_scores(K, tasks, alpha, b, held_out)
+    )
+    return CostGrid(alpha, b, converged > 0.0, steps, of_folds)
+
+
+def _by_fold(scores: Floats, held_out: HeldOutRows) -> list[Floats]:
+    """Return scores of one task after the other as (n_costs, n_rows, n_tasks) of every fold."""
+    sizes, n_tasks = np.diff(held_out.ends), np.diff(held_out.tasks)
+    ends = np.cumsum(sizes * n_tasks)[:-1]
+    shapes = zip(np.split(scores, ends, axis=1), n_tasks.tolist(), sizes.tolist(), strict=True)
+    return [np.moveaxis(part.reshape(len(part), *shape), 1, 2) for part, *shape in shapes]
 
 
 def _listed(
@@ -118,51 +127,3 @@ def _chains(shared: SharedRows) -> tuple[Integers, Floats]:
     places = np.cumsum([0, *(N_STATE * widths * VECTOR * -(-sizes // VECTOR)).tolist()])
     chains[:, PLACE] = places[:-1]
     return chains, aligned((int(places[-1]),), np.float64)
-
-
-def held_out_scores(
-    K: Floats, tasks: TaskArrays, alpha: Floats, b: Floats, tests: list[Integers]
-) -> Floats:
-    """Return the scores of the rows that every task holds out, one task after the other.
-
-    Tasks that hold out the same rows are a fold. Where several of them have a class in common, its
-    kernel values are gathered once, and multiplied by the coefficients of all of them.
-    """
-    ends = np.cumsum([0, *(test.size for test in tests)])
-    coefficients, scores = alpha * tasks.signs, np.empty((len(alpha), ends[-1]))
-    folds: dict[int, list[int]] = {}
-    for t, test in enumerate(tests):
-        folds.setdefault(id(test), []).append(t)
-
-    def score(members: list[int], stop: Event) -> None:
-        test = tests[members[0]]
-        for t in members:
-            scores[:, ends[t] : ends[t + 1]] = b[:, t, None]
-        for columns, users in _classes(tasks, members):
-            if stop.is_set():
-                return
-            weights = np.concatenate([coefficients[:, part] for _, part in users])
-            products = np.split(weights @ K[np.ix_(columns, test)], len(users))
-            for (t, _), product in zip(users, products, strict=True):
-                scores[:, ends[t] : ends[t + 1]] += product
-
-    with single_threaded_blas():
-        in_parallel(score, list(folds.values()))
-    return scores
-
-
-def _classes(
-    tasks: TaskArrays, members: list[int]
-) -> list[tuple[Integers, list[tuple[int, slice]]]]:
-    """Return rows of equal sign, and the tasks in which they have it with their variables."""
-    found: dict[bytes, tuple[Integers, list[tuple[int, slice]]]] = {}
-    if len(members) == 1:  # nothing to share
-        whole = slice(int(tasks.starts[members[0]]), int(tasks.starts[members[0] + 1]))
-        return [(tasks.index[whole], [(members[0], whole)])]
-    for t in members:
-        first, last = int(tasks.starts[t]), int(tasks.starts[t + 1])
-        changes = 1 + first + np.flatnonzero(np.diff(tasks.signs[first:last]))
-        for start, end in pairwise([first, *changes.tolist(), last]):
-            rows = tasks.index[start:end]
-            found.setdefault(rows.tobytes(), (rows, []))[1].append((t, slice(start, end)))
-    return list(found.values())

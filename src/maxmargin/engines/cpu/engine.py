@@ -14,6 +14,7 @@ from ...arrays import Floats, Integers, has_repeats
 from ...kernels import Kernel, Precomputed
 from ...kernels.products import far_columns, shifted
 from ...problems import JointKernelProblem
+from ...problems.held_out_rows import HeldOutRows
 from ...problems.shared_rows import SharedRows
 from ...runtime.row_access import readable
 from ..base import CostGrid, Ended, Precision, TaskArrays, TaskGoal
@@ -168,13 +169,13 @@ class CpuEngine:
         shared: SharedRows,
         costs: Floats,
         recalled: Floats,
-        tests: list[Integers],
+        held_out: HeldOutRows,
         goal: TaskGoal,
         is_over: Callable[[], bool],
     ) -> CostGrid | None:
         """Solve small tasks at one cost after the other; None where all of K does not fit.
 
-        ``tasks`` are those of C = 1. ``tests`` are rows of X whose scores are wanted of each.
+        ``tasks`` are those of C = 1. ``held_out`` are rows of X whose scores are wanted.
         """
         if int(tasks.sizes.max()) > MOST_SHARED:
             return None
@@ -182,7 +183,7 @@ class CpuEngine:
         gram = Gram(kernel, self._rows(kernel), None, self._budget, np.float64)
         if not gram.fits:
             return None
-        return solve_cost_grid(gram, tasks, shared, costs, recalled, tests, goal, is_over)
+        return solve_cost_grid(gram, tasks, shared, costs, recalled, held_out, goal, is_over)
 
     def _source(self, kernel: Kernel, precision: Precision) -> Gram:
         """Return K of all rows."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Event
 
 import numpy as np
 
-from ...arrays import Floats, Integers
+from ...arrays import Floats
 from ...engines.base import CostGrid, SolvesCosts, TaskArrays, TaskGoal
 from ...problems import DualProblem
+from ...problems.held_out_rows import HeldOutRows
 from ...problems.shared_rows import SharedRows
 from ...progress import Limits, Progress
 from ...runtime.threads import in_parallel
@@ -28,36 +29,56 @@ def at_cost(problem: DualProblem, cost: float) -> DualProblem:
     return replace(problem, upper=problem.upper * cost, ridge=problem.ridge / cost)
 
 
+@dataclass(frozen=True)
+class GridTasks:
+    """Tasks of C = 1 that several kernels have in common.
+
+    Parameters
+    ----------
+    arrays : TaskArrays
+    shared : SharedRows
+    held_out : HeldOutRows
+    are_hinges : bool
+        Whether all are classifiers with a bias and a margin of 1, of finite costs and D = 0.
+    """
+
+    arrays: TaskArrays
+    shared: SharedRows
+    held_out: HeldOutRows
+    are_hinges: bool
+
+    @classmethod
+    def of(
+        cls, problems: Sequence[DualProblem], shared: SharedRows, held_out: HeldOutRows
+    ) -> GridTasks:
+        """Put the variables of problems one after the other; their kernels do not matter."""
+        arrays = TaskArrays.of(problems)
+        has_unit_margins = bool((arrays.p == -1.0).all()) and not arrays.lower.any()
+        has_losses = not arrays.ridge.any() and bool(np.isfinite(arrays.upper).all())
+        has_sums = any(len(each.groups) != 1 or each.total for each in problems)
+        return cls(arrays, shared, held_out, has_unit_margins and has_losses and not has_sums)
+
+
 def solve_small_costs(
     dual: Dual,
-    problems: Sequence[DualProblem],
-    shared: SharedRows,
+    tasks: GridTasks,
     costs: Floats,
     recalled: Floats,
-    tests: list[Integers],
     limits: Limits,
     stopped: Callable[[], bool],
 ) -> CostGrid | None:
     """Return small tasks at every cost, compiled; None where they are something else.
 
-    ``problems`` are those of C = 1, ``costs`` ascend; ``recalled`` is as in the engine. What is
-    not solved when the time is over, or when ``stopped``, has not converged.
+    ``costs`` ascend; ``recalled`` is as in the engine. What is not solved when the time is over,
+    or when ``stopped``, has not converged.
     """
-    engine, n = dual.engine, np.array([problem.n_variables for problem in problems])
-    hinge = all(
-        len(each.groups) == 1
-        and each.has_unit_margin
-        and not each.ridge.any()
-        and not each.lower.any()
-        and bool(np.isfinite(each.upper).all())
-        for each in problems
-    )
-    fits = hinge and dual.solver == "auto" and not shared.has_repeats
+    engine, n = dual.engine, tasks.arrays.sizes
+    fits = tasks.are_hinges and dual.solver == "auto" and not tasks.shared.has_repeats
     if not fits or not isinstance(engine, SolvesCosts):
         return None
     most = float(MAX_NUMBERS)
     if limits.seconds is not None:
-        most = min(most, NUMBERS_PER_SECOND * limits.seconds / (len(problems) * costs.size))
+        most = min(most, NUMBERS_PER_SECOND * limits.seconds / (n.size * costs.size))
     # Few variables take millions of steps within as many numbers, other solvers milliseconds.
     max_steps = np.minimum(most / n, dual.tuning.steps_per_variable * n).astype(np.intp)
     goal = TaskGoal(dual.tol, dual.tol, max_steps, TUNING.rounding, Limits())
@@ -66,8 +87,9 @@ def solve_small_costs(
     def is_over() -> bool:
         return stopped() or limits.after(time.perf_counter() - started).seconds == 0.0
 
-    tasks = TaskArrays.of(problems)
-    return engine.cost_grid(dual.kernel, tasks, shared, costs, recalled, tests, goal, is_over)
+    return engine.cost_grid(
+        dual.kernel, tasks.arrays, tasks.shared, costs, recalled, tasks.held_out, goal, is_over
+    )
 
 
 def solve_costs(
