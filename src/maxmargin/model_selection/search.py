@@ -162,10 +162,11 @@ class Search:
 
     @cached_property
     def at_once(self) -> int:
-        """How many kernels are evaluated side by side: their Gram matrices are in the memory."""
+        """How many kernels are handed out at once: two per thread, if the memory holds their K."""
         n = self.training.X.shape[0]
-        per_kernel = 4.0 * 8.0 * n * n  # K in both precisions, and that of certificates
-        return int(np.clip(bytes_to_keep() // max(per_kernel, 1.0), 1, 2 * n_threads()))
+        per_kernel = 2.0 * 8.0 * n * n  # K in double and in single precision, and parts of it
+        side_by_side = int(max(bytes_to_keep() // max(per_kernel, 1.0), 1))
+        return side_by_side if side_by_side < n_threads() else 2 * n_threads()
 
     # One kernel ------------------------------------------------------------------------------
 

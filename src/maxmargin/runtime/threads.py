@@ -167,6 +167,8 @@ def in_parallel(
         try:
             withdraw = _call_helpers(help_out, helpers)
             mine = take_turns(lambda: None)
+            if mine < len(parts):
+                _stand_in(helpers + 1)
             for _ in range(len(parts) - mine):
                 by_others.acquire()
             if failures:
@@ -189,6 +191,16 @@ def _call_helpers(job: Callable[[], None], count: int) -> Callable[[], None]:
         # may be done.
         start_new_thread(job, ())
     return no_request
+
+
+def _stand_in(count: int) -> None:
+    """Have so many workers: one does what this thread could while it waits for the others.
+
+    Parts that are still computed may have parallel work of their own.
+    """
+    team = sys.modules.get(f"{__package__}.team")
+    if team is not None and team.SUPPORTED:
+        team.team_of(count)
 
 
 def _wait_for_helpers() -> None:

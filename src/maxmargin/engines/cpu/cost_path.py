@@ -35,8 +35,7 @@ from .task_rows import VECTOR
 from .values import UNIT
 
 # Numbers that a call may pass over: a tenth of a second.
-# Rows of a group above which its tasks, but for the first, are solved side by side.
-SLICE_NUMBERS, TOGETHER = 4e8, 4096
+SLICE_NUMBERS = 4e8
 # The columns of a chain: its rows, the place of its state, its group, the next of its tasks, the
 # end of those that are solved side by side with it, the end of all, the cost that they are at, and
 # whether that has begun.
@@ -118,8 +117,7 @@ def advance(
             chain[BEGUN], chain[COST] = 0, c + 1
             if c + 1 == costs.size:
                 chain[COST], chain[MEMBER] = 0, chain[END_TEAM]
-                team_size = chain[END_MEMBER] - chain[MEMBER] if n > TOGETHER else 1
-                chain[END_TEAM] = min(chain[MEMBER] + team_size, chain[END_MEMBER])
+                chain[END_TEAM] = min(chain[MEMBER] + 1, chain[END_MEMBER])
 
 
 @compiled_part

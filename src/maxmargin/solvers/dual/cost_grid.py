@@ -22,6 +22,9 @@ from .choice import Dual, WarmStart
 
 # Numbers that the steps of a task may pass over at one cost, and about how many they do per second.
 MAX_NUMBERS, NUMBERS_PER_SECOND = 10**9, 2.0 * 10**9
+# Variables from which fewer numbers are better: decomposition keeps its working sets, and what it
+# computes anew takes no longer than what is gathered from so many rows.
+MANY, NUMBERS_OF_MANY = 4096, 3 * 10**8
 
 
 def at_cost(problem: DualProblem, cost: float) -> DualProblem:
@@ -76,9 +79,9 @@ def solve_small_costs(
     fits = tasks.are_hinges and dual.solver == "auto" and not tasks.shared.has_repeats
     if not fits or not isinstance(engine, SolvesCosts):
         return None
-    most = float(MAX_NUMBERS)
+    most = np.where(n > MANY, NUMBERS_OF_MANY, MAX_NUMBERS)
     if limits.seconds is not None:
-        most = min(most, NUMBERS_PER_SECOND * limits.seconds / (n.size * costs.size))
+        most = np.minimum(most, NUMBERS_PER_SECOND * limits.seconds / (n.size * costs.size))
     # Few variables take millions of steps within as many numbers, other solvers milliseconds.
     max_steps = np.minimum(most / n, dual.tuning.steps_per_variable * n).astype(np.intp)
     goal = TaskGoal(dual.tol, dual.tol, max_steps, TUNING.rounding, Limits())
