@@ -18,7 +18,7 @@ from ...problems.held_out_rows import HeldOutRows
 from ...problems.shared_rows import SharedRows
 from ...runtime.simd import aligned
 from ..base import CostGrid, TaskArrays, TaskGoal
-from .cost_descent import N_KEPT, N_STATE, SET_SIZE
+from .cost_descent import N_KEPT, N_STATE
 from .cost_path import (
     END_MEMBER,
     END_ROW,

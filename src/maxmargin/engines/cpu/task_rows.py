@@ -32,7 +32,7 @@ def stored(K: Any) -> Floats:
     return K
 
 
-def fetch(K: Any, i: int) -> None:
+def fetch(K: Any, i: Any) -> None:
     """Write row i of K into its memory, unless it is there."""
 
 
