@@ -359,5 +359,6 @@ def _gains_more_than_rounding(K: Floats, f: Floats, change: Floats) -> bool:
     turned = K @ change
     gain = float(change @ (f - 0.5 * turned))
     size = np.abs(change)
-    rounding = ROUNDING * change.size * float(size @ (np.abs(f) + np.abs(K).max() * size.sum()))
+    largest = max(float(K.max()), -float(K.min()))
+    rounding = ROUNDING * change.size * float(size @ (np.abs(f) + largest * size.sum()))
     return gain > rounding

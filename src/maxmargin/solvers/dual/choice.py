@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -86,10 +86,10 @@ class Dual:
     engine : HostEngine
         Where the rows of X are.
     kernel : Kernel
-    precision : str
-        Of the kernel values that most of the work is done with.
     solver : str
     tol : float
+    largest : float
+        About what no α exceeds.
     shrinking : bool
     n_tasks : int
         Tasks of the fit, which share what work a small fit may take.
@@ -102,9 +102,9 @@ class Dual:
 
     engine: HostEngine
     kernel: Kernel
-    precision: Precision
     solver: Solver
     tol: float
+    largest: float = 1.0
     shrinking: bool = True
     n_tasks: int = 1
     origin: Origin | None = None
@@ -151,14 +151,17 @@ class Dual:
             as it is.
         """
         if engine is not None:
-            precision = engine.precision(kernel, tol, largest)
-            return cls(engine, kernel, precision, solver, tol, shrinking, n_tasks)
+            return cls(engine, kernel, solver, tol, largest, shrinking, n_tasks)
         may_move = may_centre and isinstance(kernel, Linear) and not isinstance(X, Partitioned)
         origin = Origin.far_mean(on_host(X)) if may_move else None
         rows = X if origin is None else origin.rows(on_host(X))
         engine = engine_for(rows, codes=codes, budget=budget)
-        precision = engine.precision(kernel, tol, largest)
-        return cls(engine, kernel, precision, solver, tol, shrinking, n_tasks, origin, rows)
+        return cls(engine, kernel, solver, tol, largest, shrinking, n_tasks, origin, rows)
+
+    @cached_property
+    def precision(self) -> Precision:
+        """Of the kernel values that most of the work is done with."""
+        return self.engine.precision(self.kernel, self.tol, self.largest)
 
     def solve(
         self, problem: DualProblem, start: WarmStart | None, progress: Progress, limits: Limits
