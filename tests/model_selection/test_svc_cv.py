@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin as mm
-from maxmargin.engines.cpu import cost_descent, engine
+from maxmargin.engines.cpu import cost_descent, cost_grid, engine
 from maxmargin.kernels import RBF, Polynomial
 from maxmargin.model_selection import kernel_grid, search, strategies
 from maxmargin.solvers.dual import cost_grid as costs_of_tasks
@@ -153,6 +153,21 @@ def test_working_sets_of_the_compiled_path(n):
     expected = grid(mm.SVC(tol=1e-5), X, y, parameters={"C": [0.1, 10.0, 3000.0],
                                                         "gamma": [0.1, 10.0]})  # fmt: skip
     check_same(model.cv_results_, expected, per_sample=1.1 / (n // 4))
+
+
+def test_teams_of_folds(monkeypatch):
+    """Folds of large groups go side by side in teams, which are chains of their own."""
+    X, y = data(n=1200, seed=3)
+    y = np.where(np.random.default_rng(0).random(1200) < 0.1, "a", y)
+    costs, options = [0.1, 10.0, 1000.0], {"cv": 5, "tol": 1e-5, "refit": False}
+    alone = mm.SVCCV(costs, [0.1, 10.0], **options).fit(X, y).cv_results_
+    monkeypatch.setattr(cost_grid, "TOGETHER", 100)
+    found = [mm.SVCCV(costs, [0.1, 10.0], n_jobs=n, **options).fit(X, y) for n in (1, 2)]
+    for model in found:
+        assert model.cv_results_["certified"].all()
+        check_same(model.cv_results_, alone, per_sample=1.1 / 240)
+    for name in ("mean_test_score", "worst_gap"):
+        np.testing.assert_array_equal(*(model.cv_results_[name] for model in found))
 
 
 # Choosing -----------------------------------------------------------------------------------------

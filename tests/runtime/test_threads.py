@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -132,3 +133,22 @@ def test_a_process_does_not_end_threads_within_torch():
     )  # fmt: skip
     assert done.stderr.rstrip().endswith("ValueError: the main thread ends")
     assert done.returncode == 1
+
+
+def test_a_thread_that_waits_is_stood_in_for():
+    """Parts that are left to one thread have parallel work of their own: it uses all cores."""
+    from maxmargin.runtime import team  # noqa: F401  its workers do the work of helpers
+
+    started, both = threading.Barrier(2), threading.Barrier(2)
+
+    def work(part, stop):
+        started.wait(10.0)
+        if part == 0:  # done: its thread waits for the other part
+            return True
+        time.sleep(0.05)
+        threads.in_parallel(lambda k, stop: both.wait(10.0), range(2))
+        return True
+
+    if threads.n_threads() != 2:
+        pytest.skip("as many parts as cores, for two of them")
+    assert threads.in_parallel(work, range(2)) == [True, True]
