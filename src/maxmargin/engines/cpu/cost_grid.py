@@ -9,7 +9,6 @@ go side by side where they are large (`cost_descent`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +29,7 @@ from .cost_path import (
     IS_FIRST,
     MEMBER,
     MOST_NUMBERS,
+    MOST_TOGETHER,
     N_COLUMNS,
     N_OWN,
     PLACE,
@@ -41,8 +41,8 @@ from .small_tasks import padded_values
 from .task_descent import BIAS, CONVERGED, N_NUMBERS, STEPS
 from .task_rows import VECTOR
 
-# Rows of a group above which several of its tasks are solved side by side, in so many teams.
-TOGETHER, N_TEAMS = 4096, 2
+# Rows of a group above which its tasks, but for the first, are solved side by side.
+TOGETHER = 4096
 
 if TYPE_CHECKING:
     from ...arrays import Floats, Integers
@@ -70,24 +70,23 @@ def solve_cost_grid(
     is_whole = bool((np.diff(shared.starts) == K.shape[0]).all())
     known_ends = ends if is_whole else np.zeros_like(ends)
     listed, places = _listed(tasks, shared, known_ends, goal.max_steps)
-    chains, turns, memory = _chains(shared, K.shape[0])
+    chains, memory = _chains(shared)
     variables = np.array([tasks.signs, tasks.p, tasks.lower, tasks.upper])
     tols = np.array([goal.tol, goal.final_tol, goal.rounding])
     alpha, scores = np.zeros((m, tasks.index.size)), np.empty((m, known_ends[-1]))
     numbers, kept = np.zeros((m, len(listed), N_NUMBERS)), np.zeros((len(listed), N_KEPT))
     of_rows = np.zeros((m, n_rows)), np.zeros((m, n_rows)), np.zeros(n_rows)
-    n_groups = shared.starts.size - 1
-    of_groups = np.zeros((m, n_groups)), np.zeros((m, n_groups))
+    of_groups = np.zeros((m, len(chains))), np.zeros((m, len(chains)))
     seeds = (recalled, *of_rows, *of_groups)
     diagonal = gram.diagonal()
     tests = held_out.rows_of_tasks() if is_whole else held_out.rows
-    for going in turns:
-        while going.size and not is_over():
-            advance(
-                going.size, going, chains, shared.members, listed, variables, places, shared.rows,
-                tests, K, diagonal, costs, tols, kept, memory, seeds, alpha, numbers, scores,
-            )  # fmt: skip
-            going = going[chains[going, MEMBER] < chains[going, END_MEMBER]]
+    going = np.argsort(-np.diff(shared.starts), kind="stable")
+    while going.size and not is_over():
+        advance(
+            going.size, going, chains, shared.members, listed, variables, places, shared.rows,
+            tests, K, diagonal, costs, tols, kept, memory, seeds, alpha, numbers, scores,
+        )  # fmt: skip
+        going = going[chains[going, MEMBER] < chains[going, END_MEMBER]]
     columns_of = (numbers[:, :, k] for k in (BIAS, CONVERGED, STEPS))
     b, converged, steps = (np.ascontiguousarray(each) for each in columns_of)
     of_folds = (
@@ -119,31 +118,16 @@ def _listed(
     return listed, shared.places - np.repeat(first_row, tasks.sizes)
 
 
-def _chains(shared: SharedRows, n_rows: int) -> tuple[Integers, list[Integers], Floats]:
-    """Return the columns of the chains, which of them go side by side, and their memory.
-
-    A chain is all tasks of a group, or the first of them: others of a large group, which begin with
-    its answers, are chains that come later.
-    """
-    chains, widths = [], []
-    for g, (first_row, end_row) in enumerate(pairwise(shared.starts.tolist())):
-        first, end, n = int(shared.firsts[g]), int(shared.firsts[g + 1]), end_row - first_row
-        is_large = n > TOGETHER
-        later = np.arange(first + 1, end)
-        teams = np.array_split(later, N_TEAMS if n > TOGETHER else max(later.size, 1))
-        parts = [(first, first + 1 if is_large else end)]
-        parts += [(int(t[0]), int(t[-1]) + 1) for t in teams if is_large and t.size]
-        for number, (start, stop) in enumerate(parts):
-            width = stop - start if n > TOGETHER else 1
-            chain = np.zeros(N_COLUMNS, dtype=np.intp)
-            chain[[FIRST_ROW, END_ROW, GROUP]] = first_row, end_row, g
-            chain[[MEMBER, END_TEAM, END_MEMBER]] = start, start + width, stop
-            chains.append((min(number, 1), chain))
-            widths.append(N_STATE * width * VECTOR * -(-n // VECTOR))
-    columns = np.array([chain for _, chain in chains])
-    places = np.cumsum([0, *widths])
-    columns[:, PLACE] = places[:-1]
-    falling = np.argsort(columns[:, FIRST_ROW] - columns[:, END_ROW], kind="stable")
-    turns = np.array([turn for turn, _ in chains])[falling]
-    memory = aligned((int(places[-1]),), np.float64)
-    return columns, [falling[turns == turn] for turn in (0, 1)], memory
+def _chains(shared: SharedRows) -> tuple[Integers, Floats]:
+    """Return the columns of the chains, one of each group, and memory for what they work on."""
+    sizes, n_members = np.diff(shared.starts), np.diff(shared.firsts)
+    chains = np.zeros((sizes.size, N_COLUMNS), dtype=np.intp)
+    chains[:, FIRST_ROW], chains[:, END_ROW] = shared.starts[:-1], shared.starts[1:]
+    chains[:, GROUP] = np.arange(sizes.size)
+    chains[:, MEMBER], chains[:, END_MEMBER] = shared.firsts[:-1], shared.firsts[1:]
+    chains[:, END_TEAM] = chains[:, MEMBER] + 1
+    chains[:, MOST_TOGETHER] = np.where(sizes > TOGETHER, np.maximum(n_members - 1, 1), 1)
+    widths = N_STATE * chains[:, MOST_TOGETHER] * VECTOR * -(-sizes // VECTOR)
+    places = np.cumsum([0, *widths.tolist()])
+    chains[:, PLACE] = places[:-1]
+    return chains, aligned((int(places[-1]),), np.float64)

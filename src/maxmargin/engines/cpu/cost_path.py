@@ -37,10 +37,10 @@ from .values import UNIT
 # Numbers that a call may pass over: a tenth of a second.
 SLICE_NUMBERS = 4e8
 # The columns of a chain: its rows, the place of its state, its group, the next of its tasks, the
-# end of those that are solved side by side with it, the end of all, the cost that they are at, and
-# whether that has begun.
-FIRST_ROW, END_ROW, PLACE, GROUP, MEMBER, END_TEAM, END_MEMBER, COST, BEGUN = range(9)
-N_COLUMNS = 9
+# end of those that are solved side by side with it, the end of all, how many are, after the first,
+# the cost that they are at, and whether that has begun.
+FIRST_ROW, END_ROW, PLACE, GROUP, MEMBER, END_TEAM, END_MEMBER, MOST_TOGETHER = range(8)
+COST, BEGUN, N_COLUMNS = range(8, 11)
 # The columns of a task: its first variable, their number, the numbers that may be passed over at a
 # cost, whether it is the first of its group, and where the scores of held-out rows are written, if
 # they are.
@@ -117,7 +117,7 @@ def advance(
             chain[BEGUN], chain[COST] = 0, c + 1
             if c + 1 == costs.size:
                 chain[COST], chain[MEMBER] = 0, chain[END_TEAM]
-                chain[END_TEAM] = min(chain[MEMBER] + 1, chain[END_MEMBER])
+                chain[END_TEAM] = min(chain[MEMBER] + chain[MOST_TOGETHER], chain[END_MEMBER])
 
 
 @compiled_part
