@@ -156,7 +156,7 @@ def test_working_sets_of_the_compiled_path(n):
 
 
 def test_teams_of_folds(monkeypatch):
-    """Folds of large groups go side by side in teams, which are chains of their own."""
+    """Folds of large groups share their rounds for a while."""
     X, y = data(n=1200, seed=3)
     y = np.where(np.random.default_rng(0).random(1200) < 0.1, "a", y)
     costs, options = [0.1, 10.0, 1000.0], {"cv": 5, "tol": 1e-5, "refit": False}
