@@ -114,6 +114,17 @@ def test_gamma_of_the_folds():
     check_same(found.cv_results_, grid(mm.SVC(), X, y, parameters={"C": CS, "gamma": given}))
 
 
+def test_gamma_of_the_folds_with_several_kernels():
+    """gamma="scale" is that of the training rows, as in GridSearchCV: the others are not seen."""
+    X, y = data(n=120)
+    X[80:] *= 20.0
+    kernels = ["rbf", "linear"]
+    splits = [(np.arange(80), np.arange(80, 120)), (np.arange(40, 120), np.arange(40))]
+    found = mm.SVCCV([1.0, 10.0], kernel=kernels, cv=splits, refit=False).fit(X, y).cv_results_
+    check_same(found, grid(mm.SVC(), X, y, splits, parameters={"C": [1.0, 10.0],
+                                                              "kernel": kernels}))  # fmt: skip
+
+
 def test_weights_and_folds():
     X, y = data(3)
     weights = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)

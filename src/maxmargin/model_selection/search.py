@@ -208,7 +208,7 @@ class Search:
         """Return a kernel with the parameters that the training rows of a fold make."""
         model = clone(self.template).set_params(**{self.grid.name: self.grid.kernels[number]})
         training = fold.training
-        if self.grid.name == "gamma" and isinstance(self.grid.kernels[number], str):
+        if isinstance(model.gamma, str) and not self._is_pairwise:
             rows = fold.train
             training = replace(
                 training, X=training.X[rows], y=training.y[rows], codes=training.codes[rows],

@@ -42,7 +42,7 @@ from numba.extending import intrinsic
 
 from .atomics import SUPPORTED, WORD, add, call, now, pause, pointer, read, sleep, wake, write
 from .row_access import compiled, compiled_part
-from .threads import n_threads
+from .threads import LONGEST_WAIT_SECONDS, n_threads
 
 Arguments = ParamSpec("Arguments")
 
@@ -301,11 +301,13 @@ class Team:
             start_new_thread(self._live, ())
 
     def end(self) -> None:
-        """Let the threads leave compiled code, which the interpreter is about to unload."""
+        """Let the threads leave compiled code, which the interpreter is about to unload.
+
+        After Ctrl-C one may be within BLAS, whose own threads the end of the process joins.
+        """
         _end(self.address)
-        for _ in range(100):
-            if self._words[N_SERVING // 8] == 0:
-                break
+        until = time.monotonic() + LONGEST_WAIT_SECONDS
+        while self._words[N_SERVING // 8] != 0 and time.monotonic() < until:
             time.sleep(1e-3)
 
     def _live(self) -> None:

@@ -206,10 +206,11 @@ def _stand_in(count: int) -> None:
 def _wait_for_helpers() -> None:
     """Let helpers that were told to stop do so before the interpreter ends.
 
-    It ends threads where they are, and within torch, which is C++, that aborts the process.
+    It ends threads where they are: within torch, which is C++, that aborts the process, and within
+    BLAS, whose own threads are joined, the process may not end.
     """
     until = time.monotonic() + LONGEST_WAIT_SECONDS
-    while _at_work and "torch" in sys.modules and time.monotonic() < until:
+    while _at_work and time.monotonic() < until:
         time.sleep(0.002)
 
 

@@ -1,11 +1,12 @@
 """Descent of the same task in several folds at one cost, side by side, all rows in memory.
 
 The variables are those of all rows of the group: of rows that a task holds out both bounds are 0,
-so that Kβ is known of them, too. Pairs of variables are moved: of all of them where they are few,
-else of a working set of those that violate most in any of the folds, whose part of K fits the cache
-and is gathered once for all folds, as are the rows of K by which f changes. Where pairs have taken
-as long as a Newton step of the free variables would, and these violate most, one is made, in single
-precision while that helps.
+so that Kβ is known of them, too. Pairs of variables are moved: of all of them where these are few
+or a round is short, else of a working set of those that violate most in any of the folds. Its part
+of K fits the cache, and is gathered row by row, when a variable is moved first. Folds share working
+sets, and the rows of K by which f changes, at the beginning of a cost; then each goes on alone.
+Where pairs have taken as long as a Newton step of the free variables would, and these violate most,
+one is made, in single precision while that helps.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def descend(K, curvature, places, edges, state, n, goal, memory, kept, budget, n
     Parameters
     ----------
     K : ndarray
-        Of the rows of the group; of few rows it is in ``memory`` instead.
+        Of the rows of the group.
     curvature : ndarray
         The diagonal of K.
     places, edges : ndarray of int
@@ -105,7 +106,7 @@ def descend(K, curvature, places, edges, state, n, goal, memory, kept, budget, n
     goal : ndarray
         The tol of the caller, the one to reach, and the relative rounding error of a score.
     memory : ndarray
-        A working set's part of K, and its vectors.
+        For a working set's part of K.
     kept : ndarray of shape (n_folds, N_KEPT)
         What is kept from one call to the next, and changed.
     budget : float
@@ -247,21 +248,28 @@ def improve(K, curvature, state, n, memory, kept, takes_part):
 @compiled_part
 def move_pairs(K, curvature, state, n, memory, kept, by_pairs, n_free, due):
     """Move pairs of variables in some folds; return the numbers passed over."""
-    total, n_pairs, n_moved, n_made, one = 0.0, 0, 0, 0, 0
-    for v in range(state.shape[1]):
-        n_pairs += by_pairs[v]
-        one = v if by_pairs[v] else one
-    if n <= SET_SIZE or (n_pairs == 1 and kept[one, IS_WHOLE] != 0.0):
-        most = most_steps(kept[one], n, n_free[one], due[one])
-        if n > SET_SIZE:
-            most = min(most, int(set_numbers(n, kept[one, SIZE], n) / n) + 1)
-        made = all_pairs(K, curvature, state, one, 0.5 * kept[one, STOP], most)
-        kept[one, IS_WHOLE] = 0.0
-        return note_steps(kept[one], made, float(made) * n)
-    members = chosen(state, n, int(kept[one, SIZE]), kept, by_pairs)
-    m = members.size
+    n_pairs, v = 0, 0
+    for k in range(by_pairs.size):
+        n_pairs += by_pairs[k]
+        v = k if by_pairs[k] else v
+    if n > SET_SIZE and (n_pairs > 1 or kept[v, IS_WHOLE] == 0.0):
+        size = int(kept[v, SIZE])
+        return move_sets(K, curvature, state, n, size, memory, kept, by_pairs, n_free, due)
+    most = most_steps(kept[v], n, n_free[v], due[v])
+    if n > SET_SIZE:
+        most = min(most, int(set_numbers(n, kept[v, SIZE], n) / n) + 1)
+    made = all_pairs(K, curvature, state, v, 0.5 * kept[v, STOP], most)
+    kept[v, IS_WHOLE] = 0.0
+    return note_steps(kept[v], made, float(made) * n)
+
+
+@compiled_part
+def move_sets(K, curvature, state, n, size, memory, kept, by_pairs, n_free, due):
+    """Move pairs of one working set in some folds; return the numbers passed over."""
+    members = chosen(state, n, size, kept, by_pairs)
+    m, n_pairs, n_moved, n_made, total = members.size, by_pairs.sum(), 0, 0, 0.0
     rows = memory, np.zeros(m, dtype=np.bool_), K, members  # see task_rows.DRAWN
-    for v in range(state.shape[1]):
+    for v in range(by_pairs.size):
         if not by_pairs[v]:
             continue
         most = min(most_steps(kept[v], m, n_free[v], due[v]), STEPS_PER_VARIABLE * m)
@@ -275,7 +283,7 @@ def move_pairs(K, curvature, state, n, memory, kept, by_pairs, n_free, due):
     size = next_size(m, n_moved)
     if float(n_made) * m < n_pairs * (CHOOSING + APPLYING * n_moved) * n:  # steps cost least
         size = min(max(2 * m, LEAST_SET), SET_SIZE)
-    for v in range(state.shape[1]):
+    for v in range(by_pairs.size):
         kept[v, SIZE] = size if by_pairs[v] else kept[v, SIZE]
     return total
 

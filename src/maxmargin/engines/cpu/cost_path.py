@@ -34,8 +34,8 @@ from .task_descent import BIAS, CONVERGED, LOWER, N_NUMBERS, NEGLIGIBLE, SIGN, U
 from .task_rows import VECTOR
 from .values import UNIT
 
-# Numbers that a call may pass over: a tenth of a second.
-SLICE_NUMBERS = 4e8
+# Numbers that a call may pass over: a tenth of a second, or two where rows come from memory.
+SLICE_NUMBERS = 1.5e8
 # The columns of a chain: its rows, the place of its state, its group, the next of its tasks, the
 # end of those that are solved side by side with it, the end of all, how many are, after the first,
 # the cost that they are at, and whether that has begun.

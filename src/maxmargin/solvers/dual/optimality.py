@@ -315,7 +315,7 @@ def moved_to_balance(alpha: Floats, y: Floats, upper: Floats) -> Floats | None:
     room = np.where(y * excess > 0.0, alpha, np.minimum(upper - alpha, alpha))
     room[~free] = 0.0
     total = float(room.sum())
-    if total <= abs(excess):
+    if not total > abs(excess):  # NaN, too
         return None
     return alpha - y * room * (excess / total)
 
