@@ -14,9 +14,23 @@ from maxmargin.problems import DualProblem
 from maxmargin.progress import Limits, Progress
 from maxmargin.solvers.dual.choice import Dual
 from maxmargin.solvers.dual.interior_point import DualInteriorPoint
-from maxmargin.solvers.dual.optimality import Optimality, best_bias, exactly_balanced
+from maxmargin.solvers.dual.optimality import (
+    Optimality,
+    best_bias,
+    exactly_balanced,
+    moved_to_balance,
+)
 from tests.helpers.dual_problems import PROBLEMS
 from tests.helpers.fits import TOL, noisy
+
+
+def test_the_free_variables_restore_the_balance_where_they_can():
+    y, upper = np.array([1.0, 1.0, -1.0]), np.full(3, 2.0)
+    moved = moved_to_balance(np.array([1.5, 1.0, 1.0]), y, upper)
+    assert moved @ y == pytest.approx(0.0, abs=1e-15)
+    assert ((moved > 0.0) & (moved < upper)).all()
+    assert moved_to_balance(upper, y, upper) is None
+    assert moved_to_balance(np.array([np.nan, 1.0, 1.0]), y, upper) is None
 
 
 def test_balance_is_restored_to_the_last_digit():
